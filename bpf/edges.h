@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The scheduler's events: who waits for whom (R3), for a CPU (R4), who is born (R5) and who runs where. */
+#pragma once
+
+#include "bpf/pay.h"
+#include "bpf/context.h"
+
+/* R4's clock of a CPU when the task on it leaves. */
+static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
+{
+	s64 g = global_now();
+	u64 ran = now - c->since;
+
+	if (idle) {
+		c->local = g;
+	} else {
+		c->foreign += ran;
+		c->local = ledger_cpu_advance(c->local, ran, g);
+	}
+	if (c->epoch != epoch) {
+		c->epoch = epoch;
+		c->local = g;
+	}
+}
+
+static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, bool runnable, u64 epoch, u64 now)
+{
+	struct abi_totals *sum = totals_here();
+	struct thread *t = thread_get(prev);
+
+	c->tid = 0;
+	c->scope_left = now;
+	if (!t || !sum)
+		return;
+	if (experiment_active(epoch)) {
+		thread_enter(t, epoch);
+		thread_fold(t, now);
+	}
+	if (t->running_at)
+		ADD(sum->run_ns, now - t->running_at);
+	t->running_at = 0;
+	if (runnable) {
+		t->runnable_at = now;
+		t->blocked_at = 0;
+		t->foreign_mark = c->foreign;
+		t->foreign_cpu = bpf_get_smp_processor_id();
+		if (t->hold_from)
+			count(COUNTER_hold_preempted);
+	} else {
+		t->blocked_at = now;
+		t->runnable_at = 0;
+	}
+	c->local = t->local;
+	c->epoch = epoch;
+}
+
+/* How long @t waited behind tasks out of scope, of its @waited. Exact on the CPU where it became runnable; elsewhere, what ran there
+ * since the scope left. */
+static __always_inline u64 foreign_wait(const struct thread *t, const struct abi_cpu *c, u32 me, u64 waited, u64 now)
+{
+	u64 f = t->foreign_cpu == me ? c->foreign - t->foreign_mark : now - c->scope_left;
+
+	return f < waited ? f : waited;
+}
+
+static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool foreign, u64 epoch, u64 now)
+{
+	struct abi_totals *sum = totals_here();
+	struct thread *t = thread_get(next);
+
+	c->tid = next->pid;
+	if (!t || !sum)
+		return;
+	/* Woken before it was off the CPU: blocked for no time. */
+	if (t->blocked_at) {
+		t->runnable_at = t->blocked_at;
+		t->blocked_at = 0;
+	}
+	t->running_at = now;
+	if (t->hold_from)
+		t->hold_from = now;
+	if (t->runnable_at) {
+		u64 waited = now - t->runnable_at;
+
+		ADD(sum->wait_ns, waited);
+		if (foreign)
+			ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, waited, now));
+	}
+	if (experiment_active(epoch)) {
+		thread_enter(t, epoch);
+		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid. What was added to the
+		 * debt meanwhile it pays in the same go. */
+		if (thread_pays_in_shim(t)) {
+			pay_extend(t);
+		} else {
+			if (config.rq_edges && t->runnable_at)
+				thread_cpu_edge(t, c->local, now - t->runnable_at);
+			pay_ask(next, t, now);
+		}
+	}
+	t->runnable_at = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	u32 me = bpf_get_smp_processor_id();
+	u64 now = bpf_ktime_get_ns(), epoch = *(volatile u64 *)&control.epoch;
+	bool scope = in_scope(prev);
+	struct abi_cpu *c;
+
+	if (me >= ABI_MAX_CPUS)
+		return 0;
+	c = &cpus[me];
+	if (scope)
+		leave(prev, c, preempt || prev_state == 0, epoch, now);
+	else
+		cpu_advance(c, prev->pid == 0, epoch, now);
+	c->since = now;
+	if (in_scope(next))
+		enter(next, c, me, !scope && prev->pid != 0, epoch, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(edge_waking, struct task_struct *p)
+{
+	struct task_struct *current;
+	u64 now, epoch, blocked_at;
+	struct thread *w, *k;
+	u32 cpu;
+
+	if (!in_scope(p))
+		return 0;
+	w = thread_get(p);
+	if (!w)
+		return 0;
+	now = bpf_ktime_get_ns();
+	blocked_at = __sync_lock_test_and_set(&w->blocked_at, 0);
+	if (!blocked_at)
+		return 0;
+	w->runnable_at = now;
+	cpu = p->thread_info.cpu;
+	if (cpu < ABI_MAX_CPUS) {
+		struct abi_cpu *c = &cpus[cpu];
+
+		w->foreign_cpu = cpu;
+		w->foreign_mark = c->foreign;
+		if (!c->tid && now > c->since)
+			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
+	}
+	epoch = *(volatile u64 *)&control.epoch;
+	if (!experiment_active(epoch))
+		return 0;
+	current = bpf_get_current_task_btf();
+	if (!in_scope(current) || current == p)
+		return 0;
+	if (!in_task_context(ctx, current)) {
+		count(COUNTER_irq_wakes);
+		return 0;
+	}
+	/* In the middle of a payment it waits for nobody. */
+	if (thread_pays_in_shim(w))
+		return 0;
+	k = thread_get(current);
+	if (!k)
+		return 0;
+	thread_enter(w, epoch);
+	thread_enter(k, epoch);
+	thread_fold(w, now);
+	thread_fold(k, now);
+	thread_wake_edge(w, k, now - blocked_at, now);
+	return 0;
+}
+
+SEC("tp_btf/task_newtask")
+int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	u64 epoch = *(volatile u64 *)&control.epoch;
+	struct thread *child, *parent;
+
+	if (!in_scope(p))
+		return 0;
+	child = thread_get(p);
+	if (!child)
+		return 0;
+	child->runnable_at = bpf_ktime_get_ns();
+	parent = in_scope(current) ? thread_get(current) : NULL;
+	if (parent && experiment_active(epoch)) {
+		thread_enter(parent, epoch);
+		thread_fold(parent, child->runnable_at);
+		thread_birth(child, parent, epoch);
+	}
+	return 0;
+}
+
+/* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
+ * has loaded. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(edge_exec, struct task_struct *p)
+{
+	if (in_scope(p)) {
+		control.signals_ok = 0;
+		ADD(control.execs, 1);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(edge_exit, struct task_struct *p)
+{
+	u64 epoch = *(volatile u64 *)&control.epoch;
+	struct abi_totals *sum = totals_here();
+	struct thread *t;
+
+	if (!in_scope(p))
+		return 0;
+	control.exit_ns = bpf_ktime_get_ns();
+	t = thread_get(p);
+	if (!t || !sum)
+		return 0;
+	thread_fold(t, control.exit_ns);
+	if (experiment_active(epoch) && t->epoch == epoch) {
+		s64 owed = thread_owes(t);
+
+		if (owed > 0)
+			ADD(sum->owed_at_exit, owed);
+		if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
+			count(COUNTER_imbalance);
+	}
+	slot_release(t);
+	return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The few kernel types in use, written by hand; offsets come from the running kernel's BTF (CO-RE). */
+#pragma once
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* From the BPF uapi: helpers' headers name them. */
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+
+enum pid_type { PIDTYPE_PID = 0 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pt_regs {
+	unsigned long bp;
+	unsigned long ax;
+	unsigned long cx;
+	unsigned long dx;
+	unsigned long si;
+	unsigned long di;
+	unsigned long orig_ax;
+	unsigned long ip;
+	unsigned long flags;
+	unsigned long sp;
+};
+
+struct thread_info {
+	u32 cpu;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	void *stack;
+	int pid;
+	int tgid;
+};
+
+/* Never looked into; but libbpf compares a callback's type with the kernel's, and a mere declaration does not match. */
+struct bpf_map {
+	u32 id;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	u64 session_id;
+	u64 seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* The context of a perf_event program: uapi, so a fixed layout. */
+struct user_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct bpf_perf_event_data {
+	struct user_regs regs;
+	__u64 sample_period;
+	__u64 addr;
+};
+
+struct bpf_task_work {
+	__u64 __opaque;
+} __attribute__((aligned(8)));

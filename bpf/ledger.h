@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The arithmetic of the ledger rules, without state: compiled for BPF and, by the unit tests, natively. Times in nanoseconds.
+ * A thread's virtual clock is now - local; whoever waits for an event goes on at the later of the two virtual clocks. */
+#pragma once
+
+static __always_inline s64 ledger_min(s64 a, s64 b)
+{
+	return a < b ? a : b;
+}
+
+/* R1: what a sample that stands for @weight_ns earns at a speedup of @q16 / 65536. */
+static __always_inline s64 ledger_hit(u64 weight_ns, u64 q16)
+{
+	return (s64)((weight_ns * q16) >> 16);
+}
+
+/* What is left of unused blocked time after @age_ns: a straight line down to nothing at @forget_ns, so that credit from an earlier
+ * phase of the program does not answer a later one's hits. */
+static __always_inline s64 ledger_bank_left(s64 bank, u64 age_ns, s64 forget_ns)
+{
+	if (bank <= 0 || forget_ns <= 0 || age_ns >= (u64)forget_ns)
+		return 0;
+	return bank - (s64)((u64)bank * (age_ns >> 10) / (((u64)forget_ns >> 10) + 1));
+}
+
+/* R3: local(W) = min(local(K), local(W) + blocked), as the change of local(W). A hit stands for all the rounds since the last one, so
+ * blocked time that those rounds left unused (@bank) may answer it as well; *ret_bank is what remains, at most @bank_max. Past a knee
+ * a waiter uses all its blocked time, the bank is empty and the rule is the plain one. */
+static __always_inline s64 ledger_wake(s64 local_w, s64 local_k, s64 blocked, s64 bank, s64 bank_max, s64 *ret_bank)
+{
+	s64 slack = blocked + bank;
+	s64 change = ledger_min(local_k - local_w, slack);
+	s64 left = slack - (change > 0 ? change : 0);
+
+	*ret_bank = ledger_min(left, bank_max);
+	return change;
+}
+
+/* R4: local(W) = min(cpu, local(W) + waited), as the change of local(W). */
+static __always_inline s64 ledger_cpu_edge(s64 local_w, s64 cpu_local, s64 waited)
+{
+	return ledger_min(cpu_local - local_w, waited);
+}
+
+/* R4: a CPU's clock after @foreign_ns of tasks out of scope: their time counts as pause, up to G. */
+static __always_inline s64 ledger_cpu_advance(s64 cpu_local, u64 foreign_ns, s64 g)
+{
+	return ledger_min(cpu_local + (s64)foreign_ns, g);
+}
+
+/* Quarter-octave bucket of a duration: exponent and the two bits below the leading one. */
+static __always_inline u32 ledger_bucket(u64 ns)
+{
+	u32 e = 0;
+	u64 v = ns;
+
+	if (v < 4)
+		return 0;
+	if (v >> 32) {
+		e += 32;
+		v >>= 32;
+	}
+	if (v >> 16) {
+		e += 16;
+		v >>= 16;
+	}
+	if (v >> 8) {
+		e += 8;
+		v >>= 8;
+	}
+	if (v >> 4) {
+		e += 4;
+		v >>= 4;
+	}
+	if (v >> 2) {
+		e += 2;
+		v >>= 2;
+	}
+	e += (u32)(v >> 1);
+	e = 4 * e + (u32)((ns >> (e - 2)) & 3);
+	return e < ABI_LATE_BUCKETS ? e : ABI_LATE_BUCKETS - 1;
+}

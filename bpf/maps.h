@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Maps, globals and kernel functions of the ledger's objects. All weak: every object defines them, the linker keeps one. */
+#pragma once
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "shared/abi.h"
+
+const volatile struct abi_config config __weak SEC(".rodata") = {};
+struct abi_control control __weak SEC(".bss") = {};
+abi_u64 periods[ABI_MAX_CPUS * ABI_MAX_EVENTS] __weak SEC(".bss") = {};
+struct abi_global global __weak SEC(".bss") = {};
+
+/* A thread's books. Who may write what, and when:
+ *   local and the account    the thread's own interrupt or payment, its waker while it is blocked, the switch that puts it on a
+ *                            CPU: never two at once but for own interrupt against own payment, hence atomic adds
+ *   blocked_at               set when switched out, taken (exchanged) by the waker
+ * Everything else belongs to the CPU that runs the thread or switches it. */
+struct thread {
+	s64 local;
+	u64 epoch; /* the experiment that the account below belongs to */
+	u64 blocked_at, runnable_at, running_at;
+	s64 bank;
+	u64 bank_at;
+	u64 hold_from;   /* holding: the time up to which it is paid; 0: not holding */
+	u64 asked_at;    /* when the debt was noticed, for the latency; 0: nothing asked */
+	u64 signalled_at; /* when the last payment signal was raised */
+	u64 paid_seen;   /* of the slot's paid_ns, folded in */
+	u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
+	u32 foreign_cpu;
+	u32 slot;        /* index + 1; 0: none */
+	u32 pending;     /* a callback is scheduled */
+	u32 work;        /* which of its two task works is next */
+	/* The account of this experiment: local - start is the sum of the rest. */
+	s64 start, hits, paid, credited, rq_credited;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, SHIM_SLOTS);
+	__type(key, u32);
+	__type(value, struct shim_slot);
+} slots __weak SEC(".maps");
+
+struct work {
+	struct bpf_task_work tw;
+};
+
+/* Two for each slot: a payment that goes on schedules the other one, since the one that runs cannot be scheduled. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * SHIM_SLOTS);
+	__type(key, u32);
+	__type(value, struct work);
+} works __weak SEC(".maps");
+
+struct abi_cpu cpus[ABI_MAX_CPUS] __weak SEC(".bss") = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MAX_SAMPLES);
+	__type(key, struct abi_sample_key);
+	__type(value, u64);
+} samples __weak SEC(".maps");
+
+/* Two halves: the controller fills the one that is not in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * ABI_MAX_RANGES);
+	__type(key, u32);
+	__type(value, struct abi_interval);
+} ranges __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct abi_totals);
+} totals __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ABI_MAX_POINTS);
+	__type(key, u32);
+	__type(value, struct abi_point);
+} points __weak SEC(".maps");
+
+/* Since 6.18. Kernels that dropped the suffix take the same arguments but the last one: they are not known to this build and count
+ * as without task work. */
+extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *tw, void *map__map,
+					      int (*callback)(struct bpf_map *, void *, void *), void *aux__prog) __ksym __weak;
+extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak; /* 6.13 */
+extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
+extern void bpf_task_release(struct task_struct *p) __ksym __weak;
+
+static __always_inline struct abi_totals *totals_here(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&totals, &zero);
+}
+
+#define ADD(field, value) __sync_fetch_and_add(&(field), (value))
+
+static __always_inline void count(enum abi_counter c)
+{
+	struct abi_totals *t = totals_here();
+
+	if (t)
+		ADD(t->counters[c], 1);
+}
+
+static __always_inline bool experiment_active(u64 epoch)
+{
+	return epoch & 1;
+}
+
+static __always_inline bool in_scope(const struct task_struct *task)
+{
+	return (u64)task->tgid == control.tgid;
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/* Writes every thread's books for the experiment that just ended. */
+#include "bpf/thread.h"
+
+SEC("iter/task")
+int owed_threads(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct abi_thread_record r = {};
+	struct thread *t;
+
+	if (!task || !in_scope(task))
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	/* epoch: even by now, the experiment's was one less. */
+	if (!t || t->epoch != control.epoch - 1)
+		return 0;
+	r.tid = task->pid;
+	r.owed = thread_owes(t);
+	r.hits = t->hits;
+	r.paid = t->paid;
+	r.credited = t->credited;
+	r.rq_credited = t->rq_credited;
+	r.change = t->local - t->start;
+	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
+	return 0;
+}
+
+char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* R2: making a thread that owes stop. Nothing here runs inside a system call: a payment begins on the way back to user mode. */
+#pragma once
+
+#include "bpf/thread.h"
+
+static int pay_callback(struct bpf_map *map, void *key, void *value);
+
+/* Has the callback run when @task next returns to user mode; a task that runs elsewhere is kicked there. */
+static __always_inline void pay_schedule(struct task_struct *task, struct thread *t, u64 asked_at)
+{
+	struct work *w;
+	u32 i;
+	int err;
+
+	if (!config.has_task_work)
+		return;
+	if (!t->slot) {
+		count(COUNTER_no_slot);
+		return;
+	}
+	if (__sync_lock_test_and_set(&t->pending, 1))
+		return;
+	i = 2 * (t->slot - 1) + (t->work & 1);
+	w = bpf_map_lookup_elem(&works, &i);
+	if (!w) {
+		t->pending = 0;
+		return;
+	}
+	t->asked_at = asked_at;
+	err = bpf_task_work_schedule_resume_impl(task, &w->tw, &works, pay_callback, NULL);
+	if (err) {
+		t->pending = 0;
+		count(err == -16 /* EBUSY */ ? COUNTER_work_busy : COUNTER_work_failed);
+	}
+}
+
+static __always_inline void pay_note_latency(struct thread *t, u64 now, struct abi_totals *sum)
+{
+	u64 asked = t->asked_at;
+
+	t->asked_at = 0;
+	if (asked && now > asked)
+		ADD(sum->late[ledger_bucket(now - asked) & (ABI_LATE_BUCKETS - 1)], 1);
+}
+
+struct hold {
+	struct thread *t;
+	struct abi_totals *sum;
+	u64 until, epoch;
+};
+
+static long hold_step(u64 i, struct hold *h)
+{
+	struct thread *t = h->t;
+	u64 now = bpf_ktime_get_ns(), from;
+
+	if (!t || !h->sum)
+		return 1;
+	/* The switch that puts us back on a CPU moves hold_from: time off the CPU is not paid. */
+	from = *(volatile u64 *)&t->hold_from;
+	if (now > from) {
+		thread_paid(t, now - from, h->sum);
+		t->hold_from = now;
+	}
+	return thread_owes(t) <= 0 || now >= h->until || *(volatile u64 *)&control.epoch != h->epoch;
+}
+
+static __always_inline void pay_hold(struct task_struct *task, struct thread *t, u64 epoch, u64 now, struct abi_totals *sum)
+{
+	struct hold h = {.t = t, .sum = sum, .until = now + config.slice_ns, .epoch = epoch};
+
+	/* What the payment costs the thread outside of this function was measured once; it is stopped time as well. */
+	thread_paid(t, config.overhead_ns, sum);
+	ADD(sum->payments, 1);
+	t->hold_from = now;
+	bpf_loop(1 << 20, hold_step, &h, 0);
+	t->hold_from = 0;
+}
+
+/* Raises the payment signal for the current thread, which is about to return to user mode. */
+static __always_inline void pay_signal(struct task_struct *task, struct thread *t, s64 owed, u64 now)
+{
+	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
+	long err;
+
+	if (!s) {
+		count(COUNTER_no_slot);
+		return;
+	}
+	s->owed_ns = ledger_min(owed, (s64)config.max_pay_ns);
+	ADD(s->asked, 1);
+	t->signalled_at = now;
+	if (config.has_send_signal_task)
+		err = bpf_send_signal_task(task, config.signo, PIDTYPE_PID, 0);
+	else
+		err = bpf_send_signal_thread(config.signo);
+	if (err)
+		count(COUNTER_signal_failed);
+}
+
+/* Was a payment signal raised that the shim has not answered? */
+static __always_inline bool pay_unanswered(const struct thread *t)
+{
+	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
+
+	return s && *(volatile unsigned int *)&s->payments != s->asked;
+}
+
+/* A thread in the middle of a payment by the shim: all that it owes since the payment began. */
+static __always_inline void pay_extend(struct thread *t)
+{
+	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
+
+	if (s)
+		s->owed_ns = ledger_min(thread_owes(t), (s64)config.max_pay_ns);
+}
+
+#define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
+
+/* In the debtor's context, on its way back to user mode. */
+static int pay_callback(struct bpf_map *map, void *key, void *value)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct abi_totals *sum = totals_here();
+	struct thread *t = thread_get(task);
+	u64 epoch = *(volatile u64 *)&control.epoch, now;
+	s64 owed;
+
+	if (!t || !sum)
+		return 0;
+	t->work++;
+	t->pending = 0;
+	if (!experiment_active(epoch) || t->epoch != epoch)
+		return 0;
+	now = bpf_ktime_get_ns();
+	thread_fold(t, now);
+	owed = thread_owes(t);
+	if (owed <= 0)
+		return 0;
+	if (config.payer == ABI_PAY_HOLD) {
+		pay_note_latency(t, now, sum);
+		pay_hold(task, t, epoch, now, sum);
+		if (thread_owes(t) > config.threshold_ns)
+			pay_schedule(task, t, 0);
+		return 0;
+	}
+	/* No handler (an image without the shim): a signal would kill. */
+	if (!control.signals_ok) {
+		pay_note_latency(t, now, sum);
+		pay_hold(task, t, epoch, now, sum);
+		return 0;
+	}
+	if (pay_unanswered(t)) {
+		if (now - t->signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t))
+			return 0;
+		count(COUNTER_signal_blocked);
+		pay_hold(task, t, epoch, now, sum);
+		return 0;
+	}
+	pay_note_latency(t, now, sum);
+	pay_signal(task, t, owed, now);
+	return 0;
+}
+
+/* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough. */
+static __always_inline void pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
+{
+	if (config.payer == ABI_PAY_NONE || t->hold_from || thread_owes(t) < config.threshold_ns)
+		return;
+	pay_schedule(task, t, asked_at);
+}

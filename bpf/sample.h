@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The timer samples: which line runs, and R1 when it is the selected one. Everything happens in the interrupt. */
+#pragma once
+
+#include "bpf/pay.h"
+#include "bpf/chain.h"
+
+static __always_inline bool selected(const struct abi_setup *s, u64 addr)
+{
+	for (u32 i = 0; i < ABI_MAX_INTERVALS; i++) {
+		if (i >= s->n_intervals)
+			break;
+		if (addr >= s->intervals[i].lo && addr < s->intervals[i].hi)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline void count_sample(u64 addr)
+{
+	struct abi_sample_key key = {.addr = addr, .pid = control.tgid};
+	u64 one = 1, *n = bpf_map_lookup_elem(&samples, &key);
+
+	if (!n) {
+		if (!bpf_map_update_elem(&samples, &key, &one, BPF_NOEXIST))
+			return;
+		n = bpf_map_lookup_elem(&samples, &key);
+		if (!n) {
+			count(COUNTER_sample_table_full);
+			return;
+		}
+	}
+	ADD(*n, 1);
+}
+
+struct prompt {
+	u64 now;
+	u32 me;
+};
+
+/* G grew: who runs now must stop now, not at its next tick. */
+static long prompt_step(u32 i, struct prompt *p)
+{
+	struct task_struct *task;
+	struct thread *t;
+	u32 tid;
+
+	if (i >= ABI_MAX_CPUS)
+		return 1;
+	tid = *(volatile u32 *)&cpus[i].tid;
+	if (!tid || i == p->me)
+		return 0;
+	task = bpf_task_from_pid(tid);
+	if (!task)
+		return 0;
+	t = thread_get(task);
+	if (t) {
+		thread_enter(t, control.epoch);
+		pay_ask(task, t, p->now);
+	}
+	bpf_task_release(task);
+	return 0;
+}
+
+/* Without task work: the thread's own tick in user mode raises the signal. The interrupt returns to user mode, so no system call
+ * can be disturbed. */
+static __always_inline void pay_at_tick(struct task_struct *task, struct thread *t, u64 now, struct abi_totals *sum)
+{
+	s64 owed = thread_owes(t);
+
+	if (owed < config.threshold_ns || !control.signals_ok || pay_unanswered(t))
+		return;
+	pay_note_latency(t, now, sum);
+	pay_signal(task, t, owed, now);
+}
+
+SEC("perf_event")
+int sample_tick(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 now = bpf_ktime_get_ns(), epoch = *(volatile u64 *)&control.epoch;
+	u32 event = bpf_get_attach_cookie(ctx) & (ABI_MAX_CPUS * ABI_MAX_EVENTS - 1);
+	u64 weight = periods[event] / config.events_per_cpu;
+	struct chain chain = {.ip = ctx->regs.ip, .bp = ctx->regs.bp, .user = (ctx->regs.cs & 3) == 3};
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	struct abi_totals *sum;
+	struct thread *t;
+	u64 addr;
+
+	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
+	asm volatile("" ::: "memory");
+	if (!in_scope(task))
+		return 0;
+	sum = totals_here();
+	t = thread_get(task);
+	if (!t || !sum)
+		return 0;
+	if (experiment_active(epoch)) {
+		thread_enter(t, epoch);
+		thread_fold(t, now);
+		/* A stopped thread runs nothing: neither a sample of the program nor a hit. */
+		if (t->hold_from || thread_pays_in_shim(t)) {
+			ADD(sum->tick_ns, weight);
+			ADD(sum->held_ns, weight);
+			return 0;
+		}
+	}
+	if (t->running_at) {
+		ADD(sum->run_ns, now - t->running_at);
+		t->running_at = now;
+	}
+	ADD(sum->tick_ns, weight);
+	addr = chain_first_in_scope(&chain, task);
+	if (!addr) {
+		ADD(sum->samples_outside, 1);
+	} else {
+		ADD(sum->samples, 1);
+		count_sample(addr);
+	}
+	if (!experiment_active(epoch))
+		return 0;
+	if (addr && selected(setup, addr)) {
+		s64 earned = ledger_hit(weight, setup->speedup_q16);
+
+		ADD(sum->selected_samples, 1);
+		ADD(sum->selected_ns, weight);
+		if (earned && thread_hit(t, earned, sum) && config.has_task_work) {
+			struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
+
+			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
+		}
+	}
+	if (config.has_task_work)
+		pay_ask(task, t, now);
+	else if (chain.user && config.payer != ABI_PAY_NONE)
+		pay_at_tick(task, t, now, sum);
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Giving each thread in scope a slot (shared/shim_abi.h) and taking it back. */
+#pragma once
+
+#include "bpf/maps.h"
+
+struct slot_search {
+	u32 tid, found; /* index + 1 */
+};
+
+static long slot_step(u32 i, struct slot_search *s)
+{
+	u32 at = (s->tid + i) % SHIM_SLOTS;
+	struct shim_slot *slot = bpf_map_lookup_elem(&slots, &at);
+
+	if (!slot)
+		return 1;
+	if (slot->tid || __sync_val_compare_and_swap(&slot->tid, 0, s->tid))
+		return 0;
+	s->found = at + 1;
+	return 1;
+}
+
+static __always_inline void slot_release_index(u32 index)
+{
+	u32 i = index - 1;
+	struct shim_slot *slot = bpf_map_lookup_elem(&slots, &i);
+
+	if (slot)
+		slot->tid = 0;
+}
+
+static __always_inline void slot_claim(struct thread *t, u32 tid)
+{
+	struct slot_search s = {.tid = tid};
+	struct shim_slot *slot;
+	u32 i;
+
+	bpf_loop(SHIM_PROBES, slot_step, &s, 0);
+	if (!s.found) {
+		count(COUNTER_no_slot);
+		return;
+	}
+	i = s.found - 1;
+	slot = bpf_map_lookup_elem(&slots, &i);
+	if (!slot)
+		return;
+	slot->owed_ns = 0;
+	slot->asked = slot->payments = 0;
+	slot->paying = 0;
+	t->paid_seen = slot->paid_ns;
+	/* Two CPUs can meet a thread for the first time at once. */
+	if (__sync_val_compare_and_swap(&t->slot, 0, s.found) != 0)
+		slot_release_index(s.found);
+}
+
+static __always_inline void slot_release(struct thread *t)
+{
+	u32 had = __sync_lock_test_and_set(&t->slot, 0);
+
+	if (had)
+		slot_release_index(had);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The only writers of G and of a thread's local. */
+#pragma once
+
+#include "bpf/maps.h"
+#include "bpf/ledger.h"
+#include "bpf/slots.h"
+
+static __always_inline s64 global_now(void)
+{
+	return *(volatile s64 *)&global.g;
+}
+
+/* The books of @task, made on first sight. */
+static __always_inline struct thread *thread_get(struct task_struct *task)
+{
+	struct thread *t = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (t)
+		return t;
+	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		count(COUNTER_no_thread_state);
+	else
+		slot_claim(t, task->pid);
+	return t;
+}
+
+static __always_inline struct shim_slot *thread_slot(const struct thread *t)
+{
+	u32 i = t->slot - 1;
+
+	return bpf_map_lookup_elem(&slots, &i);
+}
+
+/* R7: a thread that is seen for the first time in this experiment starts level. Whoever exchanges the epoch does it. */
+static __always_inline void thread_enter(struct thread *t, u64 epoch)
+{
+	u64 seen = t->epoch;
+	s64 g, gap;
+
+	if (seen == epoch || __sync_val_compare_and_swap(&t->epoch, seen, epoch) != seen)
+		return;
+	if (t->slot) {
+		struct shim_slot *s = thread_slot(t);
+
+		if (s)
+			t->paid_seen = s->paid_ns;
+	}
+	g = global_now();
+	gap = g - t->local;
+	t->start = g;
+	t->hits = t->paid = t->credited = t->rq_credited = 0;
+	t->bank = 0;
+	t->local = g;
+	if (gap > 0 && seen) {
+		struct abi_totals *sum = totals_here();
+
+		if (sum)
+			ADD(sum->forgiven, gap);
+	}
+}
+
+/* Takes in what the shim reports as paid since the last time. The program can write the slot: more than the time since the signal
+ * was raised, or backwards, is cut. */
+static __always_inline void thread_fold(struct thread *t, u64 now)
+{
+	struct shim_slot *s;
+	struct abi_totals *sum;
+	u64 total, seen;
+	s64 d;
+
+	if (config.payer != ABI_PAY_SLEEP && config.payer != ABI_PAY_SPIN)
+		return;
+	if (!t->slot || !t->signalled_at)
+		return;
+	s = thread_slot(t);
+	if (!s)
+		return;
+	total = *(volatile unsigned long long *)&s->paid_ns;
+	seen = t->paid_seen;
+	if (total == seen || __sync_val_compare_and_swap(&t->paid_seen, seen, total) != seen)
+		return;
+	d = (s64)(total - seen);
+	if (d < 0 || (u64)d > now - t->signalled_at) {
+		count(COUNTER_paid_clamped);
+		d = d < 0 ? 0 : (s64)(now - t->signalled_at);
+	}
+	d += config.overhead_ns;
+	ADD(t->local, d);
+	ADD(t->paid, d);
+	sum = totals_here();
+	if (sum) {
+		s64 over = t->local - global_now();
+
+		ADD(sum->paid, d);
+		ADD(sum->payments, 1);
+		if (over > 0)
+			ADD(sum->oversleep, over);
+	}
+}
+
+/* Is the thread stopped, or about to be, by a payment that was asked for? (Shim payers.) */
+static __always_inline bool thread_pays_in_shim(const struct thread *t)
+{
+	struct shim_slot *s;
+
+	if (config.payer != ABI_PAY_SLEEP && config.payer != ABI_PAY_SPIN)
+		return false;
+	if (!t->slot)
+		return false;
+	s = thread_slot(t);
+	return s && *(volatile unsigned int *)&s->paying;
+}
+
+static __always_inline s64 thread_owes(const struct thread *t)
+{
+	return global_now() - *(volatile s64 *)&t->local;
+}
+
+/* R1. Returns whether G grew. */
+static __always_inline bool ledger_raise(s64 to)
+{
+	for (int i = 0; i < 16; i++) {
+		s64 g = global_now();
+
+		if (to <= g)
+			return false;
+		if (__sync_val_compare_and_swap(&global.g, g, to) == g)
+			return true;
+	}
+	count(COUNTER_raise_contended);
+	return false;
+}
+
+static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_totals *sum)
+{
+	s64 local = ADD(t->local, earned) + earned;
+
+	ADD(t->hits, earned);
+	ADD(sum->hits, 1);
+	ADD(sum->hit_ns, earned);
+	return ledger_raise(local);
+}
+
+/* R2, for time that the kernel measured itself. */
+static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_totals *sum)
+{
+	ADD(t->local, ns);
+	ADD(t->paid, ns);
+	ADD(sum->paid, ns);
+}
+
+/* R3. */
+static __always_inline void thread_wake_edge(struct thread *w, struct thread *k, u64 blocked, u64 now)
+{
+	struct abi_totals *sum = totals_here();
+	s64 bank = ledger_bank_left(w->bank, now - w->bank_at, config.bank_age_ns);
+	s64 change = ledger_wake(w->local, k->local, blocked, bank, config.bank_ns, &bank);
+
+	w->bank = bank;
+	w->bank_at = now;
+	ADD(w->local, change);
+	ADD(w->credited, change);
+	if (sum)
+		ADD(sum->credited, change);
+}
+
+/* R4. */
+static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, u64 waited)
+{
+	struct abi_totals *sum = totals_here();
+	s64 change = ledger_cpu_edge(w->local, cpu_local, waited);
+
+	ADD(w->local, change);
+	ADD(w->rq_credited, change);
+	if (sum)
+		ADD(sum->rq_credited, change);
+}
+
+/* R5. */
+static __always_inline void thread_birth(struct thread *child, struct thread *parent, u64 epoch)
+{
+	child->epoch = epoch;
+	child->local = child->start = parent->local;
+}

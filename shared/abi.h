@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Everything that the BPF programs and the controller share. Fixed-width fields, no unnamed padding, every size asserted. Times are
+ * nanoseconds of CLOCK_MONOTONIC unless said otherwise. */
+#pragma once
+
+#include "shared/shim_abi.h"
+
+typedef unsigned int abi_u32;
+typedef unsigned long long abi_u64;
+typedef long long abi_s64;
+
+#define ABI_MAX_CPUS 256
+#define ABI_MAX_THREADS SHIM_SLOTS /* in scope at one time */
+#define ABI_MAX_INTERVALS 64
+#define ABI_MAX_RANGES 8192 /* of the scope */
+#define ABI_MAX_POINTS 64
+#define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
+#define ABI_MAX_FRAMES 48
+#define ABI_LATE_BUCKETS 128 /* quarter octaves: ABI_LATE_BUCKETS / 4 octaves of nanoseconds */
+
+/* Who stops the threads that owe. */
+enum abi_payer {
+	ABI_PAY_NONE,
+	ABI_PAY_SLEEP, /* the shim, by nanosleep */
+	ABI_PAY_HOLD,  /* the kernel, by a task-work callback that keeps the CPU */
+	ABI_PAY_SPIN,  /* the shim, by a loop */
+};
+
+/* Fixed at load; the verifier removes what it switches off. */
+struct abi_config {
+	abi_u32 nr_cpus;
+	abi_u32 payer;         /* enum abi_payer */
+	abi_u32 signo;         /* payment signal (sleep, spin) */
+	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
+	abi_u32 has_send_signal_task;
+	abi_u32 events_per_cpu; /* sampling events on each CPU: a sample stands for period / events_per_cpu */
+	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
+	abi_u32 pad;
+	abi_s64 threshold_ns;   /* smaller debts wait for more */
+	abi_s64 bank_ns;        /* most unused blocked time a thread keeps as credit */
+	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
+	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
+	abi_s64 overhead_ns;    /* hold: time a payment stops a thread outside of the callback, calibrated */
+	abi_u64 max_pay_ns;     /* one payment at most */
+};
+_Static_assert(sizeof(struct abi_config) == 80, "abi_config");
+
+struct abi_interval {
+	abi_u64 lo, hi; /* half-open */
+};
+
+/* What the experiment selected. Double-buffered: index (epoch >> 1) & 1. */
+struct abi_setup {
+	abi_u64 speedup_q16; /* 65536 = 100 % */
+	abi_u64 n_intervals;
+	struct abi_interval intervals[ABI_MAX_INTERVALS];
+};
+_Static_assert(sizeof(struct abi_setup) == 16 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+
+/* Written by the controller, and by BPF where it says so. */
+struct abi_control {
+	abi_u64 epoch;    /* odd: an experiment runs; it changes by 1 at each begin and end */
+	abi_u64 tgid;     /* the scope: one process; 0: nothing yet */
+	abi_u64 execs;    /* BPF: of the scope's process, so far */
+	abi_u64 signals_ok; /* the shim's handler is in place; BPF clears it at an exec */
+	abi_u64 exit_ns;  /* BPF: the last exit of a thread in scope */
+	abi_u64 n_ranges; /* scope ranges in the half of the array that ranges_half names */
+	abi_u64 ranges_half;
+	struct abi_setup setups[2];
+};
+_Static_assert(sizeof(struct abi_control) == 56 + 2 * sizeof(struct abi_setup), "abi_control");
+
+/* Sampling events a CPU can have. Their periods, by cpu * ABI_MAX_EVENTS + event: the context's sample_period is the one that the event
+ * was opened with, whatever PERF_EVENT_IOC_PERIOD made of it since. */
+#define ABI_MAX_EVENTS 4
+
+/* G, on a cache line of its own: every CPU reads it all the time. */
+struct abi_global {
+	abi_s64 g;
+	abi_u64 pad[7];
+};
+_Static_assert(sizeof(struct abi_global) == 64, "abi_global");
+
+/* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
+struct abi_cpu {
+	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by foreign time */
+	abi_u64 since; /* the last switch */
+	abi_u64 epoch;
+	abi_u64 foreign;    /* cumulative time of foreign tasks */
+	abi_u64 scope_left; /* when an in-scope thread left last */
+	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
+	abi_u32 pad;
+	abi_u64 fill[2];
+};
+_Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
+
+/* Outcomes of BPF code paths; names and words in counters.def. */
+enum abi_counter {
+#define COUNTER(name, text) COUNTER_##name,
+#include "shared/counters.def"
+#undef COUNTER
+	COUNTER_MAX
+};
+
+/* Cumulative since load, one copy a CPU. */
+struct abi_totals {
+	abi_u64 samples;          /* in scope */
+	abi_u64 samples_outside;  /* of the process, without an in-scope frame */
+	abi_u64 tick_ns, held_ns; /* what all ticks of the process stand for, and those that found the thread stopped */
+	abi_u64 selected_samples; /* in the selected line, at any speedup */
+	abi_u64 selected_ns;      /* the time they stand for */
+	abi_u64 hits, hit_ns;     /* R1 */
+	abi_u64 payments, paid;   /* R2 */
+	abi_s64 credited;         /* R3 */
+	abi_s64 rq_credited;      /* R4 */
+	abi_s64 inherited;        /* R5: children's local at birth against G */
+	abi_u64 forgiven;         /* R7 */
+	abi_s64 oversleep;        /* stopped beyond the debt */
+	abi_u64 run_ns, wait_ns, foreign_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind foreign tasks */
+	abi_u64 owed_at_exit;     /* debts that died with their threads */
+	abi_u64 late[ABI_LATE_BUCKETS];
+	abi_u64 counters[COUNTER_MAX];
+};
+
+/* A progress point's state on one CPU. */
+struct abi_point {
+	abi_u64 visits;
+	abi_u64 epoch; /* of the stamps below */
+	abi_u64 first_ns, last_ns;
+	abi_s64 first_local, last_local;
+};
+_Static_assert(sizeof(struct abi_point) == 48, "abi_point");
+
+struct abi_sample_key {
+	abi_u64 addr;
+	abi_u32 pid;
+	abi_u32 pad;
+};
+_Static_assert(sizeof(struct abi_sample_key) == 16, "abi_sample_key");
+
+/* One thread's books at the end of an experiment, as the task iterator writes them. */
+struct abi_thread_record {
+	abi_u32 tid;
+	abi_u32 pad;
+	abi_s64 owed;   /* G - local */
+	abi_s64 change; /* of local since the thread entered the experiment */
+	abi_s64 hits, paid, credited, rq_credited;
+};
+_Static_assert(sizeof(struct abi_thread_record) == 56, "abi_thread_record");

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the controller, the ledger and the preloaded shim share. The target can write all of it: every reader treats it as
+ * hostile (bounds, clamps). Fixed-width fields, no unnamed padding. */
+#pragma once
+
+#ifdef __BPF__
+#define SHIM_STATIC_ASSERT(c) _Static_assert(c, #c)
+#else
+#include <assert.h>
+#include <stdint.h>
+#define SHIM_STATIC_ASSERT(c) static_assert(c, #c)
+#endif
+
+/* The target inherits three descriptors, numbered n, n+1, n+2, and LD_PRELOAD ends in "/proc/self/fd/<n>":
+ *   n    the shim itself (memfd)
+ *   n+1  struct shim_page (memfd), mapped read-write
+ *   n+2  the BPF map of struct shim_slot (array), mapped read-write
+ * The shim maps n+1 and n+2, then closes all three and takes itself out of LD_PRELOAD, before main. */
+#define SHIM_FDS 3
+#define SHIM_MAGIC 0x31306d6968735a43ULL /* "CZshim01" */
+
+/* How the shim pays. */
+enum shim_pay {
+	SHIM_PAY_NONE = 0,  /* install no handler: the kernel pays, or nobody */
+	SHIM_PAY_SLEEP = 1,
+	SHIM_PAY_SPIN = 2,
+};
+
+/* One thread's account with the payer. Slot index: thread id % SHIM_SLOTS, then linear probing over SHIM_PROBES slots for the
+ * slot whose `tid` matches. The ledger claims and releases slots; the shim only looks its own up. */
+#define SHIM_SLOTS 16384
+#define SHIM_PROBES 64
+struct shim_slot {
+	unsigned int tid;        /* ledger writes; 0: free */
+	unsigned int asked;      /* ledger increments with every payment signal it raises */
+	long long owed_ns; /* ledger writes before the signal what to pay, and while `paying` what it comes to since the payment began;
+			    * the shim takes it (exchange with 0) */
+	unsigned long long paid_ns; /* shim adds what it was really stopped for; the ledger folds it in, clamped */
+	unsigned int payments;   /* shim increments when a payment is over */
+	unsigned int paying;     /* shim: 1 while it pays */
+};
+SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 32);
+
+/* The longest single payment; the rest is asked for again. Bounds what a thread can lose when the controller dies. */
+#define SHIM_MAX_PAY_NS 10000000LL
+
+/* Counters of the coz.h ABI. The program holds the address of `count` (first field) for ever, so an entry never moves. */
+#define SHIM_MAX_COUNTERS 256
+#define SHIM_NAME_MAX 112
+enum shim_counter_type { SHIM_COUNTER_FREE = 0, SHIM_COUNTER_THROUGHPUT = 1, SHIM_COUNTER_BEGIN = 2, SHIM_COUNTER_END = 3 };
+struct shim_counter {
+	unsigned long long count; /* with backoff: coz_counter_t */
+	unsigned long long backoff;
+	unsigned int type;  /* enum shim_counter_type; written last, with release order */
+	unsigned int reserved;
+	char name[SHIM_NAME_MAX - 8]; /* NUL-terminated; a longer name is cut */
+};
+SHIM_STATIC_ASSERT(sizeof(struct shim_counter) == 128);
+
+struct shim_page {
+	unsigned long long magic;
+	unsigned int pay;          /* enum shim_pay; written by the controller before exec */
+	unsigned int signo;        /* the payment signal */
+	unsigned int loaded;       /* shim: 1 once its constructor ran */
+	unsigned int slots_mapped; /* shim: 1 if n+2 could be mapped */
+	unsigned int n_counters;   /* shim: entries claimed in counters[] (atomic add, may exceed the maximum: then the surplus is lost) */
+	unsigned int lost_counters;
+	unsigned long long no_slot;  /* shim: payment signals whose thread had no slot */
+	unsigned long long reserved[3];
+	struct shim_counter counters[SHIM_MAX_COUNTERS];
+};
+SHIM_STATIC_ASSERT(sizeof(struct shim_page) == 64 + SHIM_MAX_COUNTERS * 128);

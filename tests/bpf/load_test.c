@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Every BPF program loads in every configuration that a run can ask for, within its budget of verified instructions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cozbpf.skel.h"
+#include "session/probe.h"
+#include "shared/abi.h"
+#include "tests/bpf/require.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const struct {
+	const char *program;
+	unsigned int insns;
+} budget[] = {
+#define BUDGET(program, insns) {#program, insns},
+#include "tests/bpf/budget.def"
+#undef BUDGET
+};
+
+static unsigned int budget_of(const char *program)
+{
+	for (size_t i = 0; i < sizeof(budget) / sizeof(*budget); i++)
+		if (strcmp(budget[i].program, program) == 0)
+			return budget[i].insns;
+	return 0;
+}
+
+static void check_budgets(struct cozbpf_bpf *skel)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, skel->obj)
+	{
+		struct bpf_prog_info info = {0};
+		unsigned int size = sizeof(info), allowed = budget_of(bpf_program__name(p));
+
+		if (allowed == 0)
+			fail_msg("%s has no line in budget.def", bpf_program__name(p));
+		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size), 0);
+		if (info.verified_insns > allowed)
+			fail_msg("%s: %u instructions verified, %u allowed", bpf_program__name(p), info.verified_insns, allowed);
+		print_message("%s: %u of %u\n", bpf_program__name(p), info.verified_insns, allowed);
+	}
+}
+
+static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+{
+	struct cozbpf_bpf *skel = cozbpf_bpf__open();
+	struct abi_config *c;
+	int r;
+
+	assert_non_null(skel);
+	c = &skel->rodata->config;
+	*c = (struct abi_config){
+		.nr_cpus = 2,
+		.payer = payer,
+		.signo = 40,
+		.has_task_work = task_work,
+		.has_send_signal_task = send_signal,
+		.events_per_cpu = 3,
+		.rq_edges = payer != ABI_PAY_SLEEP,
+		.threshold_ns = 2000,
+		.bank_ns = 3000000,
+		.bank_age_ns = 50000000,
+		.slice_ns = 1000000,
+		.max_pay_ns = SHIM_MAX_PAY_NS,
+	};
+	r = cozbpf_bpf__load(skel);
+	if (r == 0)
+		check_budgets(skel);
+	cozbpf_bpf__destroy(skel);
+	if (r != 0)
+		fail_msg("payer %d, task work %d: %s", payer, task_work, strerror(-r));
+}
+
+static void loads_with_this_kernels_features(void **state)
+{
+	bool work = feature_usable("task_work", NULL), signal = feature_usable("send_signal_task", NULL);
+
+	(void)state;
+	REQUIRE_BPF();
+	loads(ABI_PAY_NONE, work, signal);
+	loads(ABI_PAY_SLEEP, work, signal);
+	loads(ABI_PAY_SPIN, work, signal);
+	if (work)
+		loads(ABI_PAY_HOLD, work, signal);
+}
+
+static void loads_without_newer_features(void **state)
+{
+	(void)state;
+	REQUIRE_BPF();
+	loads(ABI_PAY_NONE, false, false);
+	loads(ABI_PAY_SLEEP, false, false);
+	loads(ABI_PAY_SPIN, false, false);
+}
+
+static void probes_agree_with_disable(void **state)
+{
+	struct feature *f;
+	size_t n;
+
+	(void)state;
+	REQUIRE_BPF();
+	assert_int_equal(session_probe("task_work", &f, &n), 0);
+	for (size_t i = 0; i < n; i++) {
+		if (f[i].required && f[i].state != FEATURE_OK)
+			fail_msg("%s: %s", f[i].name, f[i].detail);
+		if (strcmp(f[i].name, "task_work") == 0)
+			assert_int_equal(f[i].state, FEATURE_MISSING);
+	}
+	free(f);
+	assert_false(feature_usable("task_work", "send_signal_task,task_work"));
+	assert_false(feature_usable("no_such_feature", NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(loads_with_this_kernels_features),
+		cmocka_unit_test(loads_without_newer_features),
+		cmocka_unit_test(probes_agree_with_disable),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

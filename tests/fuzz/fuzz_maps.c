@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Mutates /proc/PID/maps texts and checks what the parser promises of its result.
+ * fuzz_maps [ITERATIONS [SEED]] */
+#include "base/rng.h"
+#include "target/maps.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM 2048
+
+static const char seed_text[] = "00400000-00452000 r-xp 00001000 fe:0a 173521      /usr/bin/dbus daemon\n"
+				"00651000-00652000 r--p 00051000 fe:0a 173521      /usr/bin/dbus daemon\n"
+				"7f00000000-7f00001000 r-xp 00000000 00:1f 12 /tmp/a\\012b (deleted)\n"
+				"7f00002000-7f00003000 rwxp 00000000 00:00 0 \n"
+				"7fff0000000-7fff0001000 r-xp 00000000 00:00 0 [vdso]\n"
+				"7fff8000000-7fff8001000 r-xs 00000000 00:05 77 /memfd:x (deleted)\n"
+				"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
+
+static const char *const tokens[] = {"-", " ", ":", "\n", "/", "\\012", " (deleted)", "0", "ffffffffffffffff",
+				     "18446744073709551615", "r-xp", "\\01", "99999999999999999999"};
+
+static size_t mutate(struct rng *r, char *text, size_t n)
+{
+	size_t at = n ? rng_below(r, n) : 0, length;
+	const char *token;
+
+	switch (rng_below(r, 5)) {
+	case 0: /* a byte */
+		if (n)
+			text[at] = (char)rng_next(r);
+		return n;
+	case 1: /* a digit */
+		if (n)
+			text[at] = "0123456789abcdef"[rng_below(r, 16)];
+		return n;
+	case 2: /* cut out */
+		length = rng_below(r, n - at + 1);
+		memmove(text + at, text + at + length, n - at - length);
+		return n - length;
+	case 3: /* repeat a piece at the end */
+		length = rng_below(r, n - at + 1);
+		if (n + length > ROOM)
+			return n;
+		memmove(text + n, text + at, length);
+		return n + length;
+	default: /* insert a token */
+		token = tokens[rng_below(r, sizeof(tokens) / sizeof(tokens[0]))];
+		length = strlen(token);
+		if (n + length > ROOM)
+			return n;
+		memmove(text + at + length, text + at, n - at);
+		memcpy(text + at, token, length);
+		return n + length;
+	}
+}
+
+static bool holds(const struct map_list *l, uint64_t probe)
+{
+	const struct map_entry *found = map_list_find(l, probe);
+
+	if (found && (probe < found->start || probe >= found->end))
+		return false;
+	for (size_t i = 0; i < l->n; i++) {
+		const struct map_entry *m = &l->entries[i];
+
+		if (m->start >= m->end || (i > 0 && m->start < l->entries[i - 1].end) || !m->inode || m->path[0] != '/' ||
+		    m->offset + (m->end - m->start) < m->offset || map_list_find(l, m->start) != m ||
+		    map_list_find(l, m->end - 1) != m)
+			return false;
+	}
+	return l->n <= MAP_LIST_MAX;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 20000;
+	unsigned long kept = 0;
+	struct rng r;
+
+	rng_seed(&r, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+	for (unsigned long i = 0; i < iterations; i++) {
+		size_t n = sizeof(seed_text) - 1;
+		struct map_list l = {0};
+		char text[ROOM], *exact;
+
+		memcpy(text, seed_text, n);
+		for (uint64_t k = rng_below(&r, 12); k > 0; k--)
+			n = mutate(&r, text, n);
+		/* A buffer of exactly that size, so that the sanitizer sees one byte too far. */
+		exact = malloc(n ? n : 1);
+		if (!exact)
+			return 1;
+		memcpy(exact, text, n);
+		if (map_list_parse(exact, n, &l) < 0 || !holds(&l, rng_next(&r) >> rng_below(&r, 64))) {
+			(void)fprintf(stderr, "iteration %lu breaks a promise\n", i);
+			return 1;
+		}
+		kept += l.n;
+		map_list_free(&l);
+		free(exact);
+	}
+	(void)printf("%lu texts, %lu mappings\n", iterations, kept);
+	return 0;
+}

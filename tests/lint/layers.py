@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who may include whom."""
+import posixpath
+import re
+
+import tree
+
+# What each package may include beside itself: a package, or one header of it.
+ALLOWED = {
+    "base": [],
+    "profile": ["base"],
+    "analysis": ["profile", "base"],
+    "report": ["analysis", "profile", "base"],
+    "elf": ["base"],
+    # The preload hands over the pages that the shim maps.
+    "target": ["base", "shared/shim_abi.h"],
+    # The one edge that points upwards: the session implements the interface that experiments are tested against, and its owner is
+    # who calls it. Nothing else of experiment/ is visible to it.
+    "session": ["target", "elf", "base", "shared", "shim/image.h", "experiment/backend.h"],
+    "experiment": ["session", "profile", "base"],
+    "cmd": ["report", "analysis", "profile", "experiment", "session", "target", "elf", "base", "shared", "shim/image.h"],
+    "shim": ["shared/shim_abi.h"],
+    "shared": [],
+    "bpf": ["shared"],
+}
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:(["<])([^">\n]+)[">]|(\S+))', re.MULTILINE)
+SOURCES = (".c", ".h", ".S", ".def")
+
+
+def package(path):
+    """The package of a path of the tree, or None where no rule applies (tests, tools, examples)."""
+    parts = path.split("/")
+    if parts[0] == "user" and len(parts) > 2:
+        return parts[1]
+    return parts[0] if parts[0] in ("bpf", "shared") else None
+
+
+def includes(tree_, path):
+    """(line number, quoted, name) of each include; a computed one has no name."""
+    text = tree.without_comments(tree_.text(path))
+    for match in INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start()) + 1, match.group(1) == '"', match.group(2)
+
+
+def resolve(tree_, path, quoted, name):
+    """The included file of the tree, as the compiler would find it, or None."""
+    folders = ([posixpath.dirname(path)] if quoted else []) + ["", "user"]
+    for folder in folders:
+        candidate = posixpath.normpath(posixpath.join(folder, name))
+        if tree_.has(candidate):
+            return candidate
+    return None
+
+
+def ruled_files(tree_):
+    return [p for p in tree_.paths if p.endswith(SOURCES) and package(p)]
+
+
+def layering(tree_):
+    bad = []
+    for path in ruled_files(tree_):
+        own = package(path)
+        if own not in ALLOWED:
+            bad.append(f"{path}: package {own} has no rule in tests/lint/layers.py")
+            continue
+        for line, quoted, name in includes(tree_, path):
+            if name is None:
+                # Assembly includes what the build made, to embed it.
+                if not path.endswith(".S"):
+                    bad.append(f"{path}:{line}: computed include")
+                continue
+            target = resolve(tree_, path, quoted, name)
+            if target is None:
+                # Not in the tree: a system header, one made by the build, or a package's that is missing.
+                if name.split("/")[0] in ALLOWED and quoted:
+                    bad.append(f"{path}:{line}: {name} does not exist")
+                continue
+            other = package(target)
+            short = target[len("user/"):] if target.startswith("user/") else target
+            if other != own and other not in ALLOWED[own] and short not in ALLOWED[own]:
+                bad.append(f"{path}:{line}: {own} must not include {name}")
+    return bad
+
+
+def skeletons_in_session_only(tree_):
+    return [f"{path}:{line}: {name}"
+            for path in tree_.paths if path.endswith(SOURCES) and package(path) != "session" and not path.startswith("tests/")
+            for line, _, name in includes(tree_, path) if name and name.endswith(".skel.h")]
+
+
+def libdwarf_in_elf_only(tree_):
+    return [f"{path}:{line}: {name}"
+            for path in tree_.paths if path.endswith(SOURCES) and package(path) != "elf" and not path.startswith("tests/")
+            for line, _, name in includes(tree_, path)
+            if name and posixpath.basename(name) in ("libdwarf.h", "dwarf.h")]
+
+
+def libbpf_in_session_only(tree_):
+    """The kernel side has its own rule."""
+    return [f"{path}:{line}: {name}"
+            for path in tree_.paths
+            if path.endswith(SOURCES) and package(path) not in ("session", "bpf") and not path.startswith("tests/")
+            for line, quoted, name in includes(tree_, path)
+            if name and name.startswith("bpf/") and not resolve(tree_, path, quoted, name)]
+
+
+def bpf_headers(tree_):
+    """BPF programs have no libc; of libbpf only the headers for the kernel side."""
+    kernel_side = re.compile(r"bpf/bpf_(helpers|helper_defs|tracing|core_read|endian)\.h|std(bool|def|arg)\.h")
+    return [f"{path}:{line}: {name}"
+            for path in tree_.under("bpf/", *SOURCES)
+            for line, quoted, name in includes(tree_, path)
+            if name and not resolve(tree_, path, quoted, name) and not kernel_side.fullmatch(name)]
+
+
+def shim_uses_libc_only(tree_):
+    foreign = re.compile(r"(bpf|libdwarf|json-c|libsmartcols)/|(libelf|gelf|libdwarf|dwarf|uthash|zlib|cmocka|demangle)\.h")
+    return [f"{path}:{line}: {name}"
+            for path in tree_.under("user/shim/", *SOURCES)
+            for line, _, name in includes(tree_, path) if name and foreign.match(name)]
+
+CHECKS = [layering, skeletons_in_session_only, libdwarf_in_elf_only, libbpf_in_session_only, bpf_headers, shim_uses_libc_only]

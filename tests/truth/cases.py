@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The cases of the truth suite: programs whose causal profile is arithmetic.
+
+Every program has two kinds of work, a and b, of known length, and the time from one visit to the next is a function of the two.
+That function is all that a case needs: the effect of line a being s faster is 1 - period((1 - s) a, b) / period(a, b)."""
+
+import os
+from dataclasses import dataclass
+from typing import Callable, Optional, Tuple
+
+SPEEDUPS = (25, 50, 75, 100)
+
+
+def cpus():
+    return len(os.sched_getaffinity(0))
+
+
+# Periods: microseconds of work a and work b -> microseconds from visit to visit, of all threads together.
+
+
+def alternating(a, b):
+    """One after the other, nothing at the same time: each is its share."""
+    return a + b
+
+
+def slower(a, b):
+    """Side by side, and the next round or item waits for the slower: helps up to the point where both are level, the knee."""
+    return max(a, b)
+
+
+def locked(a, b):
+    """Two threads, a inside one lock and b outside. If a >= b, the other thread is back before the lock is free: it is always taken
+    and each visit takes it for a. If a < b, the two fall into a rhythm in which nobody waits: two visits each a + b. At a = b both
+    are a."""
+    return max(a, (a + b) / 2)
+
+
+def independent(threads):
+    """Threads that do not wait for each other, on as many CPUs as there are: the CPUs are what limits them."""
+
+    def period(a, b):
+        return (a + b) / min(threads, cpus())
+
+    return period
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str  # "family-parameters/line"
+    program: str
+    line: str  # "a" or "b": the line with the marker /* LINE:a */
+    args: Tuple[str, ...]
+    a_us: float
+    b_us: float
+    period: Callable[[float, float], float]
+    bar: float  # points; percent for the kinds "hits" and "stopped"
+    worst: bool = False  # the bar is for each cell, else for the mean of the cells
+    experiment_ms: int = 500
+    cool_off_ms: int = 10
+    cpus: int = 2
+    payers: Optional[Tuple[str, ...]] = None  # where it is defined; None: with any
+    foreign: bool = False  # an unrelated process keeps one CPU busy
+    kind: str = "effect"
+
+    @property
+    def source(self):
+        return self.program + ".c"
+
+    def truth(self, percent):
+        """The effect in percent when the line gets `percent` faster."""
+        a, b = self.a_us, self.b_us
+        rest = 1 - percent / 100
+        faster = self.period(a * rest, b) if self.line == "a" else self.period(a, b * rest)
+        return 100 * (1 - faster / self.period(a, b))
+
+    @property
+    def flat(self):
+        return all(abs(self.truth(s)) < 1e-9 for s in SPEEDUPS)
+
+
+def number(x):
+    return f"{x:g}"
+
+
+def both_lines(name, program, a_us, b_us, args, period, bar, flat_bar=None, **rest):
+    """A case for each line; one without effect has a bar of its own."""
+    for line in "ab":
+        case = Case(f"{name}/{line}", program, line, tuple(args), a_us, b_us, period, bar, **rest)
+        if flat_bar is not None and case.flat:
+            case = Case(f"{name}/{line}", program, line, tuple(args), a_us, b_us, period, flat_bar, **rest)
+        yield case
+
+
+def timing(round_us, queued):
+    """Enough visits in an experiment, and time between two for what the last one left behind: a queue of eight items that a 60:40
+    pair of stages drains takes 8 / (1/0.4 - 1/0.6) = 9.6 rounds."""
+    return {
+        "experiment_ms": max(500, int(20 * round_us / 1000)),
+        "cool_off_ms": max(10, int((12 if queued else 2) * round_us / 1000)),
+    }
+
+
+def barrier_cases():
+    # Work 67 : 64, a round is max(a, b): a helps by 3/67 = 4.48 % and no more, b not at all.
+    for ms, bar in ((2, 5), (20, 2), (100, 2)):
+        r = ms * 1000
+        yield from both_lines(
+            f"barrier-{ms}ms", "barrier", r, r * 64 / 67, ["--round", number(r)], slower, bar, worst=True, **timing(r, False)
+        )
+
+
+def independent_cases():
+    # Half of an iteration each: 12.5, 25, 37.5, 50, however many threads. Threads beyond the CPUs are not pinned.
+    # Rounds of 1.7 ms: not in step with a tick of 1 ms.
+    r = 1700
+    for threads in (1, 2, 3, 4, 8, 16):
+        args = ["--round", number(r), "--threads", str(threads)]
+        if threads > 2:
+            args.append("--no-pin")
+        # Payers that sleep have no CPU edge: with more threads than CPUs a sleeper's time goes to others.
+        payers = None if threads <= 2 else ("hold", "spin", "auto")
+        yield from both_lines(
+            f"independent-{threads}", "independent", r / 2, r / 2, args, independent(threads), 3 if threads <= 4 else 6,
+            cpus=1 if threads == 1 else 2, payers=payers,
+        )
+    for threads in (2, 4, 8):
+        yield from both_lines(
+            f"foreign-{threads}", "independent", r / 2, r / 2, ["--round", number(r), "--threads", str(threads), "--no-pin"],
+            independent(threads), 8, payers=("hold", "spin", "auto"), foreign=True,
+        )
+
+
+def pipeline_cases():
+    # Slower stage 1, faster 0.6 of a round: the slower helps up to 40 %, the faster not at all. Once the producer is the slower
+    # (the queue is empty), once the consumer (it is full).
+    for r, bar in ((5000, 3), (1500, 5)):
+        for name, a, b in (("pipeline", r, 0.6 * r), ("pipeline-full", 0.6 * r, r)):
+            args = ["--round", number(r), "--share-a", number(100 * a / (a + b))]
+            yield from both_lines(f"{name}-{number(r / 1000)}ms", "pipeline", a, b, args, slower, bar, 1, **timing(r, True))
+
+
+def lock_cases():
+    # Inside 0.7, outside 0.3 of a round: a visit each 0.7. a: 25 and 50 in full, then the knee at a = 0.3 (57 %); 66.1, 78.6.
+    # b: nothing.
+    # Inside 0.3, outside 0.7: two visits a round. a: s * 30 %. b: 17.5, 35, then the knee where b = 0.3 (57 %): 40, 40.
+    for r, bar in ((5000, 3), (1500, 5)):
+        for kind in ("ticket", "mutex"):
+            for name, share in (("inside", 0.7), ("outside", 0.3)):
+                args = ["--round", number(r), "--kind", kind, "--share-a", number(100 * share)]
+                yield from both_lines(
+                    f"lock-{name}-{kind}-{number(r / 1000)}ms", "lock", share * r, (1 - share) * r, args, locked, bar, 1,
+                    **timing(r, False),
+                )
+
+
+def handover_cases():
+    # a : b = 60 : 40. Ping-pong (one credit): a and b in turn, 0.6 s and 0.4 s. Window (eight credits): max(a, b), a helps up to
+    # 1/3, b not at all.
+    for kind in ("mutex", "semaphore", "futex", "pipe", "eventfd", "socketpair"):
+        for r, bar in ((5000, 3), (1500, 5)):
+            for name, window, period in (("pingpong", 1, alternating), ("window", 8, slower)):
+                args = ["--round", number(r), "--kind", kind, "--window", str(window)]
+                yield from both_lines(
+                    f"{name}-{kind}-{number(r / 1000)}ms", "handover", 0.6 * r, 0.4 * r, args, period, bar, 1,
+                    **timing(r, window > 1),
+                )
+
+
+def other_cases():
+    # Samples in the line times the period, over the CPU time in the line: 1 at every speedup.
+    yield Case("hits/a", "hits", "a", ("--round", "1000", "--share-a", "80"), 800, 200, alternating, 2, kind="hits",
+               experiment_ms=2000)
+    # Time in which the threads were stopped, by the program's account and by the profiler's, over what they owed: 1.
+    yield Case("stopped/a", "stopped", "a", (), 1, 1, alternating, 1, kind="stopped", experiment_ms=2000)
+
+
+CASES = [
+    case
+    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, handover_cases, other_cases)
+    for case in family()
+]

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tests the truth harness against a stand-in for the profiler that computes its profiles from the cases: no privileges needed."""
+
+import contextlib
+import io
+import os
+import stat
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import cases  # noqa: E402
+import truth  # noqa: E402
+
+# Reads its own command line as the profiler would, and writes what a perfect one would find, times FAKE_SCALE. With
+# FAKE_NOISY=FILE the first run of each file is without any effect. With FAKE_STATUS it fails.
+FAKE = '''#!{python}
+import json, os, sys
+sys.path.insert(0, {here!r})
+import cases, truth
+if os.environ.get("FAKE_STATUS"):
+    print("cozbpf: no such thing", file=sys.stderr)
+    sys.exit(int(os.environ["FAKE_STATUS"]))
+split = sys.argv.index("--")
+options, program = sys.argv[2:split], sys.argv[split + 1:]
+def value(name):
+    return options[options.index(name) + 1]
+case = next(c for c in cases.CASES if os.path.basename(program[0]) == c.program
+            and list(c.args) == program[1:1 + len(c.args)] and not c.foreign
+            and value("--fixed-line") == f"{{c.source}}:{{truth.line_of(c.source, c.line)}}")
+scale = float(os.environ.get("FAKE_SCALE", "1"))
+noisy = os.environ.get("FAKE_NOISY")
+if noisy and not os.path.exists(noisy):
+    open(noisy, "w").close()
+    scale = 0
+single = "--fixed-speedup" in options
+speedups = [int(x) for x in value("--fixed-speedup" if single else "--speedups").split(",")]
+with open(value("-o"), "w") as out:
+    def record(**r):
+        out.write(json.dumps(r) + "\\n")
+    record(type="startup", time=1, cozbpf=dict(pay=value("--pay"), period_ns=1000000))
+    for s in speedups:
+        period = 1e6 * (1 - scale * case.truth(s) / 100)
+        n = 30000
+        extra = dict(elapsed=int(n * period), hits=n, selected_samples=n, hit_ns=n * s * 10000, late=14000, imbalance=-3,
+                     foreign=0.0, growth=n * s * 10000, paid=n * s * 10000, threads=2)
+        record(type="experiment", selected=value("--fixed-line"), speedup=s / 100, duration=int(n * period), **extra)
+        record(type="throughput-point", name="progress", delta=n, first_ns=5, last_ns=6, effective_ns=int((n - 1) * period))
+    out.write('{{"type":"exper')
+stopped = 10 ** 9 + (30000 * 50000 if speedups == [5] else 0)
+print("batches=30000 batch_iterations=1000000 ns_per_iteration=1.000000")
+print(f"thread=a gaps=1 stopped_ns=1000000000 lived_ns=9000000000 below_20us=1")
+print(f"thread=b gaps=1 stopped_ns={{stopped}} lived_ns=9000000000 below_20us=1")
+'''
+
+
+class Harness(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.fake = os.path.join(self.directory.name, "cozbpf")
+        with open(self.fake, "w", encoding="utf-8") as f:
+            f.write(FAKE.format(python=sys.executable, here=HERE))
+        os.chmod(self.fake, stat.S_IRWXU)
+        for case in cases.CASES:
+            with open(os.path.join(self.directory.name, case.program), "w", encoding="utf-8"):
+                pass
+
+    def run_truth(self, *args, **environment):
+        out = io.StringIO()
+        before = dict(os.environ)
+        os.environ.update(environment)
+        try:
+            with contextlib.redirect_stdout(out):
+                status = truth.main(["--cozbpf", self.fake, "--programs", self.directory.name, "--per-us", "900", *args])
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+        return status, out.getvalue()
+
+    def last(self, text):
+        return text.strip().splitlines()[-1]
+
+    def test_a_right_profile_passes(self):
+        status, out = self.run_truth("--case", "independent-1/*", "--case", "hits/a", "--case", "stopped/a")
+        self.assertEqual(self.last(out), "4 passed, 0 failed, 0 skipped", out)
+        self.assertEqual(status, 0)
+        self.assertIn("imbalance 3 ns", out)
+
+    def test_a_flat_profile_fails(self):
+        status, out = self.run_truth("--case", "independent-1/a", FAKE_SCALE="0")
+        self.assertEqual(self.last(out), "0 passed, 1 failed, 0 skipped", out)
+        self.assertIn("mean 31.25", out)
+        self.assertEqual(status, 1)
+
+    def test_both_estimates_are_compared(self):
+        for how in ("timed", "coz"):
+            status, out = self.run_truth("--case", "independent-1/a", "--estimate", how, FAKE_SCALE="0.8")
+            self.assertEqual(status, 1)
+            self.assertIn("of " + {"timed": "timed", "coz": "as Coz"}[how] + ", mean 6.25", out)
+
+    def test_loose_allows_ten_points_and_repeats_in_the_open(self):
+        status, out = self.run_truth("--case", "independent-1/a", "--bar", "loose", FAKE_SCALE="0.8")
+        self.assertEqual((status, out.count("noisy round")), (0, 0), out)
+        noisy = os.path.join(self.directory.name, "noisy")
+        status, out = self.run_truth("--case", "independent-1/a", "--bar", "loose", FAKE_NOISY=noisy)
+        self.assertEqual((status, out.count("noisy round")), (0, 1), out)
+        status, out = self.run_truth("--case", "independent-1/a", "--bar", "loose", FAKE_SCALE="0")
+        self.assertEqual((status, out.count("noisy round")), (1, 2), out)
+
+    def test_the_median_of_three_runs_forgives_one(self):
+        noisy = os.path.join(self.directory.name, "noisy")
+        status, out = self.run_truth("--case", "independent-1/a", "--repeat", "3", FAKE_NOISY=noisy)
+        self.assertEqual(status, 0, out)
+
+    def test_a_profiler_that_fails_is_a_failure_at_once(self):
+        status, out = self.run_truth("--case", "independent-1/a", "--bar", "loose", FAKE_STATUS="125")
+        self.assertEqual((status, out.count("noisy round")), (1, 0))
+        self.assertIn("status 125: cozbpf: no such thing", out)
+
+    def test_payers(self):
+        status, out = self.run_truth("--case", "independent-1/a", "--case", "independent-8/a", "--pay", "sleep")
+        self.assertIn("1 not defined for their payer", out)
+        self.assertEqual(self.last(out), "1 passed, 0 failed, 0 skipped", out)
+
+    def test_every_marker_is_there_once(self):
+        for case in cases.CASES:
+            self.assertGreater(truth.line_of(case.source, case.line), 1)
+
+    def test_the_arithmetic(self):
+        table = {c.name: [round(c.truth(s), 1) for s in cases.SPEEDUPS] for c in cases.CASES}
+        self.assertEqual(len(table), len(cases.CASES), "names are unique")
+        self.assertEqual(table["barrier-20ms/a"], [4.5] * 4)
+        self.assertEqual(table["barrier-20ms/b"], [0] * 4)
+        self.assertEqual(table["pipeline-5ms/a"], [25, 40, 40, 40])
+        self.assertEqual(table["lock-inside-ticket-5ms/a"], [25, 50, 66.1, 78.6])
+        self.assertEqual(table["lock-outside-ticket-5ms/b"], [17.5, 35, 40, 40])
+        self.assertEqual(table["pingpong-pipe-5ms/b"], [10, 20, 30, 40])
+        self.assertEqual(table["window-pipe-5ms/a"], [25, 33.3, 33.3, 33.3])
+        self.assertEqual(table["foreign-4/a"], [12.5, 25, 37.5, 50])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the calibrated programs share: work whose CPU time is proportional to an iteration count, options, pinning,
+ * progress, and the closing line `visits=N elapsed_ns=N period_ns=N` that the harness reads. All static: a program is
+ * one file. */
+#pragma once
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A function that stays one symbol with one copy, so that a name or a line of it means what it says. */
+#ifdef __clang__
+#define KEEP __attribute__((noinline))
+#else
+#define KEEP __attribute__((noipa))
+#endif
+
+/* @n steps of a multiply-add, each needing the one before: bound by latency, so neither the loop's alignment nor a busy
+ * sibling hyperthread changes its cost, and two copies of it cost the same. A macro: all of it belongs to the line of
+ * its use. */
+#define SPIN(n)                                                                            \
+	do {                                                                               \
+		uint64_t spin_x = 1;                                                       \
+		for (uint64_t spin_i = (n); spin_i > 0; spin_i--)                          \
+			spin_x = spin_x * 6364136223846793005ULL + 1442695040888963407ULL; \
+		__asm__ volatile("" : : "r"(spin_x));                                      \
+	} while (0)
+
+struct program {
+	double seconds;              /* 0: for ever */
+	double round_us;             /* what a round is, each program says */
+	double per_us;               /* iterations of SPIN in a microsecond; 0: calibrate at the start */
+	double share_a;              /* work a's part of a round, percent, where a program has such a choice */
+	double speedup_a, speedup_b; /* percent by which the work really gets shorter */
+	long threads, window;
+	const char *kind; /* mechanism or lock */
+	double gap_us;    /* pauses shorter than this are not counted */
+	bool pin, calibrate_only;
+};
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+static inline void sleep_seconds(double s)
+{
+	struct timespec t = { .tv_sec = (time_t)s };
+
+	t.tv_nsec = (long)((s - (double)t.tv_sec) * 1e9);
+	while (nanosleep(&t, &t) < 0 && errno == EINTR)
+		continue;
+}
+
+static KEEP void calibration_work(uint64_t n)
+{
+	SPIN(n);
+}
+
+static inline int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Iterations in a microsecond of this thread's CPU time: the median of 15 batches of about 2 ms, after one to wake the
+ * CPU up. */
+static inline double calibrate(void)
+{
+	enum { BATCHES = 15, STEPS = 1500000 };
+	double rates[BATCHES];
+
+	calibration_work(STEPS);
+	for (int i = 0; i < BATCHES; i++) {
+		uint64_t t0 = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+		calibration_work(STEPS);
+		rates[i] = STEPS * 1e3 / (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - t0);
+	}
+	qsort(rates, BATCHES, sizeof(rates[0]), compare_doubles);
+	return rates[BATCHES / 2];
+}
+
+static inline void program_usage(const char *name)
+{
+	fprintf(stderr,
+		"usage: %s [--seconds S] [--round US] [--per-us ITERATIONS] [--share-a PERCENT]\n"
+		"          [--speedup-a PERCENT] [--speedup-b PERCENT] [--threads N] [--window N]\n"
+		"          [--kind NAME] [--gap US] [--no-pin] [--calibrate]\n",
+		name);
+	exit(2);
+}
+
+static inline double program_number(const char *name, const char *text, double low, double high)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	if (end == text || *end || !(v >= low && v <= high))
+		program_usage(name);
+	return v;
+}
+
+/* Reads the command line over the defaults already in @p, and calibrates unless told a rate. */
+static inline void program_start(struct program *p, int argc, char **argv)
+{
+	static const struct option table[] = {
+		{ "seconds", 1, NULL, 's' }, { "round", 1, NULL, 'r' },     { "per-us", 1, NULL, 'u' },
+		{ "share-a", 1, NULL, 'm' }, { "speedup-a", 1, NULL, 'a' }, { "speedup-b", 1, NULL, 'b' },
+		{ "threads", 1, NULL, 't' }, { "window", 1, NULL, 'w' },    { "kind", 1, NULL, 'k' },
+		{ "gap", 1, NULL, 'g' },     { "no-pin", 0, NULL, 'P' },    { "calibrate", 0, NULL, 'c' },
+		{ NULL, 0, NULL, 0 },
+	};
+	const char *name = argv[0];
+	int opt;
+
+	p->pin = true;
+	while ((opt = getopt_long(argc, argv, "", table, NULL)) >= 0) {
+		switch (opt) {
+		case 's': p->seconds = program_number(name, optarg, 0, 1e6); break;
+		case 'r': p->round_us = program_number(name, optarg, 1, 1e7); break;
+		case 'u': p->per_us = program_number(name, optarg, 1, 1e5); break;
+		case 'm': p->share_a = program_number(name, optarg, 0, 100); break;
+		case 'a': p->speedup_a = program_number(name, optarg, 0, 100); break;
+		case 'b': p->speedup_b = program_number(name, optarg, 0, 100); break;
+		case 't': p->threads = (long)program_number(name, optarg, 1, 1024); break;
+		case 'w': p->window = (long)program_number(name, optarg, 1, 64); break;
+		case 'g': p->gap_us = program_number(name, optarg, 0.1, 1e6); break;
+		case 'k': p->kind = optarg; break;
+		case 'P': p->pin = false; break;
+		case 'c': p->calibrate_only = true; break;
+		default: program_usage(name);
+		}
+	}
+	if (optind != argc)
+		program_usage(name);
+	if (p->per_us == 0 || p->calibrate_only)
+		p->per_us = calibrate();
+	if (p->calibrate_only) {
+		printf("per_us=%.3f\n", p->per_us);
+		exit(0);
+	}
+}
+
+/* Iterations for @us microseconds of work that got @percent shorter. */
+static inline uint64_t program_steps(const struct program *p, double us, double percent)
+{
+	return (uint64_t)(us * p->per_us * (1 - percent / 100) + 0.5);
+}
+
+/* Puts the calling thread on the @index-th CPU that the process may use, round and round. */
+static inline void pin_to(const struct program *p, long index)
+{
+	cpu_set_t allowed, one;
+
+	if (!p->pin || sched_getaffinity(getpid(), sizeof(allowed), &allowed) < 0)
+		return;
+	index %= CPU_COUNT(&allowed);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &allowed) || index-- > 0)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		(void)sched_setaffinity(0, sizeof(one), &one);
+		return;
+	}
+}
+
+static inline void start_thread(void *(*body)(void *), void *arg)
+{
+	pthread_t t;
+	int r = pthread_create(&t, NULL, body, arg);
+
+	if (r) {
+		fprintf(stderr, "cannot create a thread: %s\n", strerror(r));
+		exit(2);
+	}
+}
+
+static uint64_t visits, last_visit_ns;
+
+/* The progress point. */
+static KEEP void progress(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
+static inline void visit(void)
+{
+	__atomic_store_n(&last_visit_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&visits, 1, __ATOMIC_RELEASE);
+	progress();
+}
+
+/* The number of visits and the time of the last one, of the same moment. */
+static inline uint64_t visits_so_far(uint64_t *ret_last_ns)
+{
+	uint64_t n;
+
+	do {
+		n = __atomic_load_n(&visits, __ATOMIC_ACQUIRE);
+		*ret_last_ns = __atomic_load_n(&last_visit_ns, __ATOMIC_ACQUIRE);
+	} while (n != __atomic_load_n(&visits, __ATOMIC_ACQUIRE));
+	return n;
+}
+
+/* Lets the threads run for the asked time, prints the mean time from visit to visit and leaves. The first tenth of the
+ * time (at most 0.2 s) does not count: threads are still being placed and queues filled. @last prints what else the
+ * program counted. */
+static inline void program_finish(const struct program *p, void (*last)(void))
+{
+	double warm = p->seconds / 10 < 0.2 ? p->seconds / 10 : 0.2;
+	uint64_t first, n, first_ns, elapsed;
+
+	if (p->seconds == 0)
+		for (;;)
+			(void)pause();
+	sleep_seconds(warm);
+	first = visits_so_far(&first_ns);
+	sleep_seconds(p->seconds - warm);
+	n = visits_so_far(&elapsed) - first;
+	elapsed -= first_ns;
+	if (last)
+		last();
+	printf("visits=%llu elapsed_ns=%llu period_ns=%.0f\n", (unsigned long long)n, (unsigned long long)elapsed,
+	       n ? (double)elapsed / (double)n : 0.0);
+	exit(0);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Two independent threads that notice when they are stopped: each reads the CPU's counter in a tight loop and adds up
+ * the gaps that are longer than --gap; a round ends with a visit. Thread a stands in line a, thread b in line b: with
+ * line a sped up, all of G comes from a, and b pays it. Ticks and other interrupts are gaps too: subtract those of a
+ * run at 0 %. */
+#include "program.h"
+
+#include <stdalign.h>
+
+enum { BUCKETS = 6 };
+
+struct watch {
+	alignas(64) uint64_t gaps, sum, began, now; /* in counter ticks */
+	uint64_t histogram[BUCKETS];
+};
+
+static const double bucket_us[BUCKETS] = { 20, 40, 100, 1000, 11000, 1e12 };
+static struct program p = { .round_us = 10000, .gap_us = 5 };
+static struct watch watches[2];
+static uint64_t least_gap, limits[BUCKETS];
+static double ticks_per_us;
+
+/* The CPU's own counter, read in the line itself: a call into the vdso would put most samples there. */
+static inline __attribute__((always_inline)) uint64_t ticks(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t v;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+#else
+	return clock_ns(CLOCK_MONOTONIC);
+#endif
+}
+
+static double ticks_per_microsecond(void)
+{
+	uint64_t n0 = clock_ns(CLOCK_MONOTONIC), t0 = ticks();
+
+	sleep_seconds(0.1);
+	return (double)(ticks() - t0) * 1e3 / (double)(clock_ns(CLOCK_MONOTONIC) - n0);
+}
+
+/* Reads until the next gap or the time @until: the last reading before it and the one after. Readings go on from call
+ * to call, so a stop between two calls is a gap too. A macro: the loop stays in the line of its use. */
+#define UNTIL_GAP(last, now)                                                              \
+	do {                                                                              \
+		for (now = ticks(); now - last < least_gap && now < until; now = ticks()) \
+			last = now;                                                       \
+	} while (0)
+
+struct readings {
+	uint64_t last, now;
+};
+
+static KEEP struct readings watch_a(uint64_t last, uint64_t until)
+{
+	uint64_t now;
+
+	UNTIL_GAP(last, now); /* LINE:a */
+	return (struct readings){ last, now };
+}
+
+static KEEP struct readings watch_b(uint64_t last, uint64_t until)
+{
+	uint64_t now;
+
+	UNTIL_GAP(last, now); /* LINE:b */
+	return (struct readings){ last, now };
+}
+
+static void note(struct watch *w, uint64_t gap)
+{
+	int bucket = 0;
+
+	while (bucket < BUCKETS - 1 && gap >= limits[bucket])
+		bucket++;
+	w->histogram[bucket]++;
+	w->gaps++;
+	__atomic_store_n(&w->sum, w->sum + gap, __ATOMIC_RELAXED);
+}
+
+static void *body(void *arg)
+{
+	struct watch *w = &watches[(intptr_t)arg];
+	uint64_t turn = (uint64_t)(p.round_us * ticks_per_us), until;
+	struct readings r;
+
+	pin_to(&p, (long)(intptr_t)arg);
+	w->began = r.now = ticks();
+	for (;;) {
+		until = r.now + turn;
+		do {
+			r = arg ? watch_b(r.now, until) : watch_a(r.now, until);
+			if (r.now - r.last >= least_gap)
+				note(w, r.now - r.last);
+		} while (r.now < until);
+		__atomic_store_n(&w->now, r.now, __ATOMIC_RELAXED);
+		visit();
+		r.now = ticks(); /* the trap at the progress point is no stop */
+	}
+	return NULL;
+}
+
+static void totals(void)
+{
+	for (int i = 0; i < 2; i++) {
+		struct watch *w = &watches[i];
+
+		printf("thread=%c gaps=%llu stopped_ns=%.0f lived_ns=%.0f", 'a' + i, (unsigned long long)w->gaps,
+		       (double)w->sum * 1e3 / ticks_per_us, (double)(w->now - w->began) * 1e3 / ticks_per_us);
+		for (int j = 0; j < BUCKETS; j++)
+			printf(" below_%.0fus=%llu", j < BUCKETS - 1 ? bucket_us[j] : 0,
+			       (unsigned long long)w->histogram[j]);
+		printf("\n");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	program_start(&p, argc, argv);
+	ticks_per_us = ticks_per_microsecond();
+	least_gap = (uint64_t)(p.gap_us * ticks_per_us);
+	for (int i = 0; i < BUCKETS - 1; i++)
+		limits[i] = (uint64_t)(bucket_us[i] * ticks_per_us);
+	start_thread(body, (void *)0);
+	start_thread(body, (void *)1);
+	program_finish(&p, totals);
+}

@@ -1,0 +1,351 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs programs whose causal profile is arithmetic under the profiler and compares, in percentage points. See README.md."""
+
+import argparse
+import contextlib
+import fnmatch
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from cases import CASES, SPEEDUPS, cpus  # noqa: E402
+from profiles import Profile  # noqa: E402
+
+BUILD = os.path.join(HERE, "..", "..", "build")
+LOOSE_BAR = 10.0  # points, or percent
+LOOSE_REPEATS = 2
+FOREIGN_SEEN = 0.05  # with one CPU kept busy the profile must own to at least this share
+NATIVE_BAR = 3.0
+
+
+class Failure(Exception):
+    """The case could not be measured."""
+
+
+class Skip(Exception):
+    """This machine cannot run the case."""
+
+
+def line_of(source, marker):
+    """The number of the line that says /* LINE:marker */; there is one."""
+    with open(os.path.join(HERE, "programs", source), encoding="utf-8") as f:
+        found = [n for n, text in enumerate(f, 1) if f"/* LINE:{marker} */" in text]
+    if len(found) != 1:
+        raise Failure(f"{source} has {len(found)} lines marked LINE:{marker}")
+    return found[0]
+
+
+def numbers_in(text):
+    """key=value pairs of a program's output; the last one of a name wins."""
+    return {k: float(v) for k, v in re.findall(r"(\w+)=(-?[0-9.]+(?:e[-+]?\d+)?)\b", text)}
+
+
+class Runner:
+    def __init__(self, options):
+        self.options = options
+        self.per_us = options.per_us
+        self.seed = options.seed
+        self.native_periods = {}
+
+    def program(self, name):
+        path = os.path.join(self.options.programs, name)
+        if not os.path.exists(path):
+            raise Failure(f"{path} is not there: build it first, or say --programs")
+        return path
+
+    def execute(self, command, limit):
+        """stdout of a command that must succeed within `limit` seconds."""
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            out, err = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # a profiler ends the program as well
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+            raise Failure(f"no end after {limit:.0f} s: {' '.join(command)}") from None
+        if process.returncode != 0:
+            last = (err.strip().splitlines() or ["nothing on stderr"])[-1]
+            raise Failure(f"status {process.returncode}: {last}")
+        return out
+
+    def calibration(self):
+        """Once for all runs: iterations in a microsecond. Only ratios of work matter, but they matter across runs."""
+        if self.per_us is None:
+            self.per_us = numbers_in(self.execute([self.program("busy"), "--calibrate"], 30))["per_us"]
+        return f"{self.per_us:.3f}"
+
+    def command(self, case, seconds):
+        return [self.program(case.program), *case.args, "--per-us", self.calibration(), "--seconds", f"{seconds:g}"]
+
+    @contextlib.contextmanager
+    def load(self, case):
+        if not case.foreign:
+            yield
+            return
+        busy = subprocess.Popen([self.program("busy"), "--per-us", self.calibration()])
+        try:
+            yield
+        finally:
+            busy.kill()
+            busy.wait()
+
+    def profile(self, case, pay, seconds, speedups):
+        """One profiled run; (the profile, what the program printed)."""
+        self.seed += 1
+        where = self.options.keep or tempfile.mkdtemp(prefix="cozbpf-truth-")
+        path = os.path.join(where, f"{case.name.replace('/', '-')}-{pay}-{self.seed}.jsonl")
+        command = [
+            self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path,
+            "-p", "progress", "--fixed-line", f"{case.source}:{line_of(case.source, case.line)}",
+            "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms),
+            "--pay", pay, "--seed", str(self.seed),
+        ]  # fmt: skip
+        if len(speedups) == 1:
+            command += ["--fixed-speedup", str(speedups[0])]
+        else:
+            command += ["--speedups", ",".join(str(s) for s in speedups)]
+        try:
+            with self.load(case):
+                out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60)
+            return Profile(path), out
+        except FileNotFoundError as e:
+            raise Failure(f"no profile was written: {e.filename}") from None
+        finally:
+            if not self.options.keep:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(path)
+                os.rmdir(where)
+
+    # The three kinds of cases: each prints what it measured and returns (distance to the bar's subject, other complaint or None).
+
+    def effect(self, case, pay):
+        wanted = {s: case.truth(s) for s in SPEEDUPS}
+        runs = []
+        for _ in range(self.options.repeat):
+            profile, _ = self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))
+            runs.append(profile)
+        table = {
+            how: {s: median_or_none(p.effect(s, timed) for p in runs) for s in SPEEDUPS}
+            for how, timed in (("as Coz", False), ("timed", True))
+        }
+        by = "as Coz" if self.options.estimate == "coz" or None in table["timed"].values() else "timed"
+        show("truth", wanted)
+        for how, values in table.items():
+            show(how, values)
+        for profile in runs:
+            print(f"    {profile.fidelity()}")
+        missing = [s for s in SPEEDUPS if table[by][s] is None]
+        if missing:
+            raise Failure(f"nothing measured at {', '.join(f'{s} %' for s in missing)}")
+        error = {s: table[by][s] - wanted[s] for s in SPEEDUPS}
+        show("error", error, f"of {by}, mean {mean_size(error.values()):.2f}, worst {worst_size(error.values()):.2f}")
+        complaint = None
+        if case.foreign and min(p.foreign() for p in runs) < FOREIGN_SEEN:
+            complaint = f"foreign load not owned to ({100 * min(p.foreign() for p in runs):.1f} %)"
+        size = worst_size if case.worst and self.options.bar == "strict" else mean_size
+        return size(error.values()), complaint
+
+    def hits(self, case, pay):
+        """Sampling against CPU time. The time of an iteration, with sampling but no pauses, is that of the 0 % run; iterations in
+        the experiments are visits times the iterations of a batch."""
+        seconds = 0.4 * self.options.seconds
+        ratios, weighted, samples, per_iteration = {}, {}, {}, None
+        for s in (0, *SPEEDUPS):
+            profile, out = self.profile(case, pay, seconds, (s,))
+            said = numbers_in(out)
+            if s == 0:
+                per_iteration = said["ns_per_iteration"]
+            if s not in profile.cells or profile.cells[s].delta == 0:
+                raise Failure(f"no visits at {s} %")
+            line_ns = profile.cells[s].delta * said["batch_iterations"] * per_iteration
+            samples[s] = profile.total("selected_samples", s)
+            ratios[s] = samples[s] * profile.startup["period_ns"] / line_ns
+            weighted[s] = profile.total("hit_ns", s) * 100 / s / line_ns if s else None
+            print(f"    {s:3} %: {profile.fidelity()}")
+        show("samples", samples, "at 0, 25, 50, 75, 100 %", "8.0f")
+        show("by count", ratios, "samples * period / CPU time in the line", "8.4f")
+        show("by weight", weighted, "earned time / speedup / CPU time in the line", "8.4f")
+        few = min(samples.values())
+        complaint = f"only {few} samples in a cell; 20000 are asked for" if self.options.bar == "strict" and few < 20000 else None
+        return 100 * max(abs(r - 1) for r in ratios.values()), complaint
+
+    def stopped(self, case, pay):
+        """Payments against the books, and against what the program noticed. Ticks stop the program too: their share is taken from a
+        run at 0 %."""
+        _, out = self.profile(case, pay, max(self.options.seconds / 4, 2), (0,))
+        ticks = stopped_and_lived(out)
+        profile, out = self.profile(case, pay, self.options.seconds, (5,))
+        noticed = 0.0
+        for thread, (stopped, lived) in stopped_and_lived(out).items():
+            noticed += stopped - lived * ticks[thread][0] / ticks[thread][1]
+        total = {k: profile.total(k) for k in ("paid", "growth", "hit_ns", "credited", "rq_credited", "forgiven", "owed")}
+        due = sum(x.get("threads", 2) * x.get("growth", 0) for x in profile.experiments)
+        due -= sum(total[k] for k in ("hit_ns", "credited", "rq_credited", "forgiven", "owed"))
+        if due <= 0 or total["paid"] <= 0:
+            raise Failure("nothing was owed or nothing paid")
+        print("    " + ", ".join(f"{k} {v / 1e6:.3f} ms" for k, v in total.items()))
+        print(f"    paid / due {total['paid'] / due:.4f}   noticed by the program / paid {noticed / total['paid']:.4f}")
+        print(f"    {profile.fidelity()}")
+        late = profile.late()
+        complaint = f"{late / 1000:.0f} us from hit to pause" if self.options.bar == "strict" and late >= 100000 else None
+        return 100 * max(abs(total["paid"] / due - 1), abs(noticed / total["paid"] - 1)), complaint
+
+    def native(self, case):
+        """No profiler: the work really gets shorter. Of several runs the fastest counts: what disturbs only ever slows down."""
+        seconds = self.options.seconds
+
+        def period(percent):
+            key = (case.program, case.args, case.line if percent else "", percent)
+            if key not in self.native_periods:
+                command = [*self.command(case, seconds), f"--speedup-{case.line}", str(percent)]
+                runs = [numbers_in(self.execute(command, seconds + 30))["period_ns"] for _ in range(self.options.repeat)]
+                self.native_periods[key] = min(runs)
+            if self.native_periods[key] <= 0:
+                raise Failure("no visits")
+            return self.native_periods[key]
+
+        wanted = {s: case.truth(s) for s in SPEEDUPS}
+        got = {s: 100 * (1 - period(s) / period(0)) for s in SPEEDUPS}
+        error = {s: got[s] - wanted[s] for s in SPEEDUPS}
+        arithmetic = 1000 * case.period(case.a_us, case.b_us)
+        show("truth", wanted)
+        show("native", got)
+        show("error", error, f"mean {mean_size(error.values()):.2f}")
+        print(f"    period {period(0) / 1000:.1f} us, by arithmetic {arithmetic / 1000:.1f} us")
+        # Handing over wakes a thread, which the arithmetic leaves out: some tens of microseconds a time.
+        off = abs(period(0) - arithmetic) > (0.03 if self.options.bar == "strict" else 0.1) * arithmetic + 100e3
+        return mean_size(error.values()), "the period is not what the arithmetic says" if off else None
+
+    def measure(self, case, pay):
+        if cpus() < case.cpus:
+            raise Skip(f"needs {case.cpus} CPUs")
+        if pay == "native":
+            return self.native(case)
+        return getattr(self, case.kind)(case, pay)
+
+    def judge(self, case, pay):
+        """True: passed, False: failed, None: skipped."""
+        print(f"{case.name}  ({case.source}:{line_of(case.source, case.line)}, pay {pay})", flush=True)
+        bar = NATIVE_BAR if pay == "native" else case.bar
+        loose = self.options.bar == "loose"
+        if loose:
+            bar = max(bar, LOOSE_BAR)
+        for attempt in range(1 + (LOOSE_REPEATS if loose else 0)):
+            try:
+                distance, complaint = self.measure(case, pay)
+            except Skip as e:
+                print(f"    SKIP: {e}")
+                return None
+            except (Failure, OSError, KeyError) as e:
+                print(f"    FAIL: {e if not isinstance(e, KeyError) else f'{e} is missing'}")
+                return False
+            if distance <= bar and not complaint:
+                print(f"    PASS: {distance:.2f}, at most {bar:g}", flush=True)
+                return True
+            why = complaint or f"{distance:.2f}, at most {bar:g}"
+            if loose and attempt < LOOSE_REPEATS:
+                print(f"    noisy round ({why}): repeated, {attempt + 1} of {LOOSE_REPEATS}", flush=True)
+                self.native_periods.clear()
+        print(f"    FAIL: {why}", flush=True)
+        return False
+
+
+def stopped_and_lived(out):
+    """Of each thread that the program `stopped` reports: nanoseconds."""
+    found = {t: (float(s), float(n)) for t, s, n in re.findall(r"thread=(\w) .*?stopped_ns=(\d+) lived_ns=(\d+)", out)}
+    if len(found) != 2 or not all(lived > 0 for _, lived in found.values()):
+        raise Failure("the program's account is incomplete")
+    return found
+
+
+def median_or_none(values):
+    values = list(values)
+    return None if None in values else statistics.median(values)
+
+
+def mean_size(values):
+    return statistics.mean(abs(v) for v in values)
+
+
+def worst_size(values):
+    return max(abs(v) for v in values)
+
+
+def show(title, values, note="", form="8.2f"):
+    cells = "".join(format(v, form) if v is not None else format("-", form.split(".", maxsplit=1)[0]) for v in values.values())
+    print(f"    {title:10}{cells}   {note}".rstrip())
+
+
+def parse(argv):
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--case", metavar="GLOB", action="append", help="only cases whose name matches, e.g. 'barrier-*/a'; repeatable")
+    p.add_argument("--list", action="store_true", help="print the cases with their arithmetic and leave")
+    p.add_argument("--native", action="store_true", help="no profiler: check the arithmetic by really making the work shorter")
+    p.add_argument("--pay", default="auto", help="payers, comma between (default: auto)")
+    p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
+    p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
+    p.add_argument("--bar", choices=("strict", "loose"), default="strict")
+    p.add_argument("--estimate", choices=("timed", "coz"), default="timed", help="what is compared (both are printed)")
+    p.add_argument("--cozbpf", default=os.path.normpath(os.path.join(BUILD, "user", "cmd", "cozbpf")), metavar="PATH")
+    p.add_argument("--programs", default=os.path.normpath(os.path.join(BUILD, "tests", "truth")), metavar="DIR")
+    p.add_argument("--per-us", type=float, help="iterations in a microsecond, of an earlier calibration")
+    p.add_argument("--seed", type=int, default=1, help="of the first run; each further one has the next")
+    p.add_argument("--keep", metavar="DIR", help="leave the profiles there")
+    options = p.parse_args(argv)
+    if options.seconds is None:
+        options.seconds = 1.0 if options.native else 60.0
+    if options.repeat < 1 or options.seconds <= 0:
+        p.error("--repeat and --seconds must be positive")
+    unknown = set(options.pay.split(",")) - {"auto", "sleep", "hold", "spin"}
+    if unknown:
+        p.error(f"no such payer: {', '.join(sorted(unknown))}")
+    if not options.native and not options.list and not os.access(options.cozbpf, os.X_OK):
+        p.error(f"{options.cozbpf} is not there: build it first, or say --cozbpf")
+    return options
+
+
+def main(argv):
+    options = parse(argv)
+    chosen = [c for c in CASES if any(fnmatch.fnmatch(c.name, g) for g in options.case or ["*"])]
+    if options.native:
+        chosen = [c for c in chosen if c.kind == "effect" and not c.foreign]
+    if not chosen:
+        print("no case matches", file=sys.stderr)
+        return 2
+    if options.list:
+        for c in chosen:
+            curve = " ".join(f"{c.truth(s):6.2f}" for s in SPEEDUPS) if c.kind == "effect" else f"{c.kind:27}"
+            print(f"{c.name:30} {curve}   bar {c.bar:g}{' %' if c.kind != 'effect' else ''} {'each' if c.worst else ''}".rstrip())
+        return 0
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
+    runner = Runner(options)
+    results, beside = [], 0
+    for pay in ["native"] if options.native else options.pay.split(","):
+        for case in chosen:
+            if pay != "native" and case.payers and pay not in case.payers:
+                beside += 1
+                continue
+            results.append((runner.judge(case, pay), f"{case.name} {pay}"))
+    if beside:
+        print(f"{beside} not defined for their payer: more threads than CPUs, or load from outside, with one that sleeps")
+    for verdict, name in results:
+        if verdict is not True:
+            print(f"{'skipped' if verdict is None else 'failed'}: {name}")
+    count = [sum(v is w for v, _ in results) for w in (True, False, None)]
+    print("{} passed, {} failed, {} skipped".format(*count))
+    return 1 if count[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

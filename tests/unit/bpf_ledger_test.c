@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The ledger's arithmetic (bpf/ledger.h), compiled natively. The oracle of each case is DESIGN's rule, worked out by hand. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+#include "shared/abi.h"
+#include "bpf/ledger.h"
+
+#define MS 1000000LL
+
+static void hit_is_share_of_weight(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_hit(1000000, 65536), 1000000);
+	assert_int_equal(ledger_hit(1000000, 65536 / 4), 250000);
+	assert_int_equal(ledger_hit(1000000, 0), 0);
+	/* The longest period and full speed must not overflow: 2^47 ns is 39 hours. */
+	assert_int_equal(ledger_hit(1ULL << 47, 65536), 1LL << 47);
+}
+
+static void wake_takes_the_later_clock(void **state)
+{
+	s64 bank;
+
+	(void)state;
+	/* K is 3 ms ahead in local; W was blocked long enough: W gets K's local. */
+	assert_int_equal(ledger_wake(0, 3 * MS, 5 * MS, 0, 0, &bank), 3 * MS);
+	/* W was blocked for 1 ms only: it gets that, and owes the rest. */
+	assert_int_equal(ledger_wake(0, 3 * MS, 1 * MS, 0, 0, &bank), 1 * MS);
+	/* K is behind: the event happens later in virtual time, so W loses its lead. */
+	assert_int_equal(ledger_wake(3 * MS, 1 * MS, 5 * MS, 0, 0, &bank), -2 * MS);
+	assert_int_equal(ledger_wake(2 * MS, 2 * MS, 5 * MS, 0, 0, &bank), 0);
+}
+
+static void unused_blocked_time_is_banked(void **state)
+{
+	s64 bank = 0;
+
+	(void)state;
+	/* Nothing to inherit: all of it is kept, up to the limit. */
+	assert_int_equal(ledger_wake(0, 0, 2 * MS, 0, 3 * MS, &bank), 0);
+	assert_int_equal(bank, 2 * MS);
+	assert_int_equal(ledger_wake(0, 0, 2 * MS, bank, 3 * MS, &bank), 0);
+	assert_int_equal(bank, 3 * MS);
+	/* A lump of 4 ms after a wait of 1 ms: answered by the wait and the bank. */
+	assert_int_equal(ledger_wake(0, 4 * MS, 1 * MS, bank, 3 * MS, &bank), 4 * MS);
+	assert_int_equal(bank, 0);
+	/* Past the knee: more is asked than is blocked, in every round: the bank stays empty. */
+	assert_int_equal(ledger_wake(0, 4 * MS, 1 * MS, bank, 3 * MS, &bank), 1 * MS);
+	assert_int_equal(bank, 0);
+	/* Without a limit's worth of bank it is the plain rule. */
+	assert_int_equal(ledger_wake(0, 0, 2 * MS, 0, 0, &bank), 0);
+	assert_int_equal(bank, 0);
+}
+
+static void bank_is_forgotten(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_bank_left(3 * MS, 0, 50 * MS), 3 * MS);
+	assert_in_range(ledger_bank_left(3 * MS, 25 * MS, 50 * MS), 1.49 * MS, 1.51 * MS);
+	assert_int_equal(ledger_bank_left(3 * MS, 50 * MS, 50 * MS), 0);
+	assert_int_equal(ledger_bank_left(3 * MS, UINT64_MAX, 50 * MS), 0);
+	assert_int_equal(ledger_bank_left(-1, 0, 50 * MS), 0);
+	assert_int_equal(ledger_bank_left(3 * MS, 0, 0), 0);
+}
+
+static void cpu_edge_takes_the_cpus_clock(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_cpu_edge(0, 3 * MS, 5 * MS), 3 * MS);
+	assert_int_equal(ledger_cpu_edge(0, 3 * MS, 1 * MS), 1 * MS);
+	assert_int_equal(ledger_cpu_edge(3 * MS, 1 * MS, 5 * MS), -2 * MS);
+}
+
+static void foreign_time_is_pause_up_to_g(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_cpu_advance(1 * MS, 1 * MS, 5 * MS), 2 * MS);
+	assert_int_equal(ledger_cpu_advance(1 * MS, 9 * MS, 5 * MS), 5 * MS);
+}
+
+static void buckets_are_quarter_octaves(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_bucket(0), 0);
+	assert_int_equal(ledger_bucket(4), 8);
+	assert_int_equal(ledger_bucket(5), 9);
+	assert_int_equal(ledger_bucket(7), 11);
+	assert_int_equal(ledger_bucket(8), 12);
+	assert_int_equal(ledger_bucket(1ULL << 20), 80);
+	assert_int_equal(ledger_bucket((1ULL << 20) + (3ULL << 18)), 83);
+	assert_int_equal(ledger_bucket(UINT64_MAX), ABI_LATE_BUCKETS - 1);
+	for (u64 ns = 4; ns < 1ULL << 31; ns = ns * 9 / 8 + 1) {
+		u32 b = ledger_bucket(ns);
+		u64 low = (1ULL << (b / 4)) + (((u64)b % 4) << (b / 4)) / 4, high = low + (1ULL << (b / 4)) / 4;
+
+		assert_true(ns >= low && ns <= high);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(hit_is_share_of_weight),      cmocka_unit_test(wake_takes_the_later_clock),
+		cmocka_unit_test(unused_blocked_time_is_banked), cmocka_unit_test(bank_is_forgotten),
+		cmocka_unit_test(cpu_edge_takes_the_cpus_clock), cmocka_unit_test(foreign_time_is_pause_up_to_g),
+		cmocka_unit_test(buckets_are_quarter_octaves),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

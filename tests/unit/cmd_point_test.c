@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/error.h"
+#include "cmd/point_spec.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void expect_text(const char *want, const char *got)
+{
+	if (want)
+		assert_string_equal(got, want);
+	else
+		assert_null(got);
+}
+
+static void accepted_points(void **state)
+{
+	static const struct {
+		const char *text;
+		enum point_kind kind;
+		const char *name, *binary, *function, *file;
+		uint64_t offset;
+		uint32_t line;
+	} cases[] = {
+		{"work", POINT_FUNCTION, "work", NULL, "work", NULL, 0, 0},
+		{"done=work", POINT_FUNCTION, "done", NULL, "work", NULL, 0, 0},
+		{"a.b-c_9=ns::f", POINT_FUNCTION, "a.b-c_9", NULL, "ns::f", NULL, 0, 0},
+		{"ns::f(int, char)", POINT_FUNCTION, "ns::f(int, char)", NULL, "ns::f(int, char)", NULL, 0, 0},
+		{"::f", POINT_FUNCTION, "::f", NULL, "::f", NULL, 0, 0},
+		{"<T as U>::call", POINT_FUNCTION, "<T as U>::call", NULL, "<T as U>::call", NULL, 0, 0},
+		{"operator=", POINT_FUNCTION, "operator=", NULL, "operator=", NULL, 0, 0},
+		{"operator==(A, B)", POINT_FUNCTION, "operator==(A, B)", NULL, "operator==(A, B)", NULL, 0, 0},
+		{"A::operator=", POINT_FUNCTION, "A::operator=", NULL, "A::operator=", NULL, 0, 0},
+		{"operator<=(A, B)", POINT_FUNCTION, "operator<=(A, B)", NULL, "operator<=(A, B)", NULL, 0, 0},
+		{"plus=operator+", POINT_FUNCTION, "plus", NULL, "operator+", NULL, 0, 0},
+		{"f[abi:cxx11]()", POINT_FUNCTION, "f[abi:cxx11]()", NULL, "f[abi:cxx11]()", NULL, 0, 0},
+		{"f+4", POINT_FUNCTION, "f+4", NULL, "f", NULL, 4, 0},
+		{"libc.so.6:malloc", POINT_BINARY_FUNCTION, "libc.so.6:malloc", "libc.so.6", "malloc", NULL, 0, 0},
+		{"m=/lib/libc.so.6:malloc+0x1F", POINT_BINARY_FUNCTION, "m", "/lib/libc.so.6", "malloc", NULL, 31, 0},
+		{"lib:ns::f", POINT_BINARY_FUNCTION, "lib:ns::f", "lib", "ns::f", NULL, 0, 0},
+		{"lib:ns::operator++", POINT_BINARY_FUNCTION, "lib:ns::operator++", "lib", "ns::operator++", NULL, 0, 0},
+		{"lib:f+010", POINT_BINARY_FUNCTION, "lib:f+010", "lib", "f", NULL, 10, 0},
+		{"a.c:12", POINT_FILE_LINE, "a.c:12", NULL, NULL, "a.c", 0, 12},
+		{"round=src/a b.c:4294967295", POINT_FILE_LINE, "round", NULL, NULL, "src/a b.c", 0, 4294967295U},
+		{"c:/x.c:7", POINT_FILE_LINE, "c:/x.c:7", NULL, NULL, "c:/x.c", 0, 7},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct error e = {};
+		struct point_spec p;
+
+		if (point_spec_parse(cases[i].text, &p, &e) < 0)
+			fail_msg("%s: %s", cases[i].text, e.text);
+		assert_int_equal(p.kind, cases[i].kind);
+		expect_text(cases[i].name, p.name);
+		expect_text(cases[i].binary, p.binary);
+		expect_text(cases[i].function, p.function);
+		expect_text(cases[i].file, p.file);
+		assert_int_equal(p.offset, cases[i].offset);
+		assert_int_equal(p.line, cases[i].line);
+		point_spec_free(&p);
+	}
+}
+
+static void refused_points(void **state)
+{
+	static const struct {
+		const char *text;
+		int error;
+		const char *says;
+	} cases[] = {
+		{"", EINVAL, "no place"},
+		{"name=", EINVAL, "no place"},
+		{"=work", EINVAL, "empty"},
+		{"my name=work", EINVAL, "letters, digits"},
+		{"a.c:", EINVAL, "behind ':'"},
+		{":work", EINVAL, "before ':'"},
+		{"a.c:0", EINVAL, "from 1"},
+		{"a.c:4294967296", EINVAL, "from 1"},
+		{"a.c:99999999999999999999999999", EINVAL, "from 1"},
+		{"a.c:12:5", EINVAL, "write a.c:12"},
+		{"a.c:12x", EINVAL, "neither"},
+		{"lib:f+12x", EINVAL, "number of bytes"},
+		{"lib:f+0x", EINVAL, "number of bytes"},
+		{"lib:f+99999999999999999999999", EINVAL, "number of bytes"},
+		{"work%return", EOPNOTSUPP, "returns of functions are not supported; allowed are FUNCTION"},
+		{"n=usdt:libc:memory_sbrk", EOPNOTSUPP, "USDT"},
+		{"syscall:read", EOPNOTSUPP, "system calls"},
+		{"tracepoint:sched:sched_switch", EOPNOTSUPP, "tracepoints"},
+		{"sampled:a.c:12", EOPNOTSUPP, "sampled lines"},
+		{"a\tb", EINVAL, "control"},
+		{"a=\nb", EINVAL, "control"},
+		{"\033[31m", EINVAL, "control"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct error e = {};
+		struct point_spec p = {.line = 77};
+
+		if (point_spec_parse(cases[i].text, &p, &e) != -cases[i].error)
+			fail_msg("%s: %s", cases[i].text, e.text);
+		if (!strstr(e.text, cases[i].says))
+			fail_msg("%s: %s", cases[i].text, e.text);
+		assert_null(strchr(e.text, '\n'));
+		assert_int_equal(p.line, 77);
+	}
+}
+
+static void overlong_point(void **state)
+{
+	char *text = malloc(100001);
+	struct error e = {};
+	struct point_spec p;
+
+	(void)state;
+	assert_non_null(text);
+	memset(text, 'x', 100000);
+	text[100000] = '\0';
+	assert_int_equal(point_spec_parse(text, &p, &e), -EINVAL);
+	text[4096] = '\0';
+	assert_int_equal(point_spec_parse(text, &p, &e), 0);
+	point_spec_free(&p);
+	free(text);
+}
+
+/* Every text of up to five characters over those that mean something: never a crash, never a half-filled success. */
+static void all_short_points(void **state)
+{
+	static const char letters[] = "f1:=+%.( ";
+	const size_t n = sizeof(letters) - 1;
+	char text[6];
+
+	(void)state;
+	for (size_t len = 0, total = 1; len <= 5; len++, total *= n) {
+		for (size_t k = 0; k < total; k++) {
+			struct point_spec p;
+			struct error e = {};
+			size_t rest = k;
+
+			for (size_t i = 0; i < len; i++, rest /= n)
+				text[i] = letters[rest % n];
+			text[len] = '\0';
+			if (point_spec_parse(text, &p, &e) < 0) {
+				assert_true(e.text[0]);
+				continue;
+			}
+			assert_true(p.name && *p.name);
+			if (p.kind == POINT_FILE_LINE)
+				assert_true(p.file && *p.file && p.line && !p.function && !p.binary);
+			else
+				assert_true(p.function && *p.function && !p.file && !p.line);
+			assert_true((p.kind == POINT_BINARY_FUNCTION) == (p.binary && *p.binary));
+			point_spec_free(&p);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(accepted_points),
+		cmocka_unit_test(refused_points),
+		cmocka_unit_test(overlong_point),
+		cmocka_unit_test(all_short_points),
+	};
+
+	return cmocka_run_group_tests_name("cmd point", tests, NULL, NULL);
+}

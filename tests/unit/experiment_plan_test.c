@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "experiment/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const double grid[] = { 0.25, 0.5, 0.75, 1 };
+#define N_GRID (sizeof(grid) / sizeof(*grid))
+#define DRAWS 30000
+
+static size_t cell(double speedup)
+{
+	for (size_t i = 0; i < N_GRID; i++)
+		if (speedup == grid[i])
+			return i + 1;
+	assert_true(speedup == 0);
+	return 0;
+}
+
+/* Four standard deviations of a binomial count: the seeds are fixed, so a failure is a fault or another generator. */
+static void assert_share(uint64_t count, double p)
+{
+	double sd = sqrt(DRAWS * p * (1 - p));
+
+	assert_true(fabs((double)count - DRAWS * p) <= 4 * sd);
+}
+
+static void speedups_follow_the_weights(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 5; seed++) {
+		uint64_t seen[N_GRID + 1] = { 0 };
+		struct plan p;
+
+		assert_int_equal(plan_init(&p, seed, -1, 1.0 / 3, grid, N_GRID), 0);
+		for (size_t i = 0; i < DRAWS; i++)
+			seen[cell(plan_speedup(&p))]++;
+		assert_share(seen[0], 1.0 / 3);
+		for (size_t i = 1; i <= N_GRID; i++)
+			assert_share(seen[i], 2.0 / 3 / N_GRID);
+	}
+}
+
+static void successive_speedups_are_independent(void **state)
+{
+	uint64_t seen[2] = { 0 };
+	struct plan p;
+	double last = -1;
+
+	(void)state;
+	assert_int_equal(plan_init(&p, 7, -1, 0.5, grid, N_GRID), 0);
+	for (size_t i = 0; i < 2 * DRAWS; i++) {
+		double s = plan_speedup(&p);
+
+		if (last == 0)
+			seen[s == 0]++;
+		last = s;
+	}
+	assert_true(fabs((double)seen[1] / (double)(seen[0] + seen[1]) - 0.5) < 0.015);
+}
+
+static void a_seed_repeats_and_another_differs(void **state)
+{
+	struct plan a, b, c;
+	size_t differ = 0;
+
+	(void)state;
+	assert_int_equal(plan_init(&a, 11, -1, 0.4, grid, N_GRID), 0);
+	assert_int_equal(plan_init(&b, 11, -1, 0.4, grid, N_GRID), 0);
+	assert_int_equal(plan_init(&c, 12, -1, 0.4, grid, N_GRID), 0);
+	for (size_t i = 0; i < 200; i++) {
+		double s = plan_speedup(&a);
+
+		/* Draws of lines in between, as many as the program's timing brings, leave the speedups alone. */
+		for (size_t k = 0; k < i % 3; k++)
+			(void)plan_sample(&b, 100);
+		assert_true(s == plan_speedup(&b));
+		differ += s != plan_speedup(&c);
+	}
+	assert_true(differ > 50);
+}
+
+static void samples_are_equally_likely(void **state)
+{
+	uint64_t seen[10] = { 0 };
+	struct plan p;
+
+	(void)state;
+	assert_int_equal(plan_init(&p, 3, -1, 0.5, grid, N_GRID), 0);
+	for (size_t i = 0; i < DRAWS; i++) {
+		uint64_t n = plan_sample(&p, 10);
+
+		assert_true(n < 10);
+		seen[n]++;
+	}
+	for (size_t i = 0; i < 10; i++)
+		assert_share(seen[i], 0.1);
+	assert_int_equal(plan_sample(&p, 1), 0);
+}
+
+static void fixed_and_degenerate_plans(void **state)
+{
+	struct plan p;
+
+	(void)state;
+	assert_int_equal(plan_init(&p, 1, 0.35, 0.5, NULL, 0), 0);
+	for (size_t i = 0; i < 20; i++)
+		assert_true(plan_speedup(&p) == 0.35);
+	assert_int_equal(plan_init(&p, 1, 0, 0.5, grid, N_GRID), 0);
+	for (size_t i = 0; i < 20; i++)
+		assert_true(plan_speedup(&p) == 0);
+	assert_int_equal(plan_init(&p, 1, -1, 1, NULL, 0), 0);
+	assert_true(plan_speedup(&p) == 0);
+	assert_int_equal(plan_init(&p, 1, -1, 0, grid, N_GRID), 0);
+	for (size_t i = 0; i < 200; i++)
+		assert_true(plan_speedup(&p) > 0);
+}
+
+static void values_out_of_range_are_refused(void **state)
+{
+	static const double bad[] = { -0.5, 0, 1.01, 25, NAN, INFINITY };
+	struct plan p;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		assert_int_equal(plan_init(&p, 1, -1, 0.5, &bad[i], 1), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, -1, 1.5, grid, N_GRID), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, -1, NAN, grid, N_GRID), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, NAN, 0.5, grid, N_GRID), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, 1.5, 0.5, grid, N_GRID), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, -1, 0.5, NULL, 0), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(speedups_follow_the_weights),
+		cmocka_unit_test(successive_speedups_are_independent),
+		cmocka_unit_test(a_seed_repeats_and_another_differs),
+		cmocka_unit_test(samples_are_equally_likely),
+		cmocka_unit_test(fixed_and_degenerate_plans),
+		cmocka_unit_test(values_out_of_range_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "experiment/tally.h"
+
+#include "experiment_fake.h"
+#include "profile/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static struct fake fake;
+static struct tally *tally;
+
+static int set_up(void **state)
+{
+	(void)state;
+	fake_init(&fake);
+	return tally_new(&fake_ops, &fake, &tally);
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	tally_free(tally);
+	tally = NULL;
+	return 0;
+}
+
+static void drain(const struct backend_sample *samples, size_t n)
+{
+	assert_true(n <= sizeof(fake.extra) / sizeof(*fake.extra));
+	memcpy(fake.extra, samples, n * sizeof(*samples));
+	fake.n_extra = n;
+	assert_int_equal(tally_drain(tally), 0);
+}
+
+static void samples_are_summed_by_line(void **state)
+{
+	static const struct backend_sample samples[] = { { 0x1000, 3 }, { 0x3010, 5 }, { 0x10ff, 4 }, { 0x3210, 9 } };
+	struct profile_samples *list;
+	struct tally_sums sums;
+	size_t n;
+
+	(void)state;
+	drain(samples, 4);
+	drain(samples, 1);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.samples, 24);
+	assert_int_equal(sums.recent, 24);
+	assert_int_equal(sums.without_line, 0);
+	assert_false(sums.no_debug_info);
+	assert_int_equal(tally_list(tally, &list, &n), 0);
+	assert_int_equal(n, 2);
+	assert_string_equal(list[0].location, LINE_C);
+	assert_int_equal(list[0].count, 14);
+	assert_string_equal(list[1].location, LINE_A);
+	assert_int_equal(list[1].count, 10);
+	free(list);
+}
+
+static void an_address_is_named_once(void **state)
+{
+	static const struct backend_sample samples[] = { { 0x1000, 1 }, { 0x8000, 1 }, { 0x9000, 1 }, { 0x1001, 1 } };
+
+	(void)state;
+	for (size_t i = 0; i < 10; i++)
+		drain(samples, 4);
+	assert_int_equal(fake.names, 4);
+}
+
+static void addresses_without_a_line_are_told_apart(void **state)
+{
+	static const struct backend_sample nowhere = { 0x9000, 7 }, bare = { 0x8000, 2 };
+	struct profile_samples *list = (void *)1;
+	struct tally_sums sums;
+	size_t n = 1;
+
+	(void)state;
+	drain(&nowhere, 1);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.without_line, 7);
+	assert_false(sums.no_debug_info);
+	drain(&bare, 1);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.without_line, 9);
+	assert_int_equal(sums.samples, 9);
+	assert_int_equal(sums.recent, 0);
+	assert_true(sums.no_debug_info);
+	assert_int_equal(tally_list(tally, &list, &n), 0);
+	assert_null(list);
+	assert_int_equal(n, 0);
+	assert_null(tally_nth_recent(tally, 0));
+}
+
+static void recent_samples_are_numbered(void **state)
+{
+	static const struct backend_sample samples[] = { { 0x1000, 2 }, { 0x2000, 0 }, { 0x3000, 1 } };
+	struct tally_line *line;
+	struct tally_sums sums;
+
+	(void)state;
+	drain(samples, 3);
+	assert_string_equal(tally_nth_recent(tally, 0)->name, LINE_A);
+	assert_string_equal(tally_nth_recent(tally, 1)->name, LINE_A);
+	line = tally_nth_recent(tally, 2);
+	assert_string_equal(line->name, LINE_C);
+	tally_drop_recent(tally, tally_nth_recent(tally, 0));
+	assert_ptr_equal(tally_nth_recent(tally, 0), line);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.recent, 1);
+	tally_forget_recent(tally);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.recent, 0);
+	assert_int_equal(line->total, 1);
+	tally_mark_tried(tally, line);
+	tally_mark_tried(tally, line);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.tried, 1);
+}
+
+static void the_function_may_become_known_later(void **state)
+{
+	static const struct backend_sample first = { 0x3000, 1 }, second = { 0x3200, 1 };
+	struct tally_line *line;
+
+	(void)state;
+	drain(&first, 1);
+	line = tally_nth_recent(tally, 0);
+	assert_null(line->function);
+	drain(&second, 1);
+	assert_string_equal(line->function, "gamma");
+	assert_int_equal(line->total, 2);
+}
+
+static void counts_do_not_wrap(void **state)
+{
+	static const struct backend_sample many[] = { { 0x1000, UINT64_MAX }, { 0x2000, UINT64_MAX } };
+	struct tally_sums sums;
+
+	(void)state;
+	drain(many, 2);
+	drain(many, 2);
+	tally_get_sums(tally, &sums);
+	assert_true(sums.samples == UINT64_MAX);
+	assert_true(sums.recent == UINT64_MAX);
+	assert_non_null(tally_nth_recent(tally, UINT64_MAX));
+	tally_drop_recent(tally, tally_nth_recent(tally, 0));
+	assert_string_equal(tally_nth_recent(tally, UINT64_MAX)->name, LINE_B);
+}
+
+static void the_cache_has_a_bound(void **state)
+{
+	struct tally_sums sums;
+	struct backend_sample s = { 0, 1 };
+
+	(void)state;
+	for (uint64_t addr = 0x10000; addr < 0x10000 + (1 << 18) + 1; addr++) {
+		s.addr = addr;
+		drain(&s, 1);
+	}
+	assert_int_equal(fake.names, (1 << 18) + 1);
+	/* The cache started anew with the last one: known, the first one: not. */
+	drain(&s, 1);
+	assert_int_equal(fake.names, (1 << 18) + 1);
+	s.addr = 0x10000;
+	drain(&s, 1);
+	assert_int_equal(fake.names, (1 << 18) + 2);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.recent, (1 << 18) + 3);
+}
+
+static void failures_pass_through(void **state)
+{
+	static const struct backend_sample s = { 0x1000, 1 };
+
+	(void)state;
+	fake.fails = 'd';
+	assert_int_equal(tally_drain(tally), -EIO);
+	fake.fails = 'n';
+	fake.extra[0] = s;
+	fake.n_extra = 1;
+	assert_int_equal(tally_drain(tally), -EIO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(samples_are_summed_by_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_address_is_named_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(addresses_without_a_line_are_told_apart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(recent_samples_are_numbered, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_function_may_become_known_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(counts_do_not_wrap, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_cache_has_a_bound, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(failures_pass_through, set_up, tear_down),
+	};
+
+	tally_free(NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Payments. The program is this one, run again under the preloaded library; it plays the ledger too, through mappings of its
+ * own of the same page and slots. Bounds are lower bounds only: a busy machine may stop a thread for as long as it likes. */
+#include "base/error.h"
+#include "shared/shim_abi.h"
+#include "shim/image.h"
+#include "target/launch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define MSEC 1000000LL
+#define CHECK(c)                                                                      \
+	do {                                                                          \
+		if (!(c)) {                                                           \
+			(void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c); \
+			exit(1);                                                      \
+		}                                                                     \
+	} while (0)
+
+static char own_exe[4096];
+
+/* The child's. */
+static struct shim_page *page;
+static struct shim_slot *slots;
+
+static struct shim_slot *claim(pid_t tid)
+{
+	unsigned int i = (unsigned int)tid % SHIM_SLOTS;
+
+	while (__atomic_load_n(&slots[i].tid, __ATOMIC_ACQUIRE))
+		i = (i + 1) % SHIM_SLOTS;
+	slots[i] = (struct shim_slot){.tid = (unsigned int)tid};
+	return &slots[i];
+}
+
+static void ask(struct shim_slot *s, long long owed)
+{
+	__atomic_store_n(&s->owed_ns, owed, __ATOMIC_RELEASE);
+	CHECK(syscall(SYS_tgkill, getpid(), s->tid, page->signo) == 0);
+}
+
+static unsigned int payments(const struct shim_slot *s)
+{
+	return __atomic_load_n(&s->payments, __ATOMIC_ACQUIRE);
+}
+
+/* From another thread. */
+static void ask_and_wait(struct shim_slot *s, long long owed)
+{
+	unsigned int before = payments(s);
+
+	ask(s, owed);
+	for (int i = 0; payments(s) == before; i++) {
+		/* Not slow: gone. */
+		CHECK(i < 100000);
+		(void)usleep(200);
+	}
+}
+
+static void pays_what_is_owed(struct shim_slot *s)
+{
+	static const long long amounts[] = {2 * MSEC, 20000, 79000, 81000, 150000, 1, 1 * MSEC};
+	long slack = prctl(PR_GET_TIMERSLACK);
+	unsigned int n = payments(s);
+
+	for (size_t i = 0; i < 3 * sizeof(amounts) / sizeof(amounts[0]); i++) {
+		long long owed = amounts[i % (sizeof(amounts) / sizeof(amounts[0]))];
+		unsigned long long before = s->paid_ns;
+
+		errno = 4711;
+		ask(s, owed);
+		CHECK(errno == 4711);
+		CHECK(s->paid_ns - before >= (unsigned long long)owed);
+		CHECK(s->paying == 0 && s->owed_ns == 0 && payments(s) == ++n);
+	}
+	CHECK(prctl(PR_GET_TIMERSLACK) == slack);
+	/* Nothing owed, or less than nothing, is a payment of nothing. */
+	ask(s, 0);
+	ask(s, -MSEC);
+	ask(s, INT64_MIN);
+	CHECK(payments(s) == n + 3);
+	/* An absurd debt is cut; uncut, this would not come back. */
+	ask(s, INT64_MAX);
+	ask(s, 86400 * 1000 * MSEC);
+	CHECK(payments(s) == n + 5);
+}
+
+static void pays_a_debt_once(struct shim_slot *s)
+{
+	unsigned long long before = s->paid_ns;
+	unsigned int n = payments(s);
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, (int)page->signo);
+	CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+	ask(s, 2 * MSEC);
+	ask(s, 2 * MSEC);
+	CHECK(sigprocmask(SIG_UNBLOCK, &set, NULL) == 0);
+	CHECK(payments(s) == n + 2);
+	CHECK(s->paid_ns - before >= 2 * MSEC);
+	CHECK(s->owed_ns == 0);
+}
+
+static void knows_its_own_slot_only(struct shim_slot *s)
+{
+	unsigned int n = payments(s);
+	unsigned long long lost = page->no_slot;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		__atomic_store_n(&s->owed_ns, 10 * MSEC, __ATOMIC_RELEASE);
+		(void)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), page->signo);
+		_exit(s->owed_ns == 10 * MSEC ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(payments(s) == n && page->no_slot == lost + 1);
+	s->owed_ns = 0;
+	/* A slot that was taken away, then given back elsewhere within reach. */
+	s->tid = 0;
+	CHECK(syscall(SYS_tgkill, getpid(), getpid(), page->signo) == 0);
+	CHECK(payments(s) == n && page->no_slot == lost + 2);
+	s->tid = (unsigned int)getpid();
+}
+
+struct reader {
+	int pipe[2];
+	struct shim_slot *slot;
+};
+
+static void *disturb(void *arg)
+{
+	struct reader *r = arg;
+
+	(void)usleep(20000);
+	for (int i = 0; i < 10; i++)
+		ask_and_wait(r->slot, MSEC);
+	CHECK(write(r->pipe[1], "x", 1) == 1);
+	return NULL;
+}
+
+static void restarts_read(struct shim_slot *s)
+{
+	struct reader r = {.slot = s};
+	pthread_t t;
+	char c = 0;
+
+	CHECK(pipe(r.pipe) == 0);
+	CHECK(pthread_create(&t, NULL, disturb, &r) == 0);
+	CHECK(read(r.pipe[0], &c, 1) == 1 && c == 'x');
+	CHECK(pthread_join(t, NULL) == 0);
+}
+
+static int computing;
+static struct shim_slot *thread_slot;
+
+static void *compute(void *unused)
+{
+	thread_slot = claim((pid_t)syscall(SYS_gettid));
+	__atomic_store_n(&computing, 1, __ATOMIC_RELEASE);
+	/* No cancellation point in here. */
+	while (__atomic_load_n(&computing, __ATOMIC_ACQUIRE))
+		;
+	__atomic_store_n(&computing, 2, __ATOMIC_RELEASE);
+	return unused;
+}
+
+/* A pending cancellation must wait for a cancellation point of the program's, and a payment is none. */
+static void is_no_cancellation_point(void)
+{
+	pthread_t t;
+	void *result = NULL;
+
+	CHECK(pthread_create(&t, NULL, compute, &computing) == 0);
+	while (!__atomic_load_n(&computing, __ATOMIC_ACQUIRE))
+		(void)usleep(200);
+	CHECK(pthread_cancel(t) == 0);
+	for (int i = 0; i < 3; i++)
+		ask_and_wait(thread_slot, MSEC);
+	CHECK(thread_slot->paid_ns >= 3 * MSEC);
+	__atomic_store_n(&computing, 0, __ATOMIC_RELEASE);
+	CHECK(pthread_join(t, &result) == 0);
+	CHECK(computing == 2 && result == &computing);
+}
+
+static int child(int page_fd, int slots_fd)
+{
+	struct shim_slot *s;
+
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+	slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, slots_fd, 0);
+	CHECK(page != MAP_FAILED && slots != MAP_FAILED);
+	CHECK(page->loaded == 1 && page->slots_mapped == 1);
+	s = claim(getpid());
+	pays_what_is_owed(s);
+	pays_a_debt_once(s);
+	knows_its_own_slot_only(s);
+	restarts_read(s);
+	is_no_cancellation_point();
+	return 0;
+}
+
+static void check_payer(enum shim_pay pay)
+{
+	/* Inherited by the child under these numbers too. */
+	int page_fd = memfd_create("page", 0), slots_fd = memfd_create("slots", 0), status = 0;
+	char first[16], second[16];
+	struct target_spec spec = {
+		.argv = (char *[]){own_exe, first, second, NULL},
+		.shim = shim_image,
+		.shim_size = shim_image_size,
+		.page_fd = page_fd,
+		.slots_fd = slots_fd,
+	};
+	struct shim_page *p;
+	struct target *t = NULL;
+	struct error e = {0};
+
+	assert_true(page_fd >= 0 && slots_fd >= 0);
+	assert_int_equal(ftruncate(page_fd, sizeof(*p)), 0);
+	assert_int_equal(ftruncate(slots_fd, SHIM_SLOTS * sizeof(struct shim_slot)), 0);
+	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
+	assert_true(p != MAP_FAILED);
+	p->magic = SHIM_MAGIC;
+	p->pay = pay;
+	p->signo = (unsigned int)SIGRTMIN + 8;
+	(void)snprintf(first, sizeof(first), "%d", page_fd);
+	(void)snprintf(second, sizeof(second), "%d", slots_fd);
+	if (target_spawn(&spec, &t, &e) < 0 || target_exec(t, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(target_reap(t, &status), 0);
+	assert_int_equal(target_exit_code(status), 0);
+	target_free(t);
+	(void)munmap(p, sizeof(*p));
+	(void)close(page_fd);
+	(void)close(slots_fd);
+}
+
+static void by_sleeping(void **state)
+{
+	(void)state;
+	check_payer(SHIM_PAY_SLEEP);
+}
+
+static void by_spinning(void **state)
+{
+	(void)state;
+	check_payer(SHIM_PAY_SPIN);
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_sleeping),
+		cmocka_unit_test(by_spinning),
+	};
+	sigset_t set;
+
+	if (argc == 3)
+		return child(atoi(argv[1]), atoi(argv[2]));
+	/* A program that inherits the signal blocked pays all the same. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 8);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	target_save_signals();
+	/* In a sanitized build the runtime objects to any library before it. */
+	setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
+	if (readlink("/proc/self/exe", own_exe, sizeof(own_exe) - 1) <= 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

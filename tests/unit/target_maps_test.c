@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Reading /proc/PID/maps, of ourselves and of invented processes. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "target/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <cmocka.h>
+
+static struct map_list parse(const char *text)
+{
+	struct map_list l = {0};
+
+	assert_int_equal(map_list_parse(text, strlen(text), &l), 0);
+	return l;
+}
+
+static void reads_fields(void **state)
+{
+	struct map_list l = parse("00400000-00452000 r-xp 00001000 fe:0a 173521      /usr/bin/dbus daemon\n"
+				  "00651000-00652000 r--p 00051000 fe:0a 173521      /usr/bin/dbus daemon\n"
+				  "7f00000000-7f00001000 r-xp 00000000 00:1f 12 /tmp/a\\012b (deleted)\n"
+				  "7f00002000-7f00003000 rwxp 00000000 00:00 0 \n"
+				  "7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]\n"
+				  "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
+
+	(void)state;
+	assert_int_equal(l.n, 2);
+	assert_int_equal(l.entries[0].start, 0x400000);
+	assert_int_equal(l.entries[0].end, 0x452000);
+	assert_int_equal(l.entries[0].offset, 0x1000);
+	assert_int_equal(l.entries[0].inode, 173521);
+	assert_int_equal(l.entries[0].dev_major, 0xfe);
+	assert_int_equal(l.entries[0].dev_minor, 0x0a);
+	assert_string_equal(l.entries[0].path, "/usr/bin/dbus daemon");
+	assert_string_equal(l.entries[1].path, "/tmp/a\nb");
+	assert_ptr_equal(map_list_find(&l, 0x400000), &l.entries[0]);
+	assert_ptr_equal(map_list_find(&l, 0x451fff), &l.entries[0]);
+	assert_null(map_list_find(&l, 0x452000));
+	assert_null(map_list_find(&l, 0));
+	assert_null(map_list_find(&l, UINT64_MAX));
+	assert_ptr_equal(map_list_find(&l, 0x7f00000fff), &l.entries[1]);
+	map_list_free(&l);
+	assert_int_equal(l.n, 0);
+	assert_null(map_list_find(&l, 1));
+}
+
+static void skips_nonsense(void **state)
+{
+	static const char *const bad[] = {
+		"", "\n\n", "x", "-", "1-2", "1-2 r-xp", "2000-1000 r-xp 0 0:1 5 /a\n", "1000-1000 r-xp 0 0:1 5 /a\n",
+		"11111111111111111-22222222222222222 r-xp 0 0:1 5 /a\n", "1000-2000 r-xp 0 0:1 99999999999999999999999 /a\n",
+		"1000-2000 r-xp 0 0:1 -5 /a\n", "1000-2000 r-xp 0 fffffffff:1 5 /a\n", "1000-2000 r-x 0 0:1 5 /a\n",
+		"1000-2000 r-xp 0 0:1 5 a\n", "1000-2000 r-xp 0 0:1 5\n", "1000-2000 r-xp ffffffffffffffff 0:1 5 /a\n",
+		"1000-2000 r--p 0 0:1 5 /a\n", " 1000-2000 r-xp 0 0:1 5 /a\n",
+	};
+	struct map_list l;
+	char nul[] = "1000-2000 r-xp 0 0:1 5 /a?b\n";
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		l = parse(bad[i]);
+		assert_int_equal(l.n, 0);
+		map_list_free(&l);
+	}
+	*strchr(nul, '?') = '\0';
+	assert_int_equal(map_list_parse(nul, sizeof(nul) - 1, &l), 0);
+	assert_int_equal(l.n, 0);
+	/* An overlap and a step back are dropped, what follows is kept; the last line needs no newline. */
+	l = parse("3000-5000 r-xp 0 0:1 5 /a\n4000-6000 r-xp 0 0:1 5 /b\n1000-2000 r-xp 0 0:1 5 /c\n5000-6000 r-xp 0 0:1 5 /d");
+	assert_int_equal(l.n, 2);
+	assert_string_equal(l.entries[1].path, "/d");
+	map_list_free(&l);
+}
+
+static void is_bounded(void **state)
+{
+	_cleanup_free_ char *text = NULL, *longest = NULL;
+	struct map_list l = {0};
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	for (unsigned int i = 0; i < MAP_LIST_MAX + 10; i++)
+		(void)fprintf(f, "%x-%x r-xp 0 0:1 5 /a\n", i * 4096, (i + 1) * 4096);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(map_list_parse(text, size, &l), 0);
+	assert_int_equal(l.n, MAP_LIST_MAX);
+	map_list_free(&l);
+	assert_true(asprintf(&longest, "1000-2000 r-xp 0 0:1 5 /%0100000d\n", 0) > 0);
+	l = parse(longest);
+	assert_int_equal(l.n, 0);
+	map_list_free(&l);
+}
+
+static void reads_ourselves(void **state)
+{
+	struct map_list l = {0};
+	const struct map_entry *m;
+	_cleanup_free_ char *path = NULL;
+	struct stat exe, opened;
+
+	(void)state;
+	assert_int_equal(map_list_read(getpid(), &l, NULL), 0);
+	m = map_list_find(&l, (uint64_t)(uintptr_t)reads_ourselves);
+	assert_non_null(m);
+	assert_int_equal(stat("/proc/self/exe", &exe), 0);
+	assert_int_equal(m->inode, exe.st_ino);
+	assert_int_equal(map_entry_open_path(getpid(), m, &path, NULL), 0);
+	assert_int_equal(stat(path, &opened), 0);
+	assert_int_equal(opened.st_ino, exe.st_ino);
+	assert_int_equal(opened.st_dev, exe.st_dev);
+	map_list_free(&l);
+}
+
+static void no_such_process(void **state)
+{
+	struct map_list l = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(map_list_read(0x7ffffff0, &l, &e), -ESRCH);
+	assert_non_null(strstr(e.text, "does not exist"));
+}
+
+/* A mapped file that was deleted and replaced: the new one must not pass for it. */
+static void replaced_file(void **state)
+{
+	char name[] = "/tmp/cozbpf-maps-XXXXXX", page[4096] = {0};
+	int fd = mkstemp(name), fresh;
+	_cleanup_free_ char *path = NULL;
+	struct map_list l = {0};
+	const struct map_entry *m;
+	struct map_entry moved;
+	struct error e = {0};
+	struct stat mapped, opened;
+	void *p;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, page, sizeof(page)), sizeof(page));
+	p = mmap(NULL, sizeof(page), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(fstat(fd, &mapped), 0);
+	assert_int_equal(unlink(name), 0);
+	fresh = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	assert_true(fresh >= 0);
+	assert_int_equal(map_list_read(getpid(), &l, NULL), 0);
+	m = map_list_find(&l, (uint64_t)(uintptr_t)p);
+	assert_non_null(m);
+	assert_string_equal(m->path, name);
+	if (map_entry_open_path(getpid(), m, &path, &e) == 0) {
+		assert_int_equal(stat(path, &opened), 0);
+		assert_int_equal(opened.st_ino, mapped.st_ino);
+	}
+	/* Without a mapping there is only the path. */
+	moved = *m;
+	moved.start += 4096;
+	moved.end += 4096;
+	free(path);
+	path = NULL;
+	assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e), -ESTALE);
+	assert_int_equal(unlink(name), 0);
+	assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e), -ENOENT);
+	assert_null(path);
+	/* By path alone, unprivileged readers' way. */
+	fresh = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+	assert_int_equal(fstat(fresh, &opened), 0);
+	moved.inode = opened.st_ino;
+	moved.dev_major = major(opened.st_dev);
+	moved.dev_minor = minor(opened.st_dev);
+	assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e), 0);
+	assert_non_null(strstr(path, "/root/tmp/"));
+	(void)unlink(name);
+	(void)munmap(p, sizeof(page));
+	(void)close(fd);
+	map_list_free(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_fields),    cmocka_unit_test(skips_nonsense),  cmocka_unit_test(is_bounded),
+		cmocka_unit_test(reads_ourselves), cmocka_unit_test(no_such_process), cmocka_unit_test(replaced_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

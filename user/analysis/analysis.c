@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/analysis.h"
+
+#include "analysis/collect.h"
+#include "analysis/line.h"
+#include "analysis/stats.h"
+#include "analysis/verdict.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* Bounds for hostile files; a line takes about 4 KiB. Lines with the most experiments are kept. */
+#define MAX_POINTS 128
+#define MAX_LINES_PER_POINT 512
+#define MAX_LINES 16384
+
+/* Where a line's observations are, and what its share of the samples is. */
+struct line_place {
+	size_t first, n;
+};
+
+struct line_info {
+	const char *function;
+	double share;
+};
+
+static int by_location(const void *a, const void *b)
+{
+	const struct profile_samples *const *x = a, *const *y = b;
+
+	return strcmp((*x)->location, (*y)->location);
+}
+
+/* Shares by the runs' sample logs. False if there is none (a killed run). */
+static bool shares_from_log(const struct profile *p, const struct collection *c, struct line_info *info)
+{
+	_cleanup_free_ const struct profile_samples **sorted = calloc(p->n_samples + 1, sizeof(*sorted));
+	double total = 0;
+	size_t n = 0;
+
+	if (!sorted)
+		return false;
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].location) {
+			sorted[n++] = &p->samples[i];
+			total += (double)p->samples[i].count;
+		}
+	if (!(total > 0))
+		return false;
+	qsort(sorted, n, sizeof(*sorted), by_location);
+	for (size_t i = 0; i < c->n_lines; i++) {
+		struct profile_samples key = { .location = (char *)c->lines[i] };
+		const struct profile_samples *kp = &key, **hit = bsearch(&kp, sorted, n, sizeof(*sorted), by_location);
+
+		info[i].share = hit ? (double)(*hit)->count / total : 0;
+	}
+	return true;
+}
+
+/* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the experiments that watched it,
+ * scaled up. */
+static void shares_from_experiments(const struct profile *p, const uint32_t *lines, size_t n_lines, struct line_info *info)
+{
+	_cleanup_free_ double *seen = calloc(n_lines + 1, sizeof(*seen));
+
+	if (!seen)
+		return;
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_experiment *x = &p->experiments[i].x;
+
+		if (lines[i] == UINT32_MAX || x->samples == 0)
+			continue;
+		info[lines[i]].share += (double)x->selected_samples;
+		seen[lines[i]] += (double)x->samples;
+	}
+	for (size_t i = 0; i < n_lines; i++)
+		info[i].share = seen[i] > 0 ? fmin(1, info[i].share / seen[i]) : NAN;
+}
+
+static int describe_lines(const struct profile *p, const struct collection *c, struct line_info *info)
+{
+	_cleanup_free_ uint32_t *lines = calloc(p->n_experiments + 1, sizeof(*lines));
+
+	if (!lines)
+		return -ENOMEM;
+	memset(lines, 0xff, (p->n_experiments + 1) * sizeof(*lines)); /* UINT32_MAX: an experiment without points */
+	for (size_t i = 0; i < c->n_obs; i++) {
+		const char *function = p->experiments[c->obs[i].experiment].x.function;
+
+		lines[c->obs[i].experiment] = c->obs[i].line;
+		if (!info[c->obs[i].line].function)
+			info[c->obs[i].line].function = function;
+	}
+	if (!shares_from_log(p, c, info))
+		shares_from_experiments(p, lines, c->n_lines, info);
+	return 0;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct line_place *x = a, *y = b;
+
+	if (x->n != y->n)
+		return x->n < y->n ? 1 : -1;
+	return (x->first > y->first) - (x->first < y->first);
+}
+
+static struct line_place *place_lines(const struct observation *obs, size_t n, size_t *ret_n)
+{
+	struct line_place *places;
+	size_t n_places = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_places += i == 0 || obs[i].line != obs[i - 1].line;
+	places = calloc(n_places + 1, sizeof(*places));
+	if (!places)
+		return NULL;
+	n_places = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || obs[i].line != obs[i - 1].line)
+			places[n_places++] = (struct line_place){ i, 0 };
+		places[n_places - 1].n++;
+	}
+	if (n_places)
+		qsort(places, n_places, sizeof(*places), by_size);
+	*ret_n = n_places;
+	return places;
+}
+
+static int analyse_point(const struct collection *c, const struct collected_point *from, const struct line_info *info,
+			 size_t max_lines, double run_s, struct rng *rng, struct analysis_point *point)
+{
+	_cleanup_(point_context_free) struct point_context ctx = { 0 };
+	const struct observation *obs = c->obs + from->first;
+	size_t n_lines = 0;
+	_cleanup_free_ struct line_place *places = place_lines(obs, from->n, &n_lines);
+	_cleanup_free_ struct evidence *evidence = NULL;
+	double visits = 0;
+	int r = point_context_init(&ctx, obs, from->n, rng);
+
+	if (r || !places)
+		return -ENOMEM;
+	if (n_lines > max_lines)
+		n_lines = max_lines;
+	evidence = calloc(n_lines + 1, sizeof(*evidence));
+	point->lines = calloc(n_lines + 1, sizeof(*point->lines));
+	if (!evidence || !point->lines)
+		return -ENOMEM;
+	point->n_lines = n_lines;
+	point->name = from->name;
+	point->kind = from->kind;
+	for (size_t i = 0; i < from->n; i++)
+		visits += obs[i].visits;
+	point->visits = visits < 0x1p63 ? (uint64_t)visits : UINT64_MAX;
+	for (size_t i = 0; i < n_lines; i++) {
+		struct analysis_line *line = &point->lines[i];
+		uint32_t id = obs[places[i].first].line;
+
+		line->selected = c->lines[id];
+		line->function = info[id].function;
+		line->share = info[id].share;
+		r = line_analyse(&ctx, obs + places[i].first, places[i].n, line, &evidence[i]);
+		if (r)
+			return r;
+	}
+	r = point_placebo(&ctx, &point->placebo);
+	return r ? r : verdicts(point->lines, evidence, n_lines, run_s);
+}
+
+static double experiment_length(const struct profile_experiment *x)
+{
+	return (double)(x->elapsed ? x->elapsed : x->duration);
+}
+
+static int sum_fidelity(const struct profile *p, struct analysis *a)
+{
+	_cleanup_free_ double *late = calloc(p->n_experiments + 1, sizeof(*late));
+	double foreign = 0;
+	size_t n_late = 0;
+
+	if (!late)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_experiment *x = &p->experiments[i].x;
+		double share = x->foreign >= 0 && x->foreign <= 1 ? x->foreign : 0;
+		int64_t imbalance = x->imbalance == INT64_MIN ? INT64_MAX : x->imbalance < 0 ? -x->imbalance : x->imbalance;
+
+		a->owed_ns += (double)x->owed;
+		a->paid_ns += (double)x->paid;
+		a->credited_ns += (double)x->credited;
+		a->rq_credited_ns += (double)x->rq_credited;
+		a->forgiven_ns += (double)x->forgiven;
+		a->oversleep_ns += (double)x->oversleep;
+		a->growth_ns += (double)x->growth;
+		a->hit_ns += (double)x->hit_ns;
+		a->elapsed_ns += experiment_length(x);
+		foreign += share * experiment_length(x);
+		a->foreign_flagged += share > ANALYSIS_FOREIGN_FLAG;
+		if (imbalance > a->imbalance_max)
+			a->imbalance_max = imbalance;
+		if (x->late)
+			late[n_late++] = (double)x->late;
+	}
+	a->foreign = a->elapsed_ns > 0 ? foreign / a->elapsed_ns : 0;
+	a->late_ns = n_late ? stats_quantile(late, n_late, 0.5) : 0;
+	return 0;
+}
+
+int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
+{
+	_cleanup_(collection_free) struct collection c = { 0 };
+	_cleanup_(analysis_free) struct analysis a = { 0 };
+	_cleanup_free_ struct line_info *info = NULL;
+	size_t n, max_lines;
+	struct rng rng;
+	int r = collect(p, &c);
+
+	if (r)
+		return r;
+	n = c.n_points < MAX_POINTS ? c.n_points : MAX_POINTS;
+	max_lines = n && MAX_LINES / n < MAX_LINES_PER_POINT ? MAX_LINES / n : MAX_LINES_PER_POINT;
+	info = calloc(c.n_lines + 1, sizeof(*info));
+	a.points = calloc(n + 1, sizeof(*a.points));
+	if (!info || !a.points || describe_lines(p, &c, info) || sum_fidelity(p, &a))
+		return -ENOMEM;
+	rng_seed(&rng, seed);
+	a.n_points = n;
+	for (size_t i = 0; i < n; i++) {
+		r = analyse_point(&c, &c.points[i], info, max_lines, a.elapsed_ns / 1e9, &rng, &a.points[i]);
+		if (r)
+			return r;
+	}
+	*ret = a;
+	a = (struct analysis){ 0 };
+	return 0;
+}
+
+void analysis_free(struct analysis *a)
+{
+	for (size_t i = 0; i < a->n_points; i++)
+		free(a->points[i].lines);
+	free(a->points);
+	*a = (struct analysis){ 0 };
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From experiments to effects. Pure functions over a profile. */
+#pragma once
+
+#include "profile/reader.h"
+
+#define ANALYSIS_MAX_SPEEDUPS 64
+
+/* What a reader is told about a line. */
+enum verdict { VERDICT_UNDECIDED, VERDICT_HELPS, VERDICT_NO_EFFECT, VERDICT_HURTS };
+const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", "hurts" */
+
+/* The effect of one virtual speedup: change of the period per visit (throughput) or of the mean latency, relative to 0 %.
+ * 0.25 means 25 % less time per visit. NaN where it cannot be told. */
+struct analysis_cell {
+	double speedup;     /* 0..1 */
+	size_t experiments;
+	double visits;
+	double period_ns;   /* pooled effective time per visit, or mean latency (Little's law: L / throughput) */
+	double effect, low, high; /* 95 % bootstrap interval over experiments */
+};
+
+struct analysis_line {
+	const char *selected; /* owned by the profile */
+	const char *function; /* or NULL */
+	double share;         /* of the run's samples */
+	size_t experiments;
+	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
+	size_t n_cells;
+	enum verdict verdict;
+	double best_effect, best_speedup; /* of the verdict: the cell that it speaks of */
+	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
+};
+
+struct analysis_point {
+	const char *name;
+	enum profile_point_kind kind;
+	uint64_t visits;
+	struct analysis_line *lines; /* best first: by the lower end of the interval */
+	size_t n_lines;
+	double placebo; /* 95 % half-width of 0 % against 0 %: the run's own noise floor; NaN if too few */
+};
+
+struct analysis {
+	struct analysis_point *points;
+	size_t n_points;
+	/* fidelity over all experiments */
+	double owed_ns, paid_ns, credited_ns, rq_credited_ns, forgiven_ns, oversleep_ns, growth_ns, elapsed_ns, hit_ns;
+	double late_ns; /* median of medians */
+	double foreign; /* time-weighted mean */
+	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */
+	int64_t imbalance_max;
+};
+
+/* Experiments in which in-scope threads waited this share of their time behind other programs are flagged. */
+#define ANALYSIS_FOREIGN_FLAG 0.02
+
+/* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and point into @p. -ENOMEM. */
+int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
+void analysis_free(struct analysis *a);

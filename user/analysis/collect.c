@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/collect.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* A string to be numbered, and where its number goes. Sorted rather than hashed: the strings are foreign. */
+struct name_ref {
+	const char *name;
+	int kind;
+	uint32_t *id;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct name_ref *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind - y->kind;
+	return strcmp(x->name, y->name);
+}
+
+/* Numbers equal names equally, in their order; returns how many there are and moves one of each to the front. */
+static size_t number_names(struct name_ref *refs, size_t n)
+{
+	size_t distinct = 0;
+
+	if (n)
+		qsort(refs, n, sizeof(*refs), by_name);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || by_name(&refs[i], &refs[distinct - 1]) != 0)
+			refs[distinct++] = refs[i];
+		*refs[i].id = (uint32_t)(distinct - 1);
+	}
+	return distinct;
+}
+
+static struct observation observe(const struct profile_experiment *x, const struct profile_point *p)
+{
+	struct observation o = { 0 };
+	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
+
+	o.key = (uint16_t)lround(speedup * 1000);
+	if (o.key == 0 && speedup > 0)
+		o.key = 1;
+	if (p->kind == PROFILE_LATENCY) {
+		o.visits = (double)p->departures;
+		o.num[READ_WHOLE] = (double)p->difference * (double)x->duration;
+		o.den[READ_WHOLE] = (double)p->departures;
+		o.num[READ_TIMED] = o.num[READ_WHOLE];
+		o.den[READ_TIMED] = o.den[READ_WHOLE];
+		return o;
+	}
+	o.visits = (double)p->delta;
+	o.num[READ_WHOLE] = (double)x->duration;
+	o.den[READ_WHOLE] = (double)p->delta;
+	o.timed = p->timed && p->delta >= 2 && p->effective_ns > 0;
+	o.few = p->delta < 2;
+	o.plenty = p->delta >= 3;
+	o.num[READ_TIMED] = o.timed ? (double)p->effective_ns : o.num[READ_WHOLE];
+	o.den[READ_TIMED] = o.timed ? (double)(p->delta - 1) : o.den[READ_WHOLE];
+	return o;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct observation *x = a, *y = b;
+
+	if (x->point != y->point)
+		return x->point < y->point ? -1 : 1;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (x->experiment > y->experiment) - (x->experiment < y->experiment);
+}
+
+static size_t count_points(const struct profile *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_experiments; i++)
+		n += p->experiments[i].n_points;
+	return n;
+}
+
+/* One entry per experiment: the number of its line. */
+static int number_lines(const struct profile *p, uint32_t *ids, struct collection *c)
+{
+	_cleanup_free_ struct name_ref *refs = calloc(p->n_experiments + 1, sizeof(*refs));
+
+	if (!refs)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_experiments; i++)
+		refs[i] = (struct name_ref){ p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0, &ids[i] };
+	c->n_lines = number_names(refs, p->n_experiments);
+	c->lines = calloc(c->n_lines + 1, sizeof(*c->lines));
+	if (!c->lines)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_lines; i++)
+		c->lines[i] = refs[i].name;
+	return 0;
+}
+
+/* Fills the observations and numbers their points. */
+static int number_points(const struct profile *p, const uint32_t *lines, struct collection *c)
+{
+	_cleanup_free_ struct name_ref *refs = calloc(c->n_obs + 1, sizeof(*refs));
+	size_t at = 0;
+
+	if (!refs)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_run_experiment *x = &p->experiments[i];
+
+		for (size_t j = 0; j < x->n_points; j++, at++) {
+			const struct profile_point *point = &x->points[j];
+
+			c->obs[at] = observe(&x->x, point);
+			c->obs[at].line = lines[i];
+			c->obs[at].experiment = (uint32_t)i;
+			refs[at] = (struct name_ref){ point->name ? point->name : "", (int)point->kind, &c->obs[at].point };
+		}
+	}
+	c->n_points = number_names(refs, at);
+	c->points = calloc(c->n_points + 1, sizeof(*c->points));
+	if (!c->points)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_points; i++)
+		c->points[i] = (struct collected_point){ refs[i].name, (enum profile_point_kind)refs[i].kind, 0, 0 };
+	return 0;
+}
+
+int collect(const struct profile *p, struct collection *ret)
+{
+	_cleanup_(collection_free) struct collection c = { .n_obs = count_points(p) };
+	_cleanup_free_ uint32_t *lines = calloc(p->n_experiments + 1, sizeof(*lines));
+
+	c.obs = calloc(c.n_obs + 1, sizeof(*c.obs));
+	if (!c.obs || !lines || number_lines(p, lines, &c) || number_points(p, lines, &c))
+		return -ENOMEM;
+	if (c.n_obs)
+		qsort(c.obs, c.n_obs, sizeof(*c.obs), by_place);
+	for (size_t i = 0; i < c.n_obs; i++) {
+		struct collected_point *point = &c.points[c.obs[i].point];
+
+		if (point->n++ == 0)
+			point->first = i;
+	}
+	*ret = c;
+	c = (struct collection){ 0 };
+	return 0;
+}
+
+void collection_free(struct collection *c)
+{
+	free(c->obs);
+	free(c->points);
+	free(c->lines);
+	*c = (struct collection){ 0 };
+}

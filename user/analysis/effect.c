@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/effect.h"
+
+#include "analysis/stats.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* How many experiments the pooled noise is worth against a group's own: enough to steady two or three experiments, too few to
+ * drown twenty. */
+#define NOISE_WEIGHT 4
+#define PLACEBO_SPLITS 400
+
+static double quotient(double num, double den)
+{
+	/* A latency below zero is a program that ends what it never began: no answer, not a negative one. */
+	return den > 0 && num > 0 ? num / den : NAN;
+}
+
+struct group group_make(const struct observation *obs, size_t n, enum reading how)
+{
+	struct group g = { .n = n };
+	double mean;
+
+	for (size_t i = 0; i < n; i++) {
+		g.num += obs[i].num[how];
+		g.den += obs[i].den[how];
+		g.visits += obs[i].visits;
+	}
+	g.period = quotient(g.num, g.den);
+	if (isnan(g.period))
+		return g;
+	mean = g.period * g.den / (double)n;
+	for (size_t i = 0; i < n; i++) {
+		double r = (obs[i].num[how] - g.period * obs[i].den[how]) / mean;
+
+		g.noise_sum += r * r;
+	}
+	return g;
+}
+
+void noise_add(struct noise *total, const struct group *g)
+{
+	if (g->n < 2 || isnan(g->period))
+		return;
+	total->variance += g->noise_sum;
+	total->df += (double)(g->n - 1);
+}
+
+void noise_finish(struct noise *total)
+{
+	total->variance = total->df > 0 ? total->variance / total->df : NAN;
+}
+
+double group_variance(const struct group *g, const struct noise *noise, double *ret_df)
+{
+	double weight = fmin(noise->df, NOISE_WEIGHT), df = (double)g->n - 1 + weight, sum = g->noise_sum;
+
+	*ret_df = df;
+	if (g->n == 0 || isnan(g->period) || !(df > 0))
+		return NAN;
+	if (weight > 0)
+		sum += weight * noise->variance;
+	return sum / df / (double)g->n;
+}
+
+struct effect effect_of(const struct group *g, const struct group *base, const struct noise *noise)
+{
+	struct effect e = { NAN, NAN, 1 };
+	double df, df0, v = group_variance(g, noise, &df), v0 = group_variance(base, noise, &df0);
+
+	if (g->n == 0 || base->n == 0 || isnan(g->period) || isnan(base->period))
+		return e;
+	e.value = 1 - g->period / base->period;
+	if (!isfinite(e.value)) {
+		e.value = NAN;
+		return e;
+	}
+	if (isnan(v) || isnan(v0))
+		return e;
+	e.se = g->period / base->period * sqrt(v + v0);
+	/* Welch and Satterthwaite. */
+	e.df = v + v0 > 0 ? (v + v0) * (v + v0) / (v * v / df + v0 * v0 / df0) : df + df0;
+	if (!isfinite(e.df))
+		e.df = df + df0;
+	return e;
+}
+
+double effect_chance(const struct effect *e)
+{
+	if (isnan(e->value) || isnan(e->se))
+		return NAN;
+	if (e->se == 0)
+		return e->value == 0 ? 1 : 0;
+	return stats_t_tail(e->value / e->se, e->df);
+}
+
+double effect_half_width(const struct effect *e)
+{
+	return stats_t_quantile(e->df) * e->se;
+}
+
+struct block {
+	double num, den;
+};
+
+/* The group as at most MAX_BLOCKS blocks; *ret_n of them, the caller's. */
+static struct block *make_blocks(const struct observation *obs, size_t n, enum reading how, size_t *ret_n)
+{
+	size_t n_blocks = n < MAX_BLOCKS ? n : MAX_BLOCKS;
+	struct block *blocks = calloc(n_blocks + 1, sizeof(*blocks));
+
+	if (!blocks)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		struct block *b = &blocks[i * n_blocks / n];
+
+		b->num += obs[i].num[how];
+		b->den += obs[i].den[how];
+	}
+	*ret_n = n_blocks;
+	return blocks;
+}
+
+int group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng, double periods[RESAMPLES])
+{
+	size_t n_blocks = 0;
+	_cleanup_free_ struct block *blocks = make_blocks(obs, n, how, &n_blocks);
+
+	if (!blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < RESAMPLES; i++) {
+		struct block sum = { 0 };
+
+		for (size_t j = 0; j < n_blocks; j++) {
+			const struct block *b = &blocks[rng_below(rng, n_blocks)];
+
+			sum.num += b->num;
+			sum.den += b->den;
+		}
+		periods[i] = quotient(sum.num, sum.den);
+	}
+	return 0;
+}
+
+/* One random half against the other. */
+static double split(struct block *blocks, size_t n, struct rng *rng)
+{
+	struct block half[2] = { 0 };
+
+	for (size_t i = n; i > 1; i--) {
+		size_t j = rng_below(rng, i);
+		struct block t = blocks[i - 1];
+
+		blocks[i - 1] = blocks[j];
+		blocks[j] = t;
+	}
+	for (size_t i = 0; i < n; i++) {
+		half[i & 1].num += blocks[i].num;
+		half[i & 1].den += blocks[i].den;
+	}
+	return fabs(1 - quotient(half[0].num, half[0].den) / quotient(half[1].num, half[1].den));
+}
+
+int group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng, double *ret)
+{
+	double effects[PLACEBO_SPLITS];
+	size_t n_blocks = 0, got = 0;
+	_cleanup_free_ struct block *blocks = NULL;
+
+	*ret = NAN;
+	if (n < 4)
+		return 0;
+	blocks = make_blocks(obs, n, how, &n_blocks);
+	if (!blocks)
+		return -ENOMEM;
+	for (size_t i = 0; i < PLACEBO_SPLITS; i++) {
+		double e = split(blocks, n_blocks, rng);
+
+		if (isfinite(e))
+			effects[got++] = e;
+	}
+	/* Halves without visits say nothing; if most are so, neither do the rest. */
+	if (got > PLACEBO_SPLITS / 2)
+		*ret = stats_quantile(effects, got, 0.95);
+	return 0;
+}

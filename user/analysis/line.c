@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/line.h"
+
+#include "analysis/stats.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+/* Own 0 % experiments below this are no baseline. */
+#define MIN_OWN_BASELINE 3
+
+static size_t line_length(const struct observation *obs, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && obs[i].line == obs[0].line)
+		i++;
+	return i;
+}
+
+static size_t count_zeros(const struct observation *obs, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && obs[i].key == 0)
+		i++;
+	return i;
+}
+
+/* How the experiments of a line and its baseline are read; see enum reading. */
+static enum reading choose_reading(const struct point_context *ctx, const struct observation *a, size_t n_a,
+				   const struct observation *b, size_t n_b)
+{
+	size_t n = n_a + n_b, few = 0, plenty = 0;
+
+	if (!ctx->timed_pays || n == 0)
+		return READ_WHOLE;
+	for (size_t i = 0; i < n; i++) {
+		const struct observation *o = i < n_a ? &a[i] : &b[i - n_a];
+
+		if (!o->timed && !o->few)
+			return READ_WHOLE;
+		few += o->few;
+		plenty += o->plenty;
+	}
+	return 10 * few <= n && 2 * plenty >= n ? READ_TIMED : READ_WHOLE;
+}
+
+/* Adds one cell to the comparison of the two readings. Experiments without a span are the same in both: they would only hide
+ * the difference. */
+static void compare_readings(const struct observation *cell, size_t n, struct observation *scratch, struct noise compared[N_READINGS])
+{
+	size_t spans = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (cell[i].timed)
+			scratch[spans++] = cell[i];
+	for (int how = 0; how < N_READINGS; how++) {
+		struct group g = group_make(scratch, spans, how);
+
+		noise_add(&compared[how], &g);
+	}
+}
+
+/* Do the 0 % periods of the lines differ by more than their noise? Cochran's Q over lines with enough of them, all other lines
+ * together being one more. */
+static int test_pooling(struct point_context *ctx)
+{
+	_cleanup_free_ struct observation *rest = calloc(ctx->n_zeros + 1, sizeof(*rest));
+	_cleanup_free_ struct group *groups = calloc(ctx->n_zeros + 1, sizeof(*groups));
+	enum reading how = choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0);
+	struct noise noise = { 0 };
+	double sum_w = 0, sum = 0, q = 0;
+	size_t n_rest = 0, k = 0;
+
+	if (!rest || !groups)
+		return -ENOMEM;
+	for (size_t i = 0, len; i < ctx->n_zeros; i += len) {
+		len = line_length(ctx->zeros + i, ctx->n_zeros - i);
+		if (len >= MIN_OWN_BASELINE) {
+			groups[k++] = group_make(ctx->zeros + i, len, how);
+		} else {
+			memcpy(rest + n_rest, ctx->zeros + i, len * sizeof(*rest));
+			n_rest += len;
+		}
+	}
+	if (n_rest >= MIN_OWN_BASELINE)
+		groups[k++] = group_make(rest, n_rest, how);
+	ctx->pooled = true;
+	if (k < 2)
+		return 0;
+	for (size_t i = 0; i < k; i++)
+		noise_add(&noise, &groups[i]);
+	noise_finish(&noise);
+	for (size_t i = 0; i < k; i++) {
+		sum_w += (double)groups[i].n;
+		sum += (double)groups[i].n * log(groups[i].period);
+	}
+	for (size_t i = 0; i < k; i++) {
+		double d = log(groups[i].period) - sum / sum_w;
+
+		q += (double)groups[i].n * d * d;
+	}
+	/* Negated, so that a line without any visit counts as different. The last term forgives rounding where there is no noise. */
+	ctx->pooled = q <= noise.variance * stats_chi2_80((double)(k - 1)) + 1e-18;
+	return 0;
+}
+
+int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n, struct rng *rng)
+{
+	_cleanup_free_ struct observation *scratch = calloc(n + 1, sizeof(*scratch));
+	struct noise compared[N_READINGS] = { 0 };
+
+	*ctx = (struct point_context){ .obs = obs, .n = n, .rng = rng };
+	ctx->zeros = calloc(n + 1, sizeof(*ctx->zeros));
+	if (!ctx->zeros || !scratch)
+		return -ENOMEM;
+	for (size_t i = 0, len; i < n; i += len) {
+		len = 1;
+		while (i + len < n && obs[i + len].line == obs[i].line && obs[i + len].key == obs[i].key)
+			len++;
+		for (int how = 0; how < N_READINGS; how++) {
+			struct group g = group_make(obs + i, len, how);
+
+			noise_add(&ctx->noise[how], &g);
+		}
+		compare_readings(obs + i, len, scratch, compared);
+		if (obs[i].key == 0) {
+			memcpy(ctx->zeros + ctx->n_zeros, obs + i, len * sizeof(*obs));
+			ctx->n_zeros += len;
+		}
+	}
+	for (int how = 0; how < N_READINGS; how++) {
+		noise_finish(&ctx->noise[how]);
+		noise_finish(&compared[how]);
+	}
+	/* With nothing to compare (one experiment a cell) the one without edges it is. */
+	ctx->timed_pays = isnan(compared[READ_WHOLE].variance) ||
+			  compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
+	return test_pooling(ctx);
+}
+
+void point_context_free(struct point_context *ctx)
+{
+	free(ctx->zeros);
+	for (int how = 0; how < N_READINGS; how++)
+		free(ctx->pool_resampled[how]);
+	*ctx = (struct point_context){ 0 };
+}
+
+int point_placebo(struct point_context *ctx, double *ret)
+{
+	return group_placebo(ctx->zeros, ctx->n_zeros, choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng, ret);
+}
+
+/* A line's baseline and how everything of the line is read. */
+struct baseline {
+	enum reading how;
+	struct group g;
+	const double *resampled; /* NULL: no experiments */
+	double *own;             /* to be freed */
+};
+
+static void baseline_free(struct baseline *b)
+{
+	free(b->own);
+}
+
+static int make_baseline(struct point_context *ctx, const struct observation *obs, size_t n, struct baseline *ret)
+{
+	size_t own = count_zeros(obs, n), n_base;
+	bool pooled = ctx->pooled || own < MIN_OWN_BASELINE;
+	const struct observation *base = pooled ? ctx->zeros : obs;
+	double **at;
+	int r;
+
+	n_base = pooled ? ctx->n_zeros : own;
+	ret->how = choose_reading(ctx, obs + own, n - own, base, n_base);
+	ret->g = group_make(base, n_base, ret->how);
+	if (n_base == 0)
+		return 0;
+	at = pooled ? &ctx->pool_resampled[ret->how] : &ret->own;
+	if (!*at) {
+		*at = calloc(RESAMPLES, sizeof(**at));
+		if (!*at)
+			return -ENOMEM;
+		r = group_resample(base, n_base, ret->how, ctx->rng, *at);
+		if (r)
+			return r;
+	}
+	ret->resampled = *at;
+	return 0;
+}
+
+/* The 95 % interval: the bootstrap's percentiles, but never narrower than Student's t makes it. Percentiles of two or three
+ * experiments are far too narrow, and one experiment has none. */
+static int fill_interval(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
+			 const struct effect *e, struct analysis_cell *cell)
+{
+	double periods[RESAMPLES];
+	size_t got = 0;
+	double half = effect_half_width(e), low, high;
+	int r;
+
+	cell->low = cell->high = NAN;
+	if (isnan(e->value) || isnan(half) || !base->resampled)
+		return 0;
+	r = group_resample(obs, n, base->how, ctx->rng, periods);
+	if (r)
+		return r;
+	for (size_t i = 0; i < RESAMPLES; i++) {
+		double v = 1 - periods[i] / base->resampled[i];
+
+		if (isfinite(v))
+			periods[got++] = v;
+	}
+	low = e->value - half;
+	high = e->value + half;
+	if (got > RESAMPLES / 2) {
+		low = fmin(low, stats_quantile(periods, got, 0.025));
+		high = fmax(high, stats_quantile(periods, got, 0.975));
+	}
+	cell->low = low;
+	cell->high = high;
+	return 0;
+}
+
+/* A straight line through 0 % and the quarters, weighted: the one number for "does more speedup mean more effect". */
+static struct effect trend(const struct effect *quarters, const double *speedups, const struct baseline *base,
+			   const struct noise *noise)
+{
+	struct effect t = { NAN, NAN, 0 };
+	double sxx = 0, sxy = 0, sxr = 0, df0, v0 = group_variance(&base->g, noise, &df0);
+
+	for (size_t i = 0; i < N_QUARTERS; i++) {
+		double r = 1 - quarters[i].value, own, w;
+
+		if (isnan(quarters[i].value) || isnan(quarters[i].se))
+			continue;
+		/* The baseline's share of the error is common to all quarters: taken out here, put back once below. */
+		own = fmax(quarters[i].se * quarters[i].se - r * r * v0, 1e-12);
+		w = speedups[i] / own;
+		sxx += w * speedups[i];
+		sxy += w * quarters[i].value;
+		sxr += w * r;
+		t.df = fmax(t.df, quarters[i].df); /* not the sum: baseline and pooled noise are in each */
+	}
+	if (!(sxx > 0))
+		return t;
+	t.value = sxy / sxx;
+	t.se = sqrt(1 / sxx + (sxr / sxx) * (sxr / sxx) * v0);
+	return t;
+}
+
+static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
+			  struct evidence *ev)
+{
+	double speedups[N_QUARTERS] = { 0 };
+	struct effect slope;
+
+	for (size_t q = 0; q < N_QUARTERS; q++)
+		ev->quarters[q] = (struct effect){ NAN, NAN, 0 };
+	for (size_t i = count_zeros(obs, n), len; i < n; i += len) {
+		size_t q = ((size_t)obs[i].key - 1) * N_QUARTERS / 1000;
+		struct group g;
+
+		for (len = 0; i + len < n && ((size_t)obs[i + len].key - 1) * N_QUARTERS / 1000 == q; len++)
+			speedups[q] += obs[i + len].key / 1000.0;
+		speedups[q] /= (double)len;
+		g = group_make(obs + i, len, base->how);
+		ev->quarters[q] = effect_of(&g, &base->g, &ctx->noise[base->how]);
+	}
+	slope = trend(ev->quarters, speedups, base, &ctx->noise[base->how]);
+	ev->chance = effect_chance(&slope);
+	ev->sign = slope.value;
+}
+
+/* Cells are the distinct speedups, or steps of 2 % if these are too many. */
+static unsigned int cell_step(const struct observation *obs, size_t n)
+{
+	size_t distinct = 1; /* the baseline's */
+
+	for (size_t i = count_zeros(obs, n); i < n; i++)
+		distinct += i == 0 || obs[i].key != obs[i - 1].key;
+	return distinct <= ANALYSIS_MAX_SPEEDUPS ? 1 : 20;
+}
+
+static unsigned int cell_key(uint16_t key, unsigned int step)
+{
+	return (key + step - 1) / step * step;
+}
+
+static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
+		      struct analysis_line *line, struct evidence *ev)
+{
+	unsigned int step = cell_step(obs, n);
+	double strongest[2] = { -1, -1 }, least = NAN, least_sign = 0;
+	size_t tried = 0;
+
+	if (base->g.n)
+		line->cells[line->n_cells++] = (struct analysis_cell){ .experiments = base->g.n,
+								       .visits = base->g.visits,
+								       .period_ns = base->g.period };
+	for (size_t i = count_zeros(obs, n), len; i < n; i += len) {
+		struct analysis_cell *cell = &line->cells[line->n_cells];
+		unsigned int key = cell_key(obs[i].key, step);
+		struct effect e;
+		struct group g;
+		double chance, t;
+		int r;
+
+		for (len = 1; i + len < n && cell_key(obs[i + len].key, step) == key; len++)
+			;
+		g = group_make(obs + i, len, base->how);
+		e = effect_of(&g, &base->g, &ctx->noise[base->how]);
+		*cell = (struct analysis_cell){ .speedup = key / 1000.0,
+						.experiments = len,
+						.visits = g.visits,
+						.period_ns = g.period,
+						.effect = e.value };
+		r = fill_interval(ctx, obs + i, len, base, &e, cell);
+		if (r)
+			return r;
+		chance = effect_chance(&e);
+		if (!isnan(chance)) {
+			tried++;
+			if (!(least <= chance)) {
+				least = chance;
+				least_sign = e.value;
+			}
+			t = e.se > 0 ? fabs(e.value) / e.se : fabs(e.value) * 1e12;
+			if (t > strongest[e.value > 0]) {
+				strongest[e.value > 0] = t;
+				ev->best[e.value > 0] = line->n_cells;
+			}
+		}
+		line->n_cells++;
+	}
+	ev->best_any = strongest[1] >= strongest[0] ? ev->best[1] : ev->best[0];
+	/* Two questions were asked, the trend and the strongest of `tried` cells: Bonferroni. */
+	if (!isnan(least) && !(ev->chance <= least * (double)tried)) {
+		ev->chance = least * (double)tried;
+		ev->sign = least_sign;
+	}
+	ev->chance = fmin(1, 2 * ev->chance);
+	if (isnan(least))
+		ev->chance = NAN;
+	return 0;
+}
+
+int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
+		 struct evidence *ret)
+{
+	_cleanup_(baseline_free) struct baseline base = { 0 };
+	struct evidence ev = { .best = { SIZE_MAX, SIZE_MAX }, .best_any = SIZE_MAX };
+	int r = make_baseline(ctx, obs, n, &base);
+
+	if (r)
+		return r;
+	line->experiments = n;
+	fill_quarters(ctx, obs, n, &base, &ev);
+	r = fill_cells(ctx, obs, n, &base, line, &ev);
+	if (r)
+		return r;
+	*ret = ev;
+	return 0;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One progress point's lines: baselines, cells with intervals, and the evidence that verdicts are made of. Internal. */
+#pragma once
+
+#include "analysis/effect.h"
+
+/* What all lines of a point share. */
+struct point_context {
+	const struct observation *obs; /* all of the point */
+	size_t n;
+	struct observation *zeros; /* a copy of those at 0 %, line by line */
+	size_t n_zeros;
+	struct noise noise[N_READINGS];
+	bool timed_pays; /* see enum reading */
+	/* The 0 % experiments of all lines are one baseline: at 0 % nothing is paused, so which line was selected makes no
+	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments fall
+	 * into the phases in which it runs, and then only its own are comparable. They are pooled if the lines' 0 % periods
+	 * show no sign of differing (a test at the lenient level of 20 %); otherwise a line with at least three of its own
+	 * uses these, and one with fewer has no better than the pool. */
+	bool pooled;
+	double *pool_resampled[N_READINGS]; /* RESAMPLES each, made at the first use */
+	struct rng *rng;
+};
+
+/* Quarters of the range of speedups: cells of a fine grid are too thin for a verdict, their quarter is not. */
+#define N_QUARTERS 4
+
+struct evidence {
+	double chance;   /* p-value of "this line has no effect at any speedup" */
+	double sign;     /* of the effect that the p-value speaks of */
+	size_t best[2];  /* cells of largest evidence for an effect: below 0, above 0; SIZE_MAX: none */
+	size_t best_any;
+	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
+};
+
+/* -ENOMEM. */
+int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n, struct rng *rng);
+void point_context_free(struct point_context *ctx);
+/* The run's noise floor; see analysis_point. -ENOMEM. */
+int point_placebo(struct point_context *ctx, double *ret);
+/* Fills cells and evidence of the line whose observations are @obs. -ENOMEM. */
+int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
+		 struct evidence *ret);

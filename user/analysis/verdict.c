@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/verdict.h"
+
+#include "analysis/stats.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* An effect is "none" if it surely lies within this. */
+#define NO_EFFECT 0.03
+/* Lines without any effect read 0 +- 0.6 points: a smaller one is the method's own error however sure its sign. */
+#define SYSTEMATIC 0.01
+#define DISCOVERY_RATE 0.05
+
+const char *verdict_name(enum verdict v)
+{
+	switch (v) {
+	case VERDICT_HELPS:
+		return "helps";
+	case VERDICT_NO_EFFECT:
+		return "no effect";
+	case VERDICT_HURTS:
+		return "hurts";
+	case VERDICT_UNDECIDED:
+		break;
+	}
+	return "undecided";
+}
+
+/* Every quarter that was measured surely within +-3 points. */
+static bool is_flat(const struct evidence *ev)
+{
+	size_t measured = 0;
+
+	for (size_t i = 0; i < N_QUARTERS; i++) {
+		const struct effect *e = &ev->quarters[i];
+
+		if (isnan(e->value))
+			continue;
+		if (!(fabs(e->value) + effect_half_width(e) <= NO_EFFECT))
+			return false;
+		measured++;
+	}
+	return measured > 0;
+}
+
+/* Seconds of run until the quarter that is nearest to deciding has decided: intervals shrink with the root of the number of
+ * experiments. It has decided when its interval leaves 0, or when it lies within +-3 points. */
+static double missing(const struct evidence *ev, double run_s)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < N_QUARTERS; i++) {
+		const struct effect *e = &ev->quarters[i];
+		double half = effect_half_width(e), target, factor;
+
+		if (isnan(e->value) || isnan(half))
+			continue;
+		target = fmax(fabs(e->value), NO_EFFECT - fabs(e->value));
+		factor = half / target * (half / target);
+		/* Already there but for having been one of many lines: some more will do. */
+		least = fmin(least, fmax(factor, 1.25));
+	}
+	return isfinite(least) && run_s > 0 ? run_s * (least - 1) : NAN;
+}
+
+static void decide(struct analysis_line *line, const struct evidence *ev, double limit, double run_s)
+{
+	size_t best = ev->best_any;
+
+	line->verdict = VERDICT_UNDECIDED;
+	line->missing_s = NAN;
+	if (ev->chance <= limit && ev->best[ev->sign > 0] != SIZE_MAX) {
+		size_t c = ev->best[ev->sign > 0];
+
+		if (fabs(line->cells[c].effect) >= SYSTEMATIC) {
+			best = c;
+			line->verdict = ev->sign > 0 ? VERDICT_HELPS : VERDICT_HURTS;
+		}
+	}
+	if (line->verdict == VERDICT_UNDECIDED) {
+		if (is_flat(ev))
+			line->verdict = VERDICT_NO_EFFECT;
+		else
+			line->missing_s = missing(ev, run_s);
+	}
+	line->best_effect = best != SIZE_MAX ? line->cells[best].effect : NAN;
+	line->best_speedup = best != SIZE_MAX ? line->cells[best].speedup : NAN;
+}
+
+static double best_low(const struct analysis_line *line)
+{
+	for (size_t i = 0; i < line->n_cells; i++)
+		if (line->cells[i].speedup == line->best_speedup)
+			return line->cells[i].low;
+	return NAN;
+}
+
+/* By the lower end of the verdict's interval, unknown ones last; then by share, so that the order is a fixed one. */
+static int by_worth(const void *a, const void *b)
+{
+	const struct analysis_line *x = a, *y = b;
+	double lx = best_low(x), ly = best_low(y);
+
+	if (isnan(lx) != isnan(ly))
+		return isnan(lx) ? 1 : -1;
+	if (!isnan(lx) && lx != ly)
+		return lx > ly ? -1 : 1;
+	lx = isnan(x->share) ? -1 : x->share;
+	ly = isnan(y->share) ? -1 : y->share;
+	if (lx != ly)
+		return lx > ly ? -1 : 1;
+	return x->experiments < y->experiments ? 1 : x->experiments > y->experiments ? -1 : 0;
+}
+
+int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, double run_s)
+{
+	_cleanup_free_ double *chances = calloc(n + 1, sizeof(*chances));
+	size_t known = 0;
+	double limit;
+
+	if (!chances)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (!isnan(evidence[i].chance))
+			chances[known++] = evidence[i].chance;
+	limit = stats_discovery_limit(chances, known, DISCOVERY_RATE);
+	for (size_t i = 0; i < n; i++)
+		decide(&lines[i], &evidence[i], limit, run_s);
+	if (n)
+		qsort(lines, n, sizeof(*lines), by_worth);
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The two clocks in use. */
+#pragma once
+
+#include <stdint.h>
+#include <time.h>
+
+#define NSEC_PER_SEC 1000000000ULL
+#define NSEC_PER_MSEC 1000000ULL
+#define NSEC_PER_USEC 1000ULL
+
+static inline uint64_t timespec_ns(struct timespec t)
+{
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Nanoseconds of CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns(), so that both sides' stamps compare. */
+static inline uint64_t clock_monotonic_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return timespec_ns(t);
+}
+
+/* Nanoseconds since the epoch, for time stamps in files. */
+static inline uint64_t clock_realtime_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_REALTIME, &t);
+	return timespec_ns(t);
+}

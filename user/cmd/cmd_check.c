@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cozbpf check: what works here, why the rest does not, and the one command that mends it. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cmd/commands.h"
+#include "cmd/run_option_rows.h"
+#include "cmd/run_options.h"
+#include "elf/lines.h"
+#include "elf/object.h"
+#include "session/probe.h"
+#include "target/launch.h"
+
+#include <errno.h>
+#include <libsmartcols/libsmartcols.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROGRAM_ROWS 3
+
+struct check_options {
+	bool help;
+	enum color_when color;
+	const char *disabled;
+};
+
+enum column { COLUMN_FEATURE, COLUMN_STATE, COLUMN_DETAIL, COLUMN_REMEDY, N_COLUMNS };
+
+static const struct option_row rows[] = {
+	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct check_options, color)},
+	{"help", 'h', NULL, "this text", option_flag, offsetof(struct check_options, help)},
+	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features, offsetof(struct check_options, disabled)},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void help(void)
+{
+	(void)puts("Usage: cozbpf check [OPTION]... [COMMAND]\n"
+		   "Try everything that a run uses, for real, and print what works for this user on this\n"
+		   "machine; with COMMAND, also whether its executable can be profiled. Exit status 0: a run\n"
+		   "is possible.\n");
+	options_help(stdout, rows, N_ROWS);
+	(void)puts("\nExample:\n  sudo cozbpf check ./server");
+}
+
+static const char *state_text(const struct feature *f)
+{
+	switch (f->state) {
+	case FEATURE_OK:
+		return "ok";
+	case FEATURE_DENIED:
+		return f->required ? "DENIED" : "denied";
+	case FEATURE_MISSING:
+		break;
+	}
+	return f->required ? "MISSING" : "missing";
+}
+
+static const char *state_color(const struct feature *f)
+{
+	if (f->state == FEATURE_OK)
+		return "green";
+	return f->required ? "red" : "yellow";
+}
+
+static int add_line(struct libscols_table *table, const struct feature *f, bool color)
+{
+	struct libscols_line *line = scols_table_new_line(table, NULL);
+	char detail[sizeof(f->detail) + 256];
+	int r;
+
+	if (!line)
+		return -ENOMEM;
+	(void)snprintf(detail, sizeof(detail), "%s%s%s", f->what, *f->detail ? ": " : "", f->detail);
+	r = scols_line_set_data(line, COLUMN_FEATURE, f->name);
+	if (r == 0)
+		r = scols_line_set_data(line, COLUMN_STATE, state_text(f));
+	if (r == 0)
+		r = scols_line_set_data(line, COLUMN_DETAIL, detail);
+	if (r == 0)
+		r = scols_line_set_data(line, COLUMN_REMEDY, f->state == FEATURE_OK ? "" : f->remedy);
+	if (r == 0 && color)
+		r = scols_cell_set_color(scols_line_get_cell(line, COLUMN_STATE), state_color(f));
+	return r;
+}
+
+static int print_table(const struct feature *features, size_t n, bool color)
+{
+	static const struct {
+		const char *name;
+		double width;
+		int flags;
+	} columns[N_COLUMNS] = {
+		[COLUMN_FEATURE] = {"FEATURE", 0.15, 0},
+		[COLUMN_STATE] = {"STATE", 8, 0},
+		[COLUMN_DETAIL] = {"FOR, AND WHY NOT", 0.5, SCOLS_FL_WRAP},
+		[COLUMN_REMEDY] = {"WHAT TO DO", 0.3, SCOLS_FL_WRAP},
+	};
+	struct libscols_table *table;
+	int r = 0;
+
+	scols_init_debug(0);
+	table = scols_new_table();
+	if (!table)
+		return -ENOMEM;
+	scols_table_enable_colors(table, color);
+	for (size_t i = 0; i < N_COLUMNS && r == 0; i++)
+		if (!scols_table_new_column(table, columns[i].name, columns[i].width, columns[i].flags))
+			r = -ENOMEM;
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = add_line(table, &features[i], color);
+	if (r == 0)
+		r = scols_print_table(table);
+	scols_unref_table(table);
+	return r;
+}
+
+/* What a run could make of the executable at @path. *ret has room for PROGRAM_ROWS. */
+static int probe_program(const char *path, struct feature *ret, struct error *e)
+{
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	struct line_table *lines = NULL;
+	struct error no_lines = {};
+	int r = elf_object_open(path, &o, e);
+
+	if (r < 0)
+		return r;
+	ret[0] = (struct feature){.name = "dynamic", .what = "the preloaded shim (sleep, spin, coz.h points)"};
+	ret[1] = (struct feature){.name = "symbols", .what = "points and lines by function"};
+	ret[2] = (struct feature){.name = "line information", .what = "lines, points by FILE:LINE"};
+	if (!elf_object_is_dynamic(o)) {
+		ret[0].state = FEATURE_MISSING;
+		(void)snprintf(ret[0].detail, sizeof(ret[0].detail), "a static executable takes none; hold pays for it");
+		(void)snprintf(ret[0].remedy, sizeof(ret[0].remedy), "cozbpf run --pay hold");
+	}
+	if (!elf_object_has_symbols(o)) {
+		ret[1].state = FEATURE_MISSING;
+		(void)snprintf(ret[1].detail, sizeof(ret[1].detail), "it was stripped");
+		(void)snprintf(ret[1].remedy, sizeof(ret[1].remedy), "link without -s, do not strip");
+	}
+	if (line_table_open(o, &lines, &no_lines) < 0) {
+		ret[2].state = FEATURE_MISSING;
+		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s", no_lines.text);
+		(void)snprintf(ret[2].remedy, sizeof(ret[2].remedy), "build with -g, or cozbpf run --granularity function");
+	}
+	line_table_close(lines);
+	return 0;
+}
+
+/* The answer in a sentence; its exit status. */
+static int conclude(const struct feature *features, size_t n)
+{
+	size_t lacking = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (features[i].required && features[i].state != FEATURE_OK)
+			(void)printf("%s%s", lacking++ ? ", " : "A run is not possible without: ", features[i].name);
+	(void)puts(lacking ? "" : "A run is possible.");
+	return lacking ? EXIT_OURS : 0;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	_cleanup_free_ struct feature *features = NULL;
+	_cleanup_free_ char *path = NULL, *interpreter = NULL;
+	struct feature program[PROGRAM_ROWS];
+	struct check_options options = {};
+	struct error e = {};
+	size_t n = 0;
+	bool color;
+	int first, r;
+
+	if (options_parse(rows, N_ROWS, &options, argc, argv, &first, &e) < 0)
+		return complain("check: %s", e.text);
+	if (options.help) {
+		help();
+		return 0;
+	}
+	if (argc - first > 1)
+		return complain("check: one command at most");
+	if (argc - first == 1) {
+		const char *command = argv[first];
+
+		r = target_find_executable(command, &path, &e);
+		if (r == -ENOENT && *command && strspn(command, "0123456789") == strlen(command))
+			return complain("check: '%s' looks like a process id; only executables can be checked", command);
+		if (r < 0)
+			return complain("check: %s", e.text);
+		interpreter = target_script_interpreter(path);
+		r = probe_program(interpreter ? interpreter : path, program, &e);
+		if (r < 0)
+			return complain("check: %s", e.text);
+	}
+	r = session_probe(options.disabled, &features, &n);
+	if (r < 0)
+		return complain("check: the features of this machine cannot be tried: %s", strerror(-r));
+	color = color_wanted(options.color, STDOUT_FILENO);
+	r = print_table(features, n, color);
+	if (r == 0 && path) {
+		(void)printf("\n%s%s%s\n", path, interpreter ? ", a script run by " : "", interpreter ? interpreter : "");
+		r = print_table(program, PROGRAM_ROWS, color);
+	}
+	if (r < 0)
+		return complain("check: the table cannot be printed: %s", strerror(-r));
+	r = conclude(features, n);
+	if (fflush(stdout) != 0)
+		return complain("check: standard output: %s", strerror(errno));
+	return r;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* `cozbpf run`: everything is opened and checked before the program starts, so that a mistake costs nothing. */
+#include "cmd/run.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "cmd/commands.h"
+#include "experiment/runner.h"
+#include "session/code_map.h"
+#include "shim/image.h"
+#include "target/launch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Signals that come to us and are meant for the program. They are blocked from the start and read in the loop. */
+static void catch_signals(struct run *r)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
+
+	sigemptyset(&r->caught);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+		sigaddset(&r->caught, signals[i]);
+	(void)sigprocmask(SIG_BLOCK, &r->caught, NULL);
+	/* A report into a closed pipe ends in an error of write, not in our death. */
+	(void)signal(SIGPIPE, SIG_IGN);
+}
+
+static int find_program(struct run *r, struct error *e)
+{
+	char *interpreter;
+	int err = target_find_executable(r->options.command[0], &r->path, e);
+
+	if (err < 0)
+		return err;
+	interpreter = target_script_interpreter(r->path);
+	if (interpreter) {
+		free(r->path);
+		r->path = interpreter;
+	}
+	return 0;
+}
+
+static int spawn(struct run *r, struct error *e)
+{
+	struct target_spec spec = {
+		.argv = r->options.command,
+		.identity = &r->identity,
+		.shim = r->preload ? shim_image : NULL,
+		.shim_size = r->preload ? shim_image_size : 0,
+		.page_fd = r->page_fd,
+		.slots_fd = session_slots_fd(r->session),
+	};
+
+	return target_spawn(&spec, &r->target, e);
+}
+
+static int prepare(struct run *r, struct error *e)
+{
+	struct session_options so;
+	uid_t uid = r->identity.switches ? r->identity.uid : (uid_t)-1;
+	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
+	int err;
+
+	err = run_open_code(r, e);
+	if (err < 0)
+		return err;
+	err = run_check_points(r, e);
+	if (err < 0)
+		return err;
+	err = run_choose_payer(r, e);
+	if (err < 0)
+		return err;
+	err = run_open_page(r, e);
+	if (err < 0)
+		return err;
+	so = (struct session_options){
+		.payer = r->payer,
+		.signo = r->options.signo,
+		.rate_hz = r->options.rate_hz,
+		.seed = r->options.seed,
+		.disabled = r->options.disabled,
+	};
+	err = session_open(&so, &r->session, e);
+	if (err < 0)
+		return err;
+	session_set_page(r->session, r->page);
+	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
+}
+
+/* From here on there is a child. It waits before exec until everything is attached. */
+static int start(struct run *r, struct error *e)
+{
+	bool changed;
+	int err = spawn(r, e);
+
+	if (err < 0)
+		return err;
+	err = session_attach(r->session, target_pid(r->target), e);
+	if (err < 0)
+		return err;
+	err = run_add_points(r, e);
+	if (err < 0)
+		return err;
+	err = run_open_runner(r, e);
+	if (err < 0)
+		return err;
+	err = run_write_startup(r, e);
+	if (err < 0)
+		return err;
+	err = target_exec(r->target, e);
+	if (err < 0)
+		return err;
+	r->start_ns = clock_monotonic_ns();
+	/* A program that is over already has no mappings left to read: its run is empty, not failed. */
+	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
+		return 0;
+	return session_set_code(r->session, r->code, e);
+}
+
+static void run_free(struct run *r)
+{
+	runner_free(r->runner);
+	(void)profile_writer_close(r->writer);
+	session_close(r->session);
+	target_free(r->target);
+	code_map_close(r->code);
+	if (r->page)
+		(void)munmap(r->page, sizeof(*r->page));
+	if (r->page_fd >= 0)
+		(void)close(r->page_fd);
+	profile_free(&r->profile);
+	identity_free(&r->identity);
+	free(r->path);
+	run_options_free(&r->options);
+}
+
+static int exit_status(const struct run *r)
+{
+	int code = target_exit_code(r->wait_status);
+
+	/* We ended it because its time was up: that is success. */
+	return r->terminated && WIFSIGNALED(r->wait_status) ? 0 : code;
+}
+
+static int run(struct run *r, struct error *e)
+{
+	int err = find_program(r, e);
+
+	if (err < 0)
+		return err == -ENOENT ? EXIT_NOT_FOUND : err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
+	err = identity_find(r->options.keep_root, &r->identity, e);
+	if (err < 0)
+		return EXIT_OURS;
+	if (prepare(r, e) < 0)
+		return EXIT_OURS;
+	err = start(r, e);
+	if (err < 0 && !r->start_ns)
+		return err == -ENOEXEC || err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
+	if (err < 0 || run_loop(r, e) < 0) {
+		/* The program goes on without us, as the issue of its own it is; we report and wait for it. */
+		session_close(r->session);
+		r->session = NULL;
+		(void)target_reap(r->target, &r->wait_status);
+		return EXIT_OURS;
+	}
+	run_print_report(r);
+	return exit_status(r);
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct run r = {.page_fd = -1};
+	struct error e = {.text = ""};
+	int status;
+
+	target_save_signals();
+	if (run_options_parse(argc, argv, &r.options, &e) < 0)
+		return complain("%s", e.text);
+	if (r.options.help) {
+		run_options_help(stdout);
+		run_options_free(&r.options);
+		return 0;
+	}
+	if (!r.options.seed_given)
+		r.options.seed = rng_fresh_seed();
+	catch_signals(&r);
+	status = run(&r, &e);
+	if (e.text[0])
+		(void)complain("%s", e.text);
+	run_free(&r);
+	return status;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cmd/commands.h"
+#include "cmd/suggest.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *arguments, *summary;
+} commands[] = {
+	{"run", cmd_run, "[OPTION]... [--] COMMAND...", "run a program and profile it"},
+	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
+	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to mend the rest"},
+	{"list", cmd_list, "lines|functions COMMAND [GLOB]", "print names for --progress and --fixed-line"},
+};
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void overview(FILE *out)
+{
+	(void)fputs("cozbpf, a causal profiler: what would the program gain if a line ran faster?\n\n", out);
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		(void)fprintf(out, "  cozbpf %-7s%s\n                %s\n", commands[i].name, commands[i].arguments,
+			      commands[i].summary);
+	(void)fputs("\ncozbpf COMMAND --help says more about one of them. Example:\n"
+		    "  cozbpf run -p finish_request -d 60 -- ./server\n",
+		    out);
+}
+
+static bool is(const char *word, const char *a, const char *b)
+{
+	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *names[N_COMMANDS + 1] = {}, *near;
+
+	if (argc < 2) {
+		overview(stderr);
+		return EXIT_OURS;
+	}
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+		names[i] = commands[i].name;
+	}
+	if (is(argv[1], "--help", "-h")) {
+		overview(stdout);
+		return 0;
+	}
+	if (is(argv[1], "--version", "-V")) {
+		(void)puts("cozbpf " COZBPF_VERSION);
+		return 0;
+	}
+	near = suggest(argv[1], names);
+	if (argv[1][0] == '-')
+		return complain("unknown option '%s'; --help lists the commands", argv[1]);
+	if (near)
+		return complain("unknown command '%s'; did you mean %s?", argv[1], near);
+	return complain("unknown command '%s'; --help lists the commands", argv[1]);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One table per command gives getopt_long its options, --help its text and errors their wording. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct error;
+
+struct option_row {
+	const char *name; /* without dashes */
+	char letter;      /* 0: none */
+	const char *arg;  /* what the value is called; NULL: the option takes none */
+	const char *help; /* '\n' starts a new line; NULL: not listed */
+	/* Stores @value (NULL for an option without one) in @target. Negative errno with @e set. */
+	int (*set)(void *target, const struct option_row *row, const char *value, struct error *e);
+	size_t offset; /* of the field in @target, for setters that serve several rows */
+};
+
+/* Reads options up to the first word that is none, "--" or Coz's "---"; *ret_first is the index of the word after them. Abbreviated
+ * long names are taken where they are unique. -EINVAL with @e naming the option and, if one is near, what may have been meant. */
+int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv, int *ret_first, struct error *e);
+/* The listed options, one or more lines each. */
+void options_help(FILE *out, const struct option_row *rows, size_t n);
+
+/* A setter for options without a value: the bool at @row->offset becomes true. */
+int option_flag(void *target, const struct option_row *row, const char *value, struct error *e);
+
+/* Values. @e names the option, the value and what is allowed. Numbers are decimal, whole text, no sign. */
+int option_unsigned(const struct option_row *row, const char *value, uint64_t min, uint64_t max, uint64_t *ret, struct error *e);
+/* With a fraction ("0.5"); no exponent, no "inf". */
+int option_real(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e);
+/* The index of @value in the NULL-terminated @choices. */
+int option_choice(const struct option_row *row, const char *value, const char *const *choices, int *ret, struct error *e);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of `cozbpf run` share: one run, from the options to the report. */
+#pragma once
+
+#include "cmd/run_options.h"
+#include "cmd/status.h"
+#include "profile/reader.h"
+#include "session/session.h"
+#include "target/identity.h"
+
+#include <signal.h>
+
+struct code_map;
+struct error;
+struct profile_writer;
+struct runner;
+struct shim_page;
+struct target;
+
+struct run {
+	struct run_options options;
+	struct identity identity;
+	char *path; /* of the program; for a script its interpreter */
+	enum abi_payer payer;
+	bool preload;
+	char fallback[256]; /* what this kernel made us replace, or "" */
+	struct code_map *code;
+	struct session *session;
+	struct shim_page *page;
+	int page_fd;
+	struct target *target;
+	struct profile_writer *writer;
+	struct runner *runner;
+	size_t n_runner_points; /* points that the runner knows */
+	struct profile profile; /* this run, for the report at the end */
+	sigset_t caught;
+	uint64_t start_ns, end_ns; /* of the program */
+	bool stopped;    /* the run is over, though the program may go on */
+	bool terminated; /* by us, at the end of --duration */
+	int wait_status;
+};
+
+/* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
+int run_choose_payer(struct run *r, struct error *e);
+int run_open_page(struct run *r, struct error *e);
+int run_open_code(struct run *r, struct error *e);
+/* Probes of the points; the process must exist and be attached to. */
+int run_add_points(struct run *r, struct error *e);
+/* Are all points there? Before the program is started. */
+int run_check_points(struct run *r, struct error *e);
+int run_open_runner(struct run *r, struct error *e);
+
+/* run_loop.c: until the program has ended. */
+int run_loop(struct run *r, struct error *e);
+/* Ends the experiments at @end_ns and writes what is left to write. Once. */
+int run_stop(struct run *r, uint64_t end_ns, struct error *e);
+
+/* run_record.c: the run's records go to the file and are kept for the report. */
+int run_write_startup(struct run *r, struct error *e);
+int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+int run_write_log(struct run *r, struct error *e);
+
+/* run_report.c */
+void run_print_report(struct run *r);

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The controller: waits for the next thing to do, for a signal, or for the program's end. One thread, no polling. */
+#include "cmd/run.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "experiment/runner.h"
+#include "session/code_map.h"
+#include "target/launch.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define KILL_AFTER_NS (2 * NSEC_PER_SEC) /* a program that ignores SIGTERM at the end of --duration */
+#define MAPS_EVERY_NS (200 * NSEC_PER_MSEC)
+
+struct loop {
+	struct run *run;
+	int signals, timer;
+	unsigned int interrupts; /* Ctrl-C so far */
+	uint64_t kill_ns;        /* when to use SIGKILL; 0: not */
+	uint64_t maps_ns;        /* when to look for new libraries */
+	struct status status;
+};
+
+static int set_timer(int timer, uint64_t when)
+{
+	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(when / NSEC_PER_SEC), .tv_nsec = (long)(when % NSEC_PER_SEC)}};
+
+	return timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL) < 0 ? -errno : 0;
+}
+
+static void send_signal(const struct run *r, int signo)
+{
+	(void)kill(target_pid(r->target), signo);
+}
+
+int run_stop(struct run *r, uint64_t end_ns, struct error *e)
+{
+	int err;
+
+	if (r->stopped)
+		return 0;
+	r->stopped = true;
+	err = runner_finish(r->runner, end_ns);
+	if (err < 0)
+		return fail(e, -err, "%s: cannot write the last experiment: %s", r->options.output, strerror(-err));
+	return run_write_log(r, e);
+}
+
+static int on_signal(struct loop *l, struct error *e)
+{
+	struct signalfd_siginfo info;
+
+	if (read(l->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return 0;
+	if (info.ssi_signo == SIGINT && ++l->interrupts > 1) {
+		send_signal(l->run, SIGKILL);
+		return 0;
+	}
+	/* What the terminal sends, it sends to the program as well. */
+	if (info.ssi_code <= 0)
+		send_signal(l->run, (int)info.ssi_signo);
+	if (info.ssi_signo == SIGTSTP)
+		(void)raise(SIGSTOP);
+	if (info.ssi_signo == SIGINT) {
+		status_clear(&l->status);
+		return run_stop(l->run, clock_monotonic_ns(), e);
+	}
+	return 0;
+}
+
+/* Points of coz.h appear as the program first visits them. */
+static int add_new_points(struct run *r)
+{
+	size_t n = session_find_counters(r->session);
+
+	while (r->n_runner_points < n) {
+		size_t i = r->n_runner_points++;
+		int err = runner_add_point(r->runner, session_point_name(r->session, i),
+					   session_point_is_latency(r->session, i) ? PROFILE_LATENCY : PROFILE_THROUGHPUT);
+
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+static void look_for_libraries(struct loop *l, uint64_t now)
+{
+	struct run *r = l->run;
+	bool changed;
+
+	if (!r->options.n_binaries || now < l->maps_ns)
+		return;
+	l->maps_ns = now + MAPS_EVERY_NS;
+	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
+		(void)session_set_code(r->session, r->code, NULL);
+}
+
+static void show_status(struct loop *l, uint64_t now)
+{
+	struct run *r = l->run;
+	struct runner_status s;
+	struct backend_totals t;
+	double visits = 0;
+
+	if (!status_due(&l->status, now))
+		return;
+	runner_get_status(r->runner, &s);
+	if (session_backend.snapshot(r->session, &t) == 0)
+		for (size_t i = 0; i < t.n_points; i++)
+			visits += (double)t.points[i].visits;
+	struct status_facts f = {
+		.elapsed_ns = now - r->start_ns,
+		.duration_ns = r->options.duration_ns,
+		.experiments = s.experiments,
+		.lines = s.lines,
+		.visits_per_s = visits * (double)NSEC_PER_SEC / (double)(now - r->start_ns + 1),
+		.selected = s.selected,
+		.speedup = s.speedup,
+		.missing_s = __builtin_nan(""),
+	};
+	status_update(&l->status, now, &f);
+}
+
+static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
+{
+	struct run *r = l->run;
+	uint64_t first = r->start_ns + r->options.delay_ns, last = first + r->options.duration_ns;
+	int err;
+
+	*ret_next = now + NSEC_PER_SEC;
+	if (l->kill_ns && now >= l->kill_ns) {
+		send_signal(r, SIGKILL);
+		l->kill_ns = 0;
+	}
+	if (l->kill_ns && l->kill_ns < *ret_next)
+		*ret_next = l->kill_ns;
+	if (r->stopped)
+		return 0;
+	if (now < first) {
+		*ret_next = first;
+		return 0;
+	}
+	if (r->options.duration_ns && now >= last) {
+		err = run_stop(r, now, e);
+		r->terminated = true;
+		l->kill_ns = now + KILL_AFTER_NS;
+		*ret_next = l->kill_ns;
+		send_signal(r, SIGTERM);
+		return err;
+	}
+	look_for_libraries(l, now);
+	err = add_new_points(r);
+	if (err < 0)
+		return fail(e, -err, "cannot add a progress point: %s", strerror(-err));
+	err = runner_step(r->runner, now, ret_next);
+	if (err < 0)
+		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
+	if (r->options.duration_ns && last < *ret_next)
+		*ret_next = last;
+	show_status(l, now);
+	return 0;
+}
+
+static int wait_and_serve(struct loop *l, struct error *e)
+{
+	struct run *r = l->run;
+	struct pollfd fds[] = {
+		{.fd = target_pidfd(r->target), .events = POLLIN},
+		{.fd = l->signals, .events = POLLIN},
+		{.fd = l->timer, .events = POLLIN},
+	};
+	uint64_t next = clock_monotonic_ns(), ticks;
+	int err;
+
+	for (;;) {
+		err = set_timer(l->timer, next);
+		if (err < 0)
+			return fail(e, -err, "cannot set a timer: %s", strerror(-err));
+		if (poll(fds, sizeof(fds) / sizeof(*fds), -1) < 0 && errno != EINTR)
+			return fail(e, errno, "cannot wait for the program: %s", strerror(errno));
+		if (fds[0].revents)
+			return 0;
+		if (fds[1].revents) {
+			err = on_signal(l, e);
+			if (err < 0)
+				return err;
+		}
+		if (fds[2].revents)
+			(void)!read(l->timer, &ticks, sizeof(ticks));
+		err = on_time(l, clock_monotonic_ns(), &next, e);
+		if (err < 0)
+			return err;
+	}
+}
+
+int run_loop(struct run *r, struct error *e)
+{
+	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
+	_cleanup_close_ int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	struct loop l = {.run = r, .signals = signals, .timer = timer};
+	uint64_t now = clock_monotonic_ns();
+	int err;
+
+	if (signals < 0 || timer < 0)
+		return fail(e, errno, "cannot watch signals and time: %s", strerror(errno));
+	status_init(&l.status, stderr, r->options.quiet, now);
+	err = wait_and_serve(&l, e);
+	status_clear(&l.status);
+	if (err < 0)
+		return err;
+	/* The last experiment ends when the last thread did, not when we hear of it. */
+	r->end_ns = session_exit_ns(r->session);
+	if (!r->end_ns)
+		r->end_ns = clock_monotonic_ns();
+	(void)add_new_points(r);
+	err = run_stop(r, r->end_ns, e);
+	(void)target_reap(r->target, &r->wait_status);
+	return err;
+}

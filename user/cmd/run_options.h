@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of `cozbpf run`. */
+#pragma once
+
+#include "cmd/point_spec.h"
+#include "profile/writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct error;
+
+#define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
+
+enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
+enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* Strings without another note are borrowed from argv. */
+struct run_options {
+	bool help;                 /* asked for: print it and leave; nothing else is filled in for certain */
+	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv */
+	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
+	size_t n_points;
+	const char **sources; /* --source globs in order; the array is owned */
+	size_t n_sources;
+	const char **binaries; /* --binary globs in order; the array is owned */
+	size_t n_binaries;
+	const char *output; /* never empty */
+	enum profile_format format;
+	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
+	uint64_t delay_ns;    /* before the first experiment */
+	enum run_pay pay;
+	bool functions;         /* --granularity function */
+	const char *fixed_line; /* FILE:LINE, or a function with `functions`; NULL: drawn from the samples */
+	double fixed_speedup;   /* 0..1; negative: drawn from the grid */
+	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
+	size_t n_grid;
+	double zero_share; /* probability of 0 %, in (0,1) */
+	uint64_t experiment_ns, cool_off_ns;
+	unsigned int rate_hz; /* samples per second of CPU time */
+	uint64_t seed;
+	bool seed_given; /* else the caller draws one */
+	int signo;       /* the payment signal, SIGRTMIN..SIGRTMAX */
+	bool keep_root, quiet, no_report;
+	size_t top; /* lines per point in the report; 0: its default */
+	enum color_when color;
+	const char *disabled; /* --disable: comma list of feature names, or NULL */
+};
+
+/* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with
+ * @e set for an unknown option, a malformed value, or no command. The contents of *ret are the caller's (run_options_free). */
+int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e);
+void run_options_free(struct run_options *o); /* frees the contents, not @o */
+/* What --help prints. */
+void run_options_help(FILE *out);
+
+/* "auto", "sleep", "hold", "spin". */
+const char *run_pay_name(enum run_pay pay);
+/* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */
+bool color_wanted(enum color_when when, int fd);

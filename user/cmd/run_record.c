@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where a run's records go: into the file, and into memory for the report at the end. */
+#include "cmd/run.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "experiment/runner.h"
+#include "profile/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static char *join_command(char *const *argv)
+{
+	size_t size = 1;
+	char *text, *at;
+
+	for (size_t i = 0; argv[i]; i++)
+		size += strlen(argv[i]) + 1;
+	text = at = malloc(size);
+	if (!text)
+		return NULL;
+	for (size_t i = 0; argv[i]; i++) {
+		if (i)
+			*at++ = ' ';
+		at = stpcpy(at, argv[i]);
+	}
+	*at = '\0';
+	return text;
+}
+
+static const char *payer_name(enum abi_payer payer)
+{
+	static const char *const names[] = {
+		[ABI_PAY_NONE] = "none", [ABI_PAY_SLEEP] = "sleep", [ABI_PAY_HOLD] = "hold", [ABI_PAY_SPIN] = "spin"};
+
+	return names[payer];
+}
+
+/* strdup, where NULL stays NULL. */
+static char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+int run_write_startup(struct run *r, struct error *e)
+{
+	struct utsname u;
+	struct profile_startup *s;
+	int err;
+
+	(void)uname(&u);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(e, ENOMEM, "out of memory");
+	*s = (struct profile_startup){
+		.time = clock_realtime_ns(),
+		.version = strdup(COZBPF_VERSION),
+		.command = join_command(r->options.command),
+		.kernel = strdup(u.release),
+		.host = strdup(u.nodename),
+		.sync = strdup("sched"),
+		.pay = strdup(payer_name(r->payer)),
+		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
+		.granularity = strdup(r->options.functions ? "function" : "line"),
+		.seed = r->options.seed,
+		.period_ns = session_period_ns(r->session),
+	};
+	r->profile.runs = s;
+	r->profile.n_runs = 1;
+	err = profile_write_startup(r->writer, s);
+	return err < 0 ? fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err)) : 0;
+}
+
+static int keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+{
+	struct profile_run_experiment *grown, *kept;
+	size_t n = p->n_experiments;
+
+	/* Grows by doubling: a power of two is a full array. */
+	if ((n & (n - 1)) == 0) {
+		grown = reallocarray(p->experiments, n ? 2 * n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		p->experiments = grown;
+	}
+	kept = &p->experiments[n];
+	*kept = (struct profile_run_experiment){.x = *x, .points = calloc(n_points ? n_points : 1, sizeof(*points))};
+	kept->x.selected = copy(x->selected);
+	kept->x.function = copy(x->function);
+	p->n_experiments++;
+	if (!kept->points)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_points; i++) {
+		kept->points[i] = points[i];
+		kept->points[i].name = copy(points[i].name);
+	}
+	kept->n_points = n_points;
+	return 0;
+}
+
+int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+{
+	struct run *r = arg;
+	int err = profile_write_experiment(r->writer, x, points, n_points);
+
+	return err < 0 ? err : keep(&r->profile, x, points, n_points);
+}
+
+int run_write_log(struct run *r, struct error *e)
+{
+	_cleanup_free_ struct profile_samples *samples = NULL;
+	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
+	size_t n = 0;
+	int err = runner_samples(r->runner, &samples, &n);
+
+	if (err < 0)
+		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
+	r->profile.runtime_ns = end > r->start_ns ? end - r->start_ns : 0;
+	err = profile_write_log(r->writer, r->profile.runtime_ns, samples, n);
+	if (err < 0)
+		return fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err));
+	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));
+	if (!r->profile.samples)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count};
+	r->profile.n_samples = n;
+	return 0;
+}

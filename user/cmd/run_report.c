@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The report at the end of a run, with what only the run itself knows. */
+#include "cmd/run.h"
+
+#include "analysis/analysis.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cmd/commands.h"
+#include "experiment/runner.h"
+#include "report/report.h"
+#include "session/code_map.h"
+
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static int terminal_width(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}
+
+static size_t silent_points(struct run *r, const char **ret)
+{
+	struct backend_totals t;
+	size_t n = 0;
+
+	if (session_backend.snapshot(r->session, &t) < 0)
+		return 0;
+	for (size_t i = 0; i < t.n_points; i++)
+		if (!t.points[i].visits)
+			ret[n++] = session_point_name(r->session, i);
+	return n;
+}
+
+void run_print_report(struct run *r)
+{
+	_cleanup_free_ char *counters = session_counters(r->session);
+	const char *silent[ABI_MAX_POINTS], *without = NULL;
+	struct runner_status s;
+	struct analysis a;
+	struct report_options o = {.color = color_wanted(r->options.color, STDOUT_FILENO), .width = terminal_width(), .top = r->options.top};
+
+	if (r->options.no_report)
+		return;
+	if (analyse(&r->profile, r->options.seed, &a) < 0) {
+		(void)complain("out of memory for the report; the profile is in %s", r->options.output);
+		return;
+	}
+	runner_get_status(r->runner, &s);
+	(void)code_map_without_lines(r->code, &without);
+	struct report_hints h = {
+		.silent_points = silent,
+		.n_silent_points = silent_points(r, silent),
+		.no_debug_info = s.no_debug_info ? without : NULL,
+		.samples_in_scope = s.samples_in_scope,
+		.samples_out_of_scope = session_samples_outside(r->session),
+		.samples_without_line = s.samples_without_line,
+		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
+		.kernel_counters = counters && counters[0] ? counters : NULL,
+	};
+	report_print(stdout, &r->profile, &a, &o, &h);
+	(void)fflush(stdout);
+	analysis_free(&a);
+}

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The steps before the program runs. */
+#include "cmd/run.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "elf/lines.h"
+#include "experiment/runner.h"
+#include "session/code_map.h"
+#include "session/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int run_choose_payer(struct run *r, struct error *e)
+{
+	static const enum abi_payer payers[] = {
+		[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
+	bool work = feature_usable("task_work", r->options.disabled);
+	bool dynamic = elf_object_is_dynamic(code_map_main(r->code));
+
+	r->preload = dynamic;
+	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
+	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : work ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
+	if (r->payer == ABI_PAY_HOLD && !work)
+		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay sleep");
+	if (r->payer != ABI_PAY_HOLD && !dynamic)
+		return fail(e, EOPNOTSUPP, "%s is a static executable: the payer's library cannot be loaded into it; %s", r->path,
+			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
+	if (!work)
+		(void)snprintf(r->fallback, sizeof(r->fallback),
+			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode");
+	else if (r->payer != ABI_PAY_HOLD && !feature_usable("send_signal_task", r->options.disabled))
+		(void)snprintf(r->fallback, sizeof(r->fallback),
+			       "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
+	return 0;
+}
+
+int run_open_page(struct run *r, struct error *e)
+{
+	r->page_fd = memfd_create("cozbpf-page", MFD_CLOEXEC);
+	if (r->page_fd < 0 || ftruncate(r->page_fd, sizeof(*r->page)) < 0)
+		return fail(e, errno, "cannot make the page shared with the program: %s", strerror(errno));
+	r->page = mmap(NULL, sizeof(*r->page), PROT_READ | PROT_WRITE, MAP_SHARED, r->page_fd, 0);
+	if (r->page == MAP_FAILED) {
+		r->page = NULL;
+		return fail(e, errno, "cannot map the page shared with the program: %s", strerror(errno));
+	}
+	r->page->magic = SHIM_MAGIC;
+	r->page->signo = (unsigned int)r->options.signo;
+	r->page->pay = r->payer == ABI_PAY_SLEEP ? SHIM_PAY_SLEEP : r->payer == ABI_PAY_SPIN ? SHIM_PAY_SPIN : SHIM_PAY_NONE;
+	return 0;
+}
+
+int run_open_code(struct run *r, struct error *e)
+{
+	struct code_scope scope = {
+		.sources = r->options.sources,
+		.n_sources = r->options.n_sources,
+		.binaries = r->options.binaries,
+		.n_binaries = r->options.n_binaries,
+		.functions = r->options.functions,
+	};
+
+	return code_map_open(r->path, &scope, &r->code, e);
+}
+
+/* The object and its line table for a point; the table may be NULL. */
+static int point_object(struct run *r, const struct point_spec *p, const struct elf_object **ret, struct line_table **ret_lines,
+			struct error *e)
+{
+	if (p->kind == POINT_BINARY_FUNCTION)
+		return code_map_object(r->code, p->binary, ret, ret_lines, e);
+	*ret = code_map_main(r->code);
+	*ret_lines = code_map_main_lines(r->code);
+	return 0;
+}
+
+static int no_function(const struct elf_object *o, const struct point_spec *p, int err, struct error *e)
+{
+	char *similar[3] = {NULL, NULL, NULL};
+	size_t n;
+
+	if (err == -EINVAL)
+		return fail(e, EINVAL, "-p %s: %s is data in %s, not a function", p->name, p->function, elf_object_path(o));
+	if (!elf_object_has_symbols(o))
+		return fail(e, ENOENT, "-p %s: %s has no symbols (it was stripped); name an address by -p %s:FUNCTION+OFFSET in an "
+			    "unstripped copy or keep the symbols", p->name, elf_object_path(o), elf_object_path(o));
+	n = elf_object_similar_functions(o, p->function, similar, 3);
+	(void)fail(e, ENOENT, "-p %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all", p->name, p->function,
+		   elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
+		   n > 2 ? " or " : "", n > 2 ? similar[2] : "");
+	for (size_t i = 0; i < n; i++)
+		free(similar[i]);
+	return -ENOENT;
+}
+
+static int line_sites(const struct elf_object *o, struct line_table *t, const struct point_spec *p, uint64_t **ret, size_t *ret_n,
+		      struct error *e)
+{
+	const char *near[2];
+	uint32_t nearest;
+	size_t n;
+	int err;
+
+	if (!t)
+		return fail(e, ENODATA, "-p %s: %s has no line information; build it with -g, or name a function", p->name,
+			    elf_object_path(o));
+	err = line_table_statements(t, p->file, p->line, ret, ret_n, &nearest);
+	if (err == -ENOENT && nearest)
+		return fail(e, ENOENT, "-p %s: line %u of %s has no code; the nearest line that has is %s:%u", p->name, p->line,
+			    p->file, p->file, nearest);
+	if (err == -ENOENT)
+		return fail(e, ENOENT, "-p %s: no line of %s has code in %s", p->name, p->file, elf_object_path(o));
+	if (err == -ENXIO) {
+		n = line_table_similar_files(t, p->file, near, 2);
+		return fail(e, ENOENT, "-p %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all", p->name, p->file,
+			    elf_object_path(o), n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "",
+			    n > 1 ? near[1] : "");
+	}
+	if (err < 0)
+		return fail(e, -err, "-p %s: cannot read the line information of %s: %s", p->name, elf_object_path(o), strerror(-err));
+	return 0;
+}
+
+/* Addresses of a point. *ret is the caller's. */
+static int point_sites(struct run *r, const struct point_spec *p, const struct elf_object **ret_object, uint64_t **ret,
+		       size_t *ret_n, struct error *e)
+{
+	const struct elf_object *o;
+	struct line_table *lines;
+	struct elf_symbol sym;
+	int err = point_object(r, p, &o, &lines, e);
+
+	if (err < 0)
+		return err;
+	*ret_object = o;
+	if (p->kind == POINT_FILE_LINE)
+		return line_sites(o, lines, p, ret, ret_n, e);
+	err = elf_object_find_function(o, p->function, &sym);
+	if (err < 0)
+		return no_function(o, p, err, e);
+	if (p->offset && p->offset >= sym.size)
+		return fail(e, EINVAL, "-p %s: offset %llu is outside of %s, which has %llu bytes", p->name,
+			    (unsigned long long)p->offset, p->function, (unsigned long long)sym.size);
+	*ret = malloc(sizeof(**ret));
+	if (!*ret)
+		return fail(e, ENOMEM, "out of memory");
+	**ret = sym.addr + p->offset;
+	*ret_n = 1;
+	return 0;
+}
+
+int run_check_points(struct run *r, struct error *e)
+{
+	for (size_t i = 0; i < r->options.n_points; i++) {
+		_cleanup_free_ uint64_t *addrs = NULL;
+		const struct elf_object *o;
+		size_t n;
+		int err = point_sites(r, &r->options.points[i], &o, &addrs, &n, e);
+
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+int run_add_points(struct run *r, struct error *e)
+{
+	for (size_t i = 0; i < r->options.n_points; i++) {
+		_cleanup_free_ struct session_site *sites = NULL;
+		_cleanup_free_ uint64_t *addrs = NULL;
+		const struct elf_object *o;
+		size_t n;
+		int err = point_sites(r, &r->options.points[i], &o, &addrs, &n, e);
+
+		if (err < 0)
+			return err;
+		sites = calloc(n, sizeof(*sites));
+		if (!sites)
+			return fail(e, ENOMEM, "out of memory");
+		for (size_t j = 0; j < n; j++)
+			sites[j] = (struct session_site){o, addrs[j]};
+		err = session_add_point(r->session, r->options.points[i].name, sites, n, e);
+		if (err < 0)
+			return err;
+	}
+	return 0;
+}
+
+int run_open_runner(struct run *r, struct error *e)
+{
+	const struct run_options *o = &r->options;
+	const char *names[ABI_MAX_POINTS];
+	enum profile_point_kind kinds[ABI_MAX_POINTS];
+	struct runner_options ro = {
+		.seed = o->seed,
+		.experiment_ns = o->experiment_ns,
+		.cool_off_ns = o->cool_off_ns,
+		.max_experiment_ns = 16 * o->experiment_ns,
+		.min_visits = 5, /* what Coz's viewer asks of a cell */
+		.fixed_line = o->fixed_line,
+		.fixed_speedup = o->fixed_speedup,
+		.grid = o->grid,
+		.n_grid = o->n_grid,
+		.zero_share = o->zero_share,
+		.point_names = names,
+		.point_kinds = kinds,
+		.n_points = session_points(r->session),
+	};
+	int err;
+
+	for (size_t i = 0; i < ro.n_points; i++) {
+		names[i] = session_point_name(r->session, i);
+		kinds[i] = session_point_is_latency(r->session, i) ? PROFILE_LATENCY : PROFILE_THROUGHPUT;
+	}
+	r->n_runner_points = ro.n_points;
+	err = runner_new(&ro, &session_backend, r->session, run_sink, r, &r->runner);
+	return err < 0 ? fail(e, -err, "cannot plan experiments: %s", strerror(-err)) : 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/demangle.h"
+#include "elf/object.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Substitutions let a short name stand for gigabytes of text, and the library has no bound on its output. It holds no memory
+ * while it calls back (everything is on its stack), so leaving it by longjmp from the callback is safe. */
+#define MAX_READABLE 16384
+#define MAX_MANGLED 8192
+
+struct output {
+	jmp_buf stop;
+	size_t n;
+	char text[MAX_READABLE];
+};
+
+static void append(const char *s, size_t n, void *arg)
+{
+	struct output *o = arg;
+
+	if (n >= sizeof(o->text) - o->n)
+		longjmp(o->stop, 1);
+	memcpy(o->text + o->n, s, n);
+	o->n += n;
+}
+
+bool demangle_is_mangled(const char *name)
+{
+	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "___Z", 4);
+}
+
+char *demangle_as(const char *name, bool arguments, bool result)
+{
+	int options = DMGL_ANSI | (arguments ? DMGL_PARAMS : 0) | (result ? 0 : DMGL_RET_DROP);
+	struct output *o;
+	char *r = NULL;
+
+	if (!demangle_is_mangled(name) || strnlen(name, MAX_MANGLED) == MAX_MANGLED)
+		return NULL;
+	o = malloc(sizeof(*o));
+	if (!o)
+		return NULL;
+	o->n = 0;
+	if (!setjmp(o->stop)) {
+		/* Rust first: its older scheme is also valid C++, with a hash at the end. */
+		int ok = rust_demangle_callback(name, options, append, o);
+
+		if (!ok) {
+			o->n = 0;
+			ok = cplus_demangle_v3_callback(name, options, append, o);
+		}
+		if (ok && o->n)
+			r = strndup(o->text, o->n);
+	}
+	free(o);
+	return r;
+}
+
+char *elf_demangle(const char *name)
+{
+	char *r = demangle_as(name, true, true);
+
+	return r ? r : strdup(name);
+}

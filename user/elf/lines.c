@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/lines.h"
+#include "elf/lines_private.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e)
+{
+	struct line_table *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return fail(e, ENOMEM, "out of memory");
+	t->object = o;
+	r = line_units_open(t, e);
+	if (r < 0) {
+		line_table_close(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+void line_table_close(struct line_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n_units; i++) {
+		free(t->units[i].rows);
+		free(t->units[i].files);
+		free(t->units[i].numbers);
+	}
+	line_units_close(t);
+	line_files_free(t);
+	free(t);
+}
+
+size_t line_table_bad_units(const struct line_table *t)
+{
+	return t->bad;
+}
+
+size_t line_table_decoded_units(const struct line_table *t)
+{
+	return t->decoded;
+}
+
+static struct line_unit *unit_at(struct line_table *t, uint64_t vaddr)
+{
+	size_t lo = 0, hi = t->n_index;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->index[mid].lo <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* Empty ranges (folded functions) have the same start as the one that counts. */
+	while (lo > 0 && t->index[lo - 1].lo <= vaddr) {
+		if (vaddr < t->index[lo - 1].hi)
+			return &t->units[t->index[lo - 1].unit];
+		if (t->index[lo - 1].hi > t->index[lo - 1].lo)
+			return NULL;
+		lo--;
+	}
+	return NULL;
+}
+
+int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret)
+{
+	struct line_unit *u = unit_at(t, vaddr);
+	size_t lo = 0, hi;
+
+	if (!u || !line_unit_rows(t, u))
+		return -ENOENT;
+	hi = u->n_rows;
+	while (lo < hi) { /* the last row at or below: of several at one address, the last is in force */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (u->rows[mid].addr <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || u->rows[lo - 1].end || !u->rows[lo - 1].line)
+		return -ENOENT;
+	*ret = (struct line_location){.file = t->files[u->rows[lo - 1].file]->name, .line = u->rows[lo - 1].line};
+	return 0;
+}
+
+int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi)
+{
+	if (l->n && l->all[l->n - 1].hi == lo) {
+		l->all[l->n - 1].hi = hi;
+		return 0;
+	}
+	if (l->n == l->capacity) {
+		size_t capacity = l->capacity ? 2 * l->capacity : 16;
+		struct addr_range *grown = reallocarray(l->all, capacity, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		l->all = grown;
+		l->capacity = capacity;
+	}
+	l->all[l->n++] = (struct addr_range){lo, hi};
+	return 0;
+}
+
+static int by_lo(const void *pa, const void *pb)
+{
+	const struct addr_range *a = pa, *b = pb;
+
+	if (a->lo != b->lo)
+		return a->lo < b->lo ? -1 : 1;
+	return a->hi < b->hi ? -1 : a->hi > b->hi;
+}
+
+void range_list_merge(struct range_list *l)
+{
+	size_t used = 0;
+
+	if (l->n)
+		qsort(l->all, l->n, sizeof(*l->all), by_lo);
+	for (size_t i = 0; i < l->n; i++) {
+		struct addr_range r = l->all[i];
+
+		if (r.hi <= r.lo)
+			continue;
+		if (used && l->all[used - 1].hi >= r.lo) {
+			if (l->all[used - 1].hi < r.hi)
+				l->all[used - 1].hi = r.hi;
+		} else {
+			l->all[used++] = r;
+		}
+	}
+	l->n = used;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which source line an address belongs to, and which addresses a line has. Reads DWARF through libdwarf, one unit at a time,
+ * when the first address or name in it is asked for. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct elf_object;
+struct line_table;
+
+struct line_location {
+	const char *file; /* one canonical spelling per file; owned by the table */
+	uint32_t line;
+};
+
+/* Half-open [lo, hi), in the file's own addresses. */
+struct addr_range {
+	uint64_t lo, hi;
+};
+
+/* The object must outlive the table. -ENODATA when the file has no line information (@e says how to build with it). */
+int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e);
+void line_table_close(struct line_table *t); /* NULL is allowed */
+
+/* The line of the instruction at @vaddr. Decodes the unit that covers it, once. -ENOENT: no line (line 0, a gap). A unit that
+ * cannot be decoded is left out and counted (line_table_bad_units). */
+int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret);
+
+/* All address ranges of a line, in units decoded so far, sorted and merged; *ret is the caller's (free). @file must match by
+ * line_file_matches. -ENOENT when there is none. */
+int line_table_ranges(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n);
+
+/* Decodes every unit whose file table has @file (one pass over all file tables, the first time), so that line_table_ranges is
+ * complete for it. -ENXIO: no unit has such a file. */
+int line_table_read_file(struct line_table *t, const char *file);
+
+/* For probes: in every function (and every inlined or cloned copy) that has code for the line, the address of the line's first
+ * statement. Looks at all units whose file table has the file. *ret is the caller's (free). -ENOENT: the file is known but the
+ * line has no code, *ret_nearest is then the nearest line that has (0 if none); -ENXIO: no unit has such a file. */
+int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n,
+			  uint32_t *ret_nearest);
+
+/* All address ranges whose file matches @match(file, arg), over ALL units (so it reads everything): for --source scopes. */
+int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret,
+		     size_t *ret_n);
+
+/* Calls @cb once per (file, line) with code, over all units, files grouped, lines ascending; stops at non-zero. */
+int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t line, void *arg), void *arg);
+
+/* Up to @max file names near @file ("did you mean"); returns how many; strings owned by the table. */
+size_t line_table_similar_files(struct line_table *t, const char *file, const char **ret, size_t max);
+
+/* Units seen so far that could not be decoded, and units decoded. */
+size_t line_table_bad_units(const struct line_table *t);
+size_t line_table_decoded_units(const struct line_table *t);
+
+/* Does what a user wrote name this file? Equal, or equal to its last path components ("a.c" and "src/a.c" name "/x/src/a.c"). */
+bool line_file_matches(const char *written, const char *file);

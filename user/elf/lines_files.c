@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/lines_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer is no path. */
+#define MAX_NAME 4096
+
+/* Writes the parts of @path that stay behind @buf's: no empty ones, no ".", and ".." takes one away. Returns the new length, or
+ * SIZE_MAX when it does not fit. */
+static size_t append_parts(char *buf, size_t n, const char *path, bool absolute)
+{
+	while (*path) {
+		size_t len = strcspn(path, "/");
+
+		if (len == 2 && !memcmp(path, "..", 2) && (n || absolute) && !(n >= 2 && !memcmp(buf + n - 2, "..", 2) &&
+										  (n == 2 || buf[n - 3] == '/'))) {
+			while (n && buf[n - 1] != '/')
+				n--;
+			if (n)
+				n--;
+		} else if (len && !(len == 1 && *path == '.')) {
+			if (n + len + 2 > MAX_NAME)
+				return SIZE_MAX;
+			if (n || absolute)
+				buf[n++] = '/';
+			memcpy(buf + n, path, len);
+			n += len;
+		}
+		path += len;
+		path += strspn(path, "/");
+	}
+	return n;
+}
+
+/* An absolute, normalised name if @comp_dir is absolute (which it is unless a build rewrote it). Only the text counts: the sources
+ * need not be on this machine. */
+static size_t normalise(char *buf, const char *comp_dir, const char *name)
+{
+	bool absolute = *name == '/';
+	size_t n = 0;
+
+	if (!absolute && comp_dir) {
+		absolute = *comp_dir == '/';
+		n = append_parts(buf, n, comp_dir, absolute);
+	}
+	if (n != SIZE_MAX)
+		n = append_parts(buf, n, name, absolute);
+	if (n != SIZE_MAX)
+		buf[n] = 0;
+	return n;
+}
+
+uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *name)
+{
+	char buf[MAX_NAME];
+	size_t n = normalise(buf, comp_dir, name);
+	struct line_file *f, **grown;
+
+	if (n == SIZE_MAX || !n)
+		return NO_FILE;
+	HASH_FIND(hh, t->by_name, buf, n, f);
+	if (f)
+		return f->id;
+	if (t->n_files == MAX_FILES)
+		return NO_FILE;
+	if (!(t->n_files & (t->n_files - 1))) { /* at powers of two */
+		grown = reallocarray(t->files, t->n_files ? 2 * t->n_files : 1, sizeof(struct line_file *));
+		if (!grown)
+			return NO_FILE;
+		t->files = grown;
+	}
+	f = calloc(1, sizeof(*f) + n + 1);
+	if (!f)
+		return NO_FILE;
+	memcpy(f->name, buf, n);
+	f->id = (uint32_t)t->n_files;
+	HASH_ADD_KEYPTR(hh, t->by_name, f->name, n, f);
+	if (!f->hh.tbl) {
+		free(f);
+		return NO_FILE;
+	}
+	t->files[t->n_files++] = f;
+	return f->id;
+}
+
+void line_files_free(struct line_table *t)
+{
+	HASH_CLEAR(hh, t->by_name);
+	for (size_t i = 0; i < t->n_files; i++)
+		free(t->files[i]);
+	free(t->files);
+	t->files = NULL;
+	t->n_files = 0;
+}
+
+bool line_file_matches(const char *written, const char *file)
+{
+	size_t nw, nf;
+
+	while (!strncmp(written, "./", 2))
+		written += 2 + strspn(written + 2, "/");
+	nw = strlen(written);
+	nf = strlen(file);
+	if (!nw || nw > nf || strcmp(file + nf - nw, written))
+		return false;
+	return nw == nf || (*written != '/' && file[nf - nw - 1] == '/');
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the lines*.c files share. libdwarf's own types stay in the files that include lines_dwarf.h.
+ *
+ * A unit is a line program (a contribution to .debug_line): partial units and hostile files have many compilation units on one
+ * program, which is then decoded once. */
+#pragma once
+
+#include "elf/lines.h"
+#include "elf/object.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define NO_FILE UINT32_MAX
+/* File numbers have 29 bits in a row; far fewer is still more than any program has. */
+#define MAX_FILES (1U << 24)
+
+struct Dwarf_Debug_s;
+
+struct line_row {
+	uint64_t addr;
+	uint32_t line; /* 0: no line */
+	uint32_t file : 29;
+	uint32_t stmt : 1;
+	uint32_t end : 1; /* the first address after a sequence */
+};
+
+struct line_file {
+	UT_hash_handle hh;
+	uint32_t id;
+	char name[];
+};
+
+enum unit_state {
+	UNIT_UNREAD,
+	UNIT_READ,
+	UNIT_BAD,
+};
+
+struct line_unit {
+	uint64_t program; /* offset in .debug_line */
+	uint64_t die;     /* offset in .debug_info of the first unit that names the program */
+	enum unit_state rows_state, files_state;
+	struct line_row *rows; /* sequences by address, each closed by an end row; addresses never fall */
+	size_t n_rows;
+	uint32_t *files; /* ids in the file table, ascending, each once */
+	size_t n_files;
+	uint32_t *numbers; /* file ids by the program's numbers, until the rows are read */
+	size_t n_numbers;
+};
+
+/* A further or first compilation unit of a program; sorted by unit. */
+struct line_die {
+	size_t unit;
+	uint64_t offset;
+};
+
+struct unit_range {
+	uint64_t lo, hi;
+	size_t unit;
+};
+
+struct line_table {
+	const struct elf_object *object;
+	struct Dwarf_Debug_s *dwarf;
+	const unsigned char *program; /* .debug_line, unpacked; libelf's */
+	size_t program_size;
+	struct line_unit *units; /* by program */
+	size_t n_units;
+	struct line_die *dies;
+	size_t n_dies;
+	struct unit_range *index; /* by lo, disjoint */
+	size_t n_index;
+	struct line_file *by_name;
+	struct line_file **files; /* by id */
+	size_t n_files;
+	size_t decoded, bad;
+};
+
+/* lines_units.c: finds the units and what they cover, from their first DIE alone. */
+int line_units_open(struct line_table *t, struct error *e);
+void line_units_close(struct line_table *t);
+
+/* lines_decode.c. Both read once; false: the unit is bad (and counted). */
+bool line_unit_rows(struct line_table *t, struct line_unit *u);
+bool line_unit_files(struct line_table *t, struct line_unit *u);
+
+/* lines_program.c: fills @u->rows from its program and @u->numbers. */
+bool line_program_run(const struct line_table *t, struct line_unit *u);
+
+/* lines_files.c: the id of a file by its absolute or @comp_dir-relative name; NO_FILE: out of memory or of numbers. */
+uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *name);
+void line_files_free(struct line_table *t);
+
+/* lines_instances.c: the functions and inlined copies in a unit's code. */
+struct line_instance {
+	size_t parent; /* SIZE_MAX: none */
+	uint64_t entry; /* first address of the range that holds the entry */
+	uint64_t entry_end;
+};
+struct instance_range {
+	uint64_t lo, hi;
+	size_t instance;
+};
+struct line_instances {
+	struct line_instance *all;
+	size_t n;
+	struct instance_range *ranges; /* by lo, outer before inner */
+	size_t n_ranges;
+};
+/* What was readable; empty when nothing was. -ENOMEM. */
+int line_instances_read(struct line_table *t, const struct line_unit *u, struct line_instances *ret);
+void line_instances_free(struct line_instances *i);
+
+/* lines_query.c: which files are wanted, each asked once. */
+struct file_filter {
+	struct line_table *t;
+	bool (*match)(const char *file, void *arg);
+	void *arg;
+	unsigned char *known; /* by id: 0 not asked, 1 no, 2 yes */
+	size_t n;
+};
+bool file_filter_wants(struct file_filter *f, uint32_t id);
+/* By line_file_matches; @written must outlive it. */
+struct file_filter file_filter_named(struct line_table *t, const char *written);
+/* Does @u's file table have a wanted file? Reads the table. */
+bool file_filter_unit(struct file_filter *f, struct line_unit *u);
+void file_filter_free(struct file_filter *f);
+
+/* Growing arrays of ranges. */
+struct range_list {
+	struct addr_range *all;
+	size_t n, capacity;
+};
+int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi);
+/* Sorts, drops empty ranges, joins those that touch. */
+void range_list_merge(struct range_list *l);

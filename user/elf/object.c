@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/object.h"
+#include "elf/object_private.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* A linker makes four; every address lookup walks them, so a file with thousands is refused. */
+#define MAX_SEGMENTS 256
+#define PAGE_BYTES 4096ULL
+#define MAX_BUILD_ID 64
+
+static int corrupt(struct error *e, const char *path, const char *what)
+{
+	return fail(e, ENOEXEC, "%s: truncated or corrupt ELF file (%s); build or copy it again", path, what);
+}
+
+static const char *machine_name(unsigned int machine)
+{
+	switch (machine) {
+	case EM_386:
+		return "32-bit x86";
+	case EM_ARM:
+		return "32-bit ARM";
+	case EM_AARCH64:
+		return "ARM64";
+	case EM_RISCV:
+		return "RISC-V";
+	case EM_PPC64:
+		return "POWER";
+	case EM_S390:
+		return "s390";
+	case EM_BPF:
+		return "BPF";
+	default:
+		return "another architecture";
+	}
+}
+
+static int check_header(int fd, const char *path, uint64_t size, struct error *e)
+{
+	Elf64_Ehdr h;
+	ssize_t n = pread(fd, &h, sizeof(h), 0);
+	uint16_t machine;
+
+	if (n < 0)
+		return fail(e, errno, "%s: cannot read: %s", path, strerror(errno));
+	if (n >= 2 && !memcmp(h.e_ident, "#!", 2))
+		return fail(e, ENOEXEC, "%s: a script, not an ELF executable; profile a compiled program", path);
+	if (n < SELFMAG || memcmp(h.e_ident, ELFMAG, SELFMAG))
+		return fail(e, ENOEXEC, "%s: not an ELF executable; name a compiled program or library", path);
+	if (n < 20)
+		return corrupt(e, path, "header cut off");
+	memcpy(&machine, (char *)&h + 18, sizeof(machine));
+	if (h.e_ident[EI_DATA] == ELFDATA2MSB)
+		return fail(e, EINVAL, "%s: big-endian ELF file; build it for x86-64", path);
+	if (h.e_ident[EI_CLASS] == ELFCLASS32)
+		return fail(e, EINVAL, "%s: 32-bit ELF file (%s); build it for x86-64", path, machine_name(machine));
+	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB)
+		return corrupt(e, path, "unknown class");
+	if (machine != EM_X86_64)
+		return fail(e, EINVAL, "%s: built for %s; build it for x86-64", path, machine_name(machine));
+	if (n < (ssize_t)sizeof(h))
+		return corrupt(e, path, "header cut off");
+	if (h.e_type == ET_REL)
+		return fail(e, ENOEXEC, "%s: an object file that is not linked yet; name the linked program", path);
+	if (h.e_type != ET_EXEC && h.e_type != ET_DYN)
+		return fail(e, ENOEXEC, "%s: neither an executable nor a shared object", path);
+	if (h.e_shoff && (h.e_shoff > size || (uint64_t)h.e_shnum * h.e_shentsize > size - h.e_shoff))
+		return corrupt(e, path, "section table past the end of the file");
+	if (!h.e_phoff || h.e_phoff > size || (uint64_t)h.e_phnum * h.e_phentsize > size - h.e_phoff)
+		return corrupt(e, path, "no program headers inside the file");
+	return 0;
+}
+
+static char *hex(const unsigned char *p, size_t n)
+{
+	char *s = malloc(2 * n + 1);
+
+	for (size_t i = 0; s && i < n; i++)
+		(void)snprintf(s + 2 * i, 3, "%02x", p[i]);
+	return s;
+}
+
+static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
+{
+	Elf_Data *d;
+	GElf_Nhdr nh;
+	size_t at = 0, name, desc;
+
+	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset || ph->p_filesz > 1 << 20)
+		return;
+	d = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	while (d && at < d->d_size) {
+		size_t next = gelf_getnote(d, at, &nh, &name, &desc);
+
+		if (next <= at)
+			return;
+		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && !memcmp((char *)d->d_buf + name, "GNU", 4) &&
+		    nh.n_descsz && nh.n_descsz <= MAX_BUILD_ID) {
+			o->build_id = hex((unsigned char *)d->d_buf + desc, nh.n_descsz);
+			return;
+		}
+		at = next;
+	}
+}
+
+static int add_segment(struct elf_object *o, const GElf_Phdr *ph, struct error *e)
+{
+	if (ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset)
+		return corrupt(e, o->path, "a segment reaches past the end of the file");
+	if (ph->p_filesz > ph->p_memsz || ph->p_memsz > UINT64_MAX - ph->p_vaddr)
+		return corrupt(e, o->path, "a segment of impossible size");
+	if (o->n_segments == MAX_SEGMENTS)
+		return corrupt(e, o->path, "too many segments");
+	o->segments[o->n_segments++] = (struct elf_segment){
+		.vaddr = ph->p_vaddr,
+		.memsz = ph->p_memsz,
+		.offset = ph->p_offset,
+		.filesz = ph->p_filesz,
+		.exec = ph->p_flags & PF_X,
+	};
+	return 0;
+}
+
+static int read_segments(struct elf_object *o, struct error *e)
+{
+	size_t n;
+	GElf_Phdr ph;
+	bool code = false;
+	int r;
+
+	if (elf_getphdrnum(o->elf, &n) < 0 || n > INT_MAX)
+		return corrupt(e, o->path, "program headers");
+	o->segments = calloc(n < MAX_SEGMENTS ? n + 1 : MAX_SEGMENTS, sizeof(*o->segments));
+	if (!o->segments)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		if (!gelf_getphdr(o->elf, (int)i, &ph))
+			return corrupt(e, o->path, "program headers");
+		if (ph.p_type == PT_INTERP)
+			o->dynamic = true;
+		if (ph.p_type == PT_NOTE)
+			read_build_id(o, &ph);
+		if (ph.p_type != PT_LOAD)
+			continue;
+		r = add_segment(o, &ph, e);
+		if (r < 0)
+			return r;
+		code |= ph.p_flags & PF_X;
+	}
+	if (!code)
+		return corrupt(e, o->path, "no executable segment");
+	return 0;
+}
+
+static int open_error(struct error *e, const char *path, int errnum)
+{
+	if (errnum == ENOENT || errnum == ENOTDIR)
+		return fail(e, ENOENT, "%s: no such file", path);
+	if (errnum == EACCES || errnum == EPERM)
+		return fail(e, EACCES, "%s: not readable by this user; make it readable (chmod +r) or run as its owner", path);
+	return fail(e, errnum, "%s: cannot open: %s", path, strerror(errnum));
+}
+
+int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
+{
+	_cleanup_elf_object_ struct elf_object *o = calloc(1, sizeof(*o));
+	struct stat st;
+	int r;
+
+	if (!o)
+		return fail(e, ENOMEM, "out of memory");
+	o->fd = -1;
+	o->path = strdup(path);
+	o->symbols = symbol_index_new();
+	if (!o->path || !o->symbols)
+		return fail(e, ENOMEM, "out of memory");
+	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
+	o->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (o->fd < 0)
+		return open_error(e, path, errno);
+	if (fstat(o->fd, &st) < 0)
+		return open_error(e, path, errno);
+	if (!S_ISREG(st.st_mode))
+		return fail(e, ENOEXEC, "%s: not a regular file; name a compiled program or library", path);
+	o->size = (uint64_t)st.st_size;
+	r = check_header(o->fd, path, o->size, e);
+	if (r < 0)
+		return r;
+	/* Read, not mapped: a file that shrinks while we hold it would be a SIGBUS. */
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return fail(e, ENOEXEC, "libelf is older than this program; install libelf1 0.188 or later");
+	o->elf = elf_begin(o->fd, ELF_C_READ, NULL);
+	if (!o->elf || elf_kind(o->elf) != ELF_K_ELF)
+		return corrupt(e, path, "header");
+	r = read_segments(o, e);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(o);
+	return 0;
+}
+
+void elf_object_close(struct elf_object *o)
+{
+	if (!o)
+		return;
+	symbol_index_free(o->symbols);
+	if (o->elf)
+		(void)elf_end(o->elf);
+	if (o->fd >= 0)
+		(void)close(o->fd);
+	free(o->segments);
+	free(o->build_id);
+	free(o->path);
+	free(o);
+}
+
+const char *elf_object_path(const struct elf_object *o)
+{
+	return o->path;
+}
+
+int elf_object_fd(const struct elf_object *o)
+{
+	return o->fd;
+}
+
+bool elf_object_is_dynamic(const struct elf_object *o)
+{
+	return o->dynamic;
+}
+
+const char *elf_object_build_id(const struct elf_object *o)
+{
+	return o->build_id;
+}
+
+static const struct elf_segment *segment_at(const struct elf_object *o, uint64_t vaddr)
+{
+	for (size_t i = 0; i < o->n_segments; i++)
+		if (vaddr >= o->segments[i].vaddr && vaddr - o->segments[i].vaddr < o->segments[i].memsz)
+			return &o->segments[i];
+	return NULL;
+}
+
+int elf_object_vaddr_to_offset(const struct elf_object *o, uint64_t vaddr, uint64_t *ret_offset)
+{
+	const struct elf_segment *s = segment_at(o, vaddr);
+
+	if (!s || vaddr - s->vaddr >= s->filesz)
+		return -ERANGE;
+	*ret_offset = vaddr - s->vaddr + s->offset;
+	return 0;
+}
+
+int elf_object_offset_to_vaddr(const struct elf_object *o, uint64_t offset, uint64_t *ret_vaddr)
+{
+	for (size_t i = 0; i < o->n_segments; i++) {
+		const struct elf_segment *s = &o->segments[i];
+
+		if (offset >= s->offset && offset - s->offset < s->filesz) {
+			*ret_vaddr = offset - s->offset + s->vaddr;
+			return 0;
+		}
+	}
+	return -ERANGE;
+}
+
+int elf_object_mapping_bias(const struct elf_object *o, uint64_t start, uint64_t offset, uint64_t *ret_bias)
+{
+	for (size_t i = 0; i < o->n_segments; i++) {
+		const struct elf_segment *s = &o->segments[i];
+
+		/* lld does not align p_offset: the mapping then begins in the page that two segments share. */
+		if (!s->exec || offset < (s->offset & ~(PAGE_BYTES - 1)))
+			continue;
+		if (offset >= s->offset && offset - s->offset >= s->filesz)
+			continue;
+		*ret_bias = start - offset + s->offset - s->vaddr;
+		return 0;
+	}
+	return -ERANGE;
+}
+
+bool elf_object_is_code(const struct elf_object *o, uint64_t vaddr)
+{
+	return elf_object_code_left(o, vaddr) > 0;
+}
+
+uint64_t elf_object_code_left(const struct elf_object *o, uint64_t vaddr)
+{
+	const struct elf_segment *s = segment_at(o, vaddr);
+
+	return s && s->exec ? s->memsz - (vaddr - s->vaddr) : 0;
+}
+
+int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_t size)
+{
+	const struct elf_segment *s = segment_at(o, vaddr);
+	uint64_t at, left;
+	size_t n;
+	ssize_t r = 0;
+
+	if (!s)
+		return -ERANGE;
+	at = vaddr - s->vaddr;
+	left = s->memsz - at;
+	if (size > left)
+		size = left;
+	if (size > INT_MAX)
+		size = INT_MAX;
+	n = at >= s->filesz ? 0 : size < s->filesz - at ? size : s->filesz - at;
+	if (n)
+		r = pread(o->fd, buf, n, (off_t)(s->offset + at));
+	if (r < 0)
+		return -errno;
+	if ((size_t)r < n) /* the file has shrunk since */
+		return r > 0 ? (int)r : -ERANGE;
+	memset((char *)buf + n, 0, size - n);
+	return (int)size;
+}

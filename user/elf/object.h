@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An ELF file on disk: what it is, its segments, its symbols. Trusts nothing in the file. Uses libelf. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+struct elf_object;
+
+struct elf_symbol {
+	const char *name; /* as in the symbol table; owned by the object */
+	uint64_t addr;    /* virtual address in the file's own numbering */
+	uint64_t size;    /* bytes; the distance to the next symbol (or section end) where the table says 0 */
+	bool is_function;
+};
+
+/* Opens and checks an x86-64 ELF executable or shared object. On success *ret is the caller's (elf_object_close). Errors:
+ * -ENOENT, -EACCES, -ENOEXEC (not ELF, truncated, corrupt), -EINVAL (32-bit or foreign architecture); @e says which in words. */
+int elf_object_open(const char *path, struct elf_object **ret, struct error *e);
+void elf_object_close(struct elf_object *o); /* NULL is allowed */
+#define _cleanup_elf_object_ __attribute__((cleanup(elf_object_closep)))
+static inline void elf_object_closep(struct elf_object **o)
+{
+	elf_object_close(*o);
+}
+
+const char *elf_object_path(const struct elf_object *o);
+int elf_object_fd(const struct elf_object *o);            /* still owned by the object */
+bool elf_object_is_dynamic(const struct elf_object *o);   /* has PT_INTERP: LD_PRELOAD can work */
+bool elf_object_has_symbols(const struct elf_object *o);  /* .symtab or .dynsym with functions */
+/* Lower-case hex of the GNU build id, or NULL. Owned by the object. */
+const char *elf_object_build_id(const struct elf_object *o);
+
+/* Address translation through PT_LOAD. -ERANGE when the value lies in no loaded segment. */
+int elf_object_vaddr_to_offset(const struct elf_object *o, uint64_t vaddr, uint64_t *ret_offset);
+int elf_object_offset_to_vaddr(const struct elf_object *o, uint64_t offset, uint64_t *ret_vaddr);
+/* What to add to the file's addresses to get those in the process, for an executable mapping that begins at @start with the file's
+ * @offset (page-rounded, as /proc/PID/maps prints it). Modulo 2^64. -ERANGE when no executable segment is mapped by it. */
+int elf_object_mapping_bias(const struct elf_object *o, uint64_t start, uint64_t offset, uint64_t *ret_bias);
+/* Is @vaddr in an executable segment? */
+bool elf_object_is_code(const struct elf_object *o, uint64_t vaddr);
+/* Copies up to @size bytes of the file's image at @vaddr; returns bytes copied or -ERANGE. */
+int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_t size);
+
+/* The function called @name: raw symbol first, then demangled with or without its argument list ("ns::f(int)" or "ns::f").
+ * -ENOENT none, -EINVAL a data symbol of that name exists. */
+int elf_object_find_function(const struct elf_object *o, const char *name, struct elf_symbol *ret);
+/* The function that contains @vaddr. -ENOENT when none does. */
+int elf_object_function_at(const struct elf_object *o, uint64_t vaddr, struct elf_symbol *ret);
+/* Calls @cb for each function in address order until it returns non-zero, and returns that. */
+int elf_object_each_function(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg);
+/* Up to @max names (raw or demangled, whichever is nearer) close to @name by edit distance or substring, best first; returns
+ * how many. The strings are the caller's (free each). For "did you mean". */
+size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max);
+
+/* Readable C++ or Rust name, or a copy of @name if it is neither. The caller frees. NULL: out of memory. */
+char *elf_demangle(const char *name);

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/similar.h"
+
+#include "elf/demangle.h"
+#include "elf/object.h"
+#include "elf/object_private.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Longer names are compared by their first bytes: the work is the product of the lengths. */
+#define MAX_COMPARED 128
+
+static unsigned int lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (unsigned int)c + 32 : (unsigned char)c;
+}
+
+static unsigned int edits(const char *a, size_t na, const char *b, size_t nb)
+{
+	unsigned int row[MAX_COMPARED + 1];
+
+	for (size_t k = 0; k <= nb; k++)
+		row[k] = (unsigned int)k;
+	for (size_t i = 1; i <= na; i++) {
+		unsigned int diagonal = row[0];
+
+		row[0] = (unsigned int)i;
+		for (size_t k = 1; k <= nb; k++) {
+			unsigned int cost = diagonal + (lower(a[i - 1]) != lower(b[k - 1]));
+
+			diagonal = row[k];
+			if (row[k] + 1 < cost)
+				cost = row[k] + 1;
+			if (row[k - 1] + 1 < cost)
+				cost = row[k - 1] + 1;
+			row[k] = cost;
+		}
+	}
+	return row[nb];
+}
+
+unsigned int similar_distance(const char *wanted, const char *name)
+{
+	size_t nw = strnlen(wanted, MAX_COMPARED), nn = strnlen(name, MAX_COMPARED);
+	size_t gap = nw > nn ? nw - nn : nn - nw;
+	unsigned int limit = nw < 3 ? 1 : 1 + (unsigned int)nw / 3;
+	unsigned int d;
+
+	if (!strcasecmp(wanted, name))
+		return 0;
+	/* A part of the name was written, or too much of it. */
+	if ((nw >= 3 && strcasestr(name, wanted)) || (nn >= 3 && nw > nn && nn * 2 >= nw && strcasestr(wanted, name)))
+		return 1 + (unsigned int)gap / 8;
+	if (gap > limit)
+		return UINT_MAX;
+	d = edits(wanted, nw, name, nn);
+	return d <= limit ? d : UINT_MAX;
+}
+
+bool similar_offer(struct similar *s, const char *name, const void *item)
+{
+	unsigned int d = similar_distance(s->wanted, name);
+	size_t at = s->n;
+
+	if (d == UINT_MAX || !s->max)
+		return false;
+	while (at > 0 && s->best[at - 1].distance > d)
+		at--;
+	if (at >= s->max || at >= SIMILAR_MAX)
+		return false;
+	if (s->n < s->max && s->n < SIMILAR_MAX)
+		s->n++;
+	memmove(&s->best[at + 1], &s->best[at], (s->n - at - 1) * sizeof(s->best[0]));
+	s->best[at].item = item;
+	s->best[at].distance = d;
+	return true;
+}
+
+static int offer_symbol(const char *name, void *arg)
+{
+	struct similar *s = arg;
+	char *readable;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (!strcmp(s->best[i].item, name))
+			return 0;
+	if (!demangle_is_mangled(name)) {
+		(void)similar_offer(s, name, name);
+		return 0;
+	}
+	/* Without its arguments, since nobody types them; and by its last part alone. */
+	readable = demangle_as(name, false, false);
+	if (readable) {
+		const char *last = strrchr(readable, ':');
+
+		if (!similar_offer(s, readable, name) && last)
+			(void)similar_offer(s, last + 1, name);
+	}
+	free(readable);
+	return 0;
+}
+
+size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max)
+{
+	struct similar s = {.wanted = name, .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
+	size_t n = 0;
+
+	(void)symbol_index_each_name(o, offer_symbol, &s);
+	for (size_t i = 0; i < s.n; i++) {
+		ret[n] = elf_demangle(s.best[i].item);
+		if (ret[n])
+			n++;
+	}
+	return n;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an experiment needs of the outside: five calls on the ledger and two on the code map. The session implements them on BPF,
+ * the tests on a fake. All times are CLOCK_MONOTONIC nanoseconds; all counters are cumulative since the run's start. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct error;
+
+#define BACKEND_MAX_POINTS 64
+#define BACKEND_MAX_INTERVALS 64
+
+/* Half-open, addresses in the running process. */
+struct backend_interval {
+	uint64_t lo, hi;
+};
+
+struct backend_setup {
+	const struct backend_interval *intervals; /* of the selected line */
+	size_t n_intervals;                       /* at most BACKEND_MAX_INTERVALS */
+	double speedup;                           /* 0..1 */
+};
+
+struct backend_point {
+	uint64_t visits; /* throughput: visits; latency: arrivals */
+	uint64_t departures; /* latency only */
+	/* Of the visits since begin(), by probes that stamp the time; 0 when there was none or the point is not timed. */
+	uint64_t first_ns, last_ns;
+	int64_t first_local, last_local; /* the visitor's local then: virtual time is ns - local */
+};
+
+struct backend_totals {
+	uint64_t time_ns;
+	uint64_t growth;  /* of G */
+	uint64_t hits, hit_ns, paid, payments;
+	int64_t credited, rq_credited;
+	uint64_t forgiven;
+	int64_t oversleep;
+	uint64_t samples, selected_samples;
+	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */
+	uint64_t busy_ns;         /* in-scope threads running or runnable */
+	uint64_t late_ns;         /* median hit to pause since begin(); 0: none */
+	size_t n_points;
+	struct backend_point points[BACKEND_MAX_POINTS];
+};
+
+struct backend_owed {
+	uint64_t owed;    /* sum over threads of G - local where positive, at the end of the experiment */
+	uint64_t threads; /* seen in the experiment */
+	int64_t imbalance; /* largest |change of local - (hits + paid + credited + forgiven)| of any thread, ns */
+};
+
+struct backend_sample {
+	uint64_t addr; /* in the running process */
+	uint64_t count;
+};
+
+/* Every function returns 0 or a negative errno. */
+struct backend_ops {
+	/* Selects the line and the speedup and opens the books; intervals are copied. */
+	int (*begin)(void *b, const struct backend_setup *s);
+	/* Reads all counters. Cheap enough to call for a status line. */
+	int (*snapshot)(void *b, struct backend_totals *ret);
+	/* Closes the books: no hit and no payment after it. */
+	int (*end)(void *b);
+	/* Drains the samples counted since the last call. *ret is the caller's (free). */
+	int (*samples)(void *b, struct backend_sample **ret, size_t *ret_n);
+	/* Debts still open when end() was called, and the conservation check. Call after end(). */
+	int (*owed)(void *b, struct backend_owed *ret);
+
+	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are equal pointers. *ret_function may
+	 * be NULL. -ENOENT: no line there; -ENODATA: the object has no debug information. */
+	int (*name)(void *b, uint64_t addr, const char **ret_line, const char **ret_function);
+	/* The intervals of a name that name() returned or the user wrote. At most BACKEND_MAX_INTERVALS are written. -ENOENT. */
+	int (*intervals)(void *b, const char *line, struct backend_interval *ret, size_t *ret_n);
+};

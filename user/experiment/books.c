@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "experiment/books.h"
+
+/* Counters that a program can reach may run backwards: none since then, not 2^64. */
+static uint64_t since(uint64_t end, uint64_t begin)
+{
+	return end > begin ? end - begin : 0;
+}
+
+/* Differences that may have either sign; a sum that does not fit wraps instead of being undefined. */
+static int64_t change(int64_t end, int64_t begin)
+{
+	return (int64_t)((uint64_t)end - (uint64_t)begin);
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	if (whole == 0)
+		return 0;
+	return part < whole ? (double)part / (double)whole : 1;
+}
+
+void books_experiment(const struct backend_totals *begin, const struct backend_totals *end, const struct backend_owed *owed,
+		      uint64_t end_ns, struct profile_experiment *ret)
+{
+	/* G cannot grow after the program's end, so only the clock is cut there. */
+	ret->elapsed = since(end_ns < end->time_ns ? end_ns : end->time_ns, begin->time_ns);
+	ret->growth = since(end->growth, begin->growth);
+	ret->duration = since(ret->elapsed, ret->growth);
+	ret->selected_samples = since(end->selected_samples, begin->selected_samples);
+	ret->samples = since(end->samples, begin->samples);
+	ret->hits = since(end->hits, begin->hits);
+	ret->hit_ns = since(end->hit_ns, begin->hit_ns);
+	ret->paid = since(end->paid, begin->paid);
+	ret->payments = since(end->payments, begin->payments);
+	ret->credited = change(end->credited, begin->credited);
+	ret->rq_credited = change(end->rq_credited, begin->rq_credited);
+	ret->forgiven = since(end->forgiven, begin->forgiven);
+	ret->oversleep = change(end->oversleep, begin->oversleep);
+	ret->late = end->late_ns;
+	ret->owed = owed->owed;
+	ret->threads = owed->threads;
+	ret->imbalance = owed->imbalance;
+	ret->foreign = share(since(end->foreign_wait_ns, begin->foreign_wait_ns), since(end->busy_ns, begin->busy_ns));
+}
+
+/* The stamps are of the visits since begin(), which was some microseconds before @begin was read: a visit in between makes
+ * the span one visit too long, an error of those microseconds over the experiment's length. */
+static void time_point(const struct backend_totals *begin, const struct backend_point *p, struct profile_point *ret)
+{
+	int64_t effective;
+
+	if (ret->delta < 2 || p->first_ns == 0 || p->last_ns <= p->first_ns)
+		return;
+	effective = change(change(p->last_ns, p->first_ns), change(p->last_local, p->first_local));
+	if (effective <= 0)
+		return;
+	ret->first_ns = since(p->first_ns, begin->time_ns);
+	ret->last_ns = since(p->last_ns, begin->time_ns);
+	ret->effective_ns = (uint64_t)effective;
+	ret->timed = true;
+}
+
+/* Little's law wants the mean number in flight; two readings give the mean of both ends, a half rounded away from zero.
+ * Negative where departures were seen whose arrivals were not. In 128 bits because the program can write its counters. */
+static int64_t mean_in_flight(const struct backend_point *b, const struct backend_point *e)
+{
+	__int128 sum = (__int128)change(b->visits, b->departures) + change(e->visits, e->departures);
+
+	return (int64_t)((sum < 0 ? sum - 1 : sum + 1) / 2);
+}
+
+void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index,
+		 struct profile_point *ret)
+{
+	static const struct backend_point none;
+	const struct backend_point *b = index < begin->n_points ? &begin->points[index] : &none;
+	const struct backend_point *e = index < end->n_points ? &end->points[index] : &none;
+
+	ret->delta = ret->first_ns = ret->last_ns = ret->effective_ns = 0;
+	ret->arrivals = ret->departures = 0;
+	ret->difference = 0;
+	ret->timed = false;
+	if (ret->kind == PROFILE_LATENCY) {
+		ret->arrivals = since(e->visits, b->visits);
+		ret->departures = since(e->departures, b->departures);
+		ret->difference = mean_in_flight(b, e);
+		return;
+	}
+	ret->delta = since(e->visits, b->visits);
+	time_point(begin, e, ret);
+}
+
+uint64_t books_visits(const struct profile_point *p)
+{
+	return p->kind == PROFILE_LATENCY ? p->departures : p->delta;
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "experiment/runner.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "experiment/books.h"
+#include "experiment/plan.h"
+#include "experiment/tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How often to look for a first sample, or for the object that has the fixed line. */
+#define WAIT_NS (20 * NSEC_PER_MSEC)
+
+enum state { WAITING, EXPERIMENT, OVER };
+
+struct runner {
+	struct runner_options o; /* its pointers are replaced by our copies or NULL */
+	const struct backend_ops *ops;
+	void *backend;
+	runner_sink sink;
+	void *sink_arg;
+	struct plan plan;
+	struct tally *tally;
+	double *grid;
+	char *fixed_line;
+	struct profile_point points[BACKEND_MAX_POINTS]; /* names and kinds; numbers of the last experiment */
+	size_t n_points;
+
+	enum state state;
+	uint64_t due;         /* WAITING: not before; EXPERIMENT: its end */
+	uint64_t next_length; /* of the next experiment */
+	size_t experiments;
+
+	/* The experiment under way. */
+	uint64_t length;
+	const char *selected, *function;
+	double speedup;
+	struct backend_totals begin;
+};
+
+static uint64_t later(uint64_t t, uint64_t ns)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(t, ns, &sum) ? UINT64_MAX : sum;
+}
+
+static int copy_options(struct runner *r, const struct runner_options *o)
+{
+	int ret;
+
+	if (o->experiment_ns == 0)
+		return -EINVAL;
+	r->o = *o;
+	r->o.fixed_line = NULL;
+	r->o.grid = NULL;
+	r->o.point_names = NULL;
+	r->o.point_kinds = NULL;
+	if (r->o.max_experiment_ns < o->experiment_ns)
+		r->o.max_experiment_ns = o->experiment_ns;
+	r->next_length = o->experiment_ns;
+	if (o->n_grid > 0) {
+		r->grid = calloc(o->n_grid, sizeof(*r->grid));
+		if (!r->grid)
+			return -ENOMEM;
+		memcpy(r->grid, o->grid, o->n_grid * sizeof(*r->grid));
+	}
+	if (o->fixed_line) {
+		r->fixed_line = strdup(o->fixed_line);
+		if (!r->fixed_line)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < o->n_points; i++) {
+		ret = runner_add_point(r, o->point_names[i], o->point_kinds[i]);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend, runner_sink sink,
+	       void *sink_arg, struct runner **ret)
+{
+	struct runner *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->ops = ops;
+	r->backend = backend;
+	r->sink = sink;
+	r->sink_arg = sink_arg;
+	err = copy_options(r, o);
+	if (err >= 0)
+		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid, o->n_grid);
+	if (err >= 0)
+		err = tally_new(ops, backend, &r->tally);
+	if (err < 0) {
+		runner_free(r);
+		return err;
+	}
+	*ret = r;
+	return 0;
+}
+
+void runner_free(struct runner *r)
+{
+	if (!r)
+		return;
+	if (r->state == EXPERIMENT)
+		(void)r->ops->end(r->backend);
+	tally_free(r->tally);
+	for (size_t i = 0; i < r->n_points; i++)
+		free(r->points[i].name);
+	free(r->grid);
+	free(r->fixed_line);
+	free(r);
+}
+
+int runner_add_point(struct runner *r, const char *name, enum profile_point_kind kind)
+{
+	char *copy;
+
+	if (r->n_points >= BACKEND_MAX_POINTS)
+		return -E2BIG;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	r->points[r->n_points++] = (struct profile_point){ .kind = kind, .name = copy };
+	return 0;
+}
+
+static int line_intervals(struct runner *r, const char *line, struct backend_interval *ret, size_t *ret_n)
+{
+	size_t n = 0;
+	int err = r->ops->intervals(r->backend, line, ret, &n);
+
+	if (err < 0)
+		return err;
+	if (n == 0)
+		return -ENOENT;
+	*ret_n = n < BACKEND_MAX_INTERVALS ? n : BACKEND_MAX_INTERVALS;
+	return 0;
+}
+
+/* A user writes "a.c:12" where the samples say "src/a.c:12": the records carry one spelling, unless what was written stands
+ * for lines of several files. */
+static int select_fixed(struct runner *r, struct backend_interval *intervals, size_t *ret_n)
+{
+	const char *name = NULL, *function = NULL;
+	struct tally_line *line;
+	size_t n;
+	int err;
+
+	err = line_intervals(r, r->fixed_line, intervals, &n);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < n; i++) {
+		const char *other = NULL, *other_function = NULL;
+
+		err = r->ops->name(r->backend, intervals[i].lo, &other, &other_function);
+		if (err < 0 && err != -ENOENT && err != -ENODATA)
+			return err;
+		if (err < 0 || !other || (name && other != name)) {
+			name = function = NULL;
+			break;
+		}
+		name = other;
+		if (!function)
+			function = other_function;
+	}
+	err = tally_line_named(r->tally, name ? name : r->fixed_line, function, &line);
+	if (err < 0)
+		return err;
+	tally_mark_tried(r->tally, line);
+	r->selected = line->name;
+	r->function = line->function;
+	*ret_n = n;
+	return 0;
+}
+
+/* -ENOENT: no sample in any line that still has code. */
+static int select_drawn(struct runner *r, struct backend_interval *intervals, size_t *ret_n)
+{
+	struct tally_sums sums;
+
+	for (;;) {
+		struct tally_line *line;
+		int err;
+
+		tally_get_sums(r->tally, &sums);
+		if (sums.recent == 0)
+			return -ENOENT;
+		line = tally_nth_recent(r->tally, plan_sample(&r->plan, sums.recent));
+		if (!line)
+			return -ENOENT;
+		err = line_intervals(r, line->name, intervals, ret_n);
+		if (err == -ENOENT) {
+			tally_drop_recent(r->tally, line);
+			continue;
+		}
+		if (err < 0)
+			return err;
+		tally_mark_tried(r->tally, line);
+		r->selected = line->name;
+		r->function = line->function;
+		return 0;
+	}
+}
+
+/* Begins the next experiment, or leaves the state at WAITING when there is nothing to select yet. */
+static int try_begin(struct runner *r, uint64_t now)
+{
+	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
+	struct backend_setup setup = { .intervals = intervals };
+	int err;
+
+	err = tally_drain(r->tally);
+	if (err < 0)
+		return err;
+	err = (r->fixed_line ? select_fixed : select_drawn)(r, intervals, &setup.n_intervals);
+	if (err == -ENOENT) {
+		r->due = later(now, WAIT_NS);
+		return 0;
+	}
+	if (err < 0)
+		return err;
+	setup.speedup = r->speedup = plan_speedup(&r->plan);
+	err = r->ops->begin(r->backend, &setup);
+	if (err < 0)
+		return err;
+	err = r->ops->snapshot(r->backend, &r->begin);
+	if (err < 0) {
+		(void)r->ops->end(r->backend);
+		return err;
+	}
+	r->length = r->next_length;
+	r->due = later(r->begin.time_ns, r->length);
+	r->state = EXPERIMENT;
+	return 0;
+}
+
+/* Too few visits say little about the experiment they are of, but it is kept: to drop it would favour the outcomes with
+ * many. Only the next ones change. Without a point there is nothing that more time could bring. */
+static void lengthen(struct runner *r)
+{
+	for (size_t i = 0; i < r->n_points; i++)
+		if (books_visits(&r->points[i]) >= r->o.min_visits)
+			return;
+	if (r->n_points == 0)
+		return;
+	r->next_length = r->length <= r->o.max_experiment_ns / 2 ? r->length * 2 : r->o.max_experiment_ns;
+}
+
+/* Closes the experiment, at @end_ns if that is earlier than now, and hands it on if it lasted @least_ns. */
+static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_ns)
+{
+	struct profile_experiment x = {
+		.selected = (char *)r->selected,
+		.function = (char *)r->function,
+		.speedup = r->speedup,
+	};
+	struct backend_totals end;
+	struct backend_owed owed;
+	int err;
+
+	/* No payment after the books' last reading: so end() first, and the clock of the reading is the experiment's end. */
+	r->state = OVER;
+	r->selected = r->function = NULL;
+	err = r->ops->end(r->backend);
+	if (err < 0)
+		return err;
+	err = r->ops->snapshot(r->backend, &end);
+	if (err < 0)
+		return err;
+	err = r->ops->owed(r->backend, &owed);
+	if (err < 0)
+		return err;
+	books_experiment(&r->begin, &end, &owed, end_ns, &x);
+	for (size_t i = 0; i < r->n_points; i++)
+		books_point(&r->begin, &end, i, &r->points[i]);
+	if (x.elapsed < least_ns)
+		return 0;
+	err = r->sink(r->sink_arg, &x, r->points, r->n_points);
+	if (err < 0)
+		return err;
+	r->experiments++;
+	lengthen(r);
+	r->due = later(end.time_ns, r->o.cool_off_ns);
+	r->state = WAITING;
+	return 0;
+}
+
+/* The next line is drawn from the samples from here on. Those of the experiment do not count: while threads are stopped
+ * they have fewer than their share, so a line just selected would be drawn more often than the others. */
+static int start_samples(struct runner *r)
+{
+	int err = tally_drain(r->tally);
+
+	tally_forget_recent(r->tally);
+	return err;
+}
+
+int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
+{
+	int err = 0;
+
+	if (r->state != OVER && now >= r->due) {
+		if (r->state == EXPERIMENT) {
+			err = finish_experiment(r, UINT64_MAX, 0);
+			if (err >= 0)
+				err = start_samples(r);
+		} else {
+			err = try_begin(r, now);
+		}
+	}
+	if (err < 0) {
+		r->state = OVER;
+		return err;
+	}
+	*ret_next = r->state == OVER ? UINT64_MAX : r->due;
+	return 0;
+}
+
+int runner_finish(struct runner *r, uint64_t end_ns)
+{
+	int err = 0, drained;
+
+	if (r->state == OVER)
+		return 0;
+	if (r->state == EXPERIMENT)
+		err = finish_experiment(r, end_ns, r->length / 10);
+	r->state = OVER;
+	drained = tally_drain(r->tally); /* for the log */
+	return err < 0 ? err : drained;
+}
+
+void runner_get_status(const struct runner *r, struct runner_status *ret)
+{
+	struct tally_sums sums;
+
+	tally_get_sums(r->tally, &sums);
+	*ret = (struct runner_status){
+		.experiments = r->experiments,
+		.lines = sums.tried,
+		.samples_in_scope = sums.samples,
+		.samples_without_line = sums.without_line,
+		.no_debug_info = sums.no_debug_info,
+	};
+	if (r->state == EXPERIMENT) {
+		ret->selected = r->selected;
+		ret->speedup = r->speedup;
+	}
+}
+
+int runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n)
+{
+	return tally_list(r->tally, ret, ret_n);
+}

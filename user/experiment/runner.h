@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs experiments one after another, as a state machine driven by the caller's clock: it never sleeps. */
+#pragma once
+
+#include "experiment/backend.h"
+#include "profile/profile.h"
+
+struct runner;
+struct rng;
+
+struct runner_options {
+	uint64_t seed;
+	uint64_t experiment_ns; /* length; an experiment with few visits lengthens the next ones */
+	uint64_t cool_off_ns;   /* pause between two experiments, without payments */
+	uint64_t max_experiment_ns;
+	uint64_t min_visits;    /* fewer visits of every point than this: the next experiments are twice as long */
+	const char *fixed_line; /* or NULL */
+	double fixed_speedup;   /* negative: random */
+	const double *grid;     /* speedups to draw from, each in (0,1] */
+	size_t n_grid;
+	double zero_share;      /* probability of 0 %, 0.25..0.5 by default 1/3 */
+	const char *const *point_names;
+	const enum profile_point_kind *point_kinds;
+	size_t n_points;        /* may grow: runner_add_point */
+};
+
+/* Called with every finished experiment (points: one per known point). A negative return stops the run. */
+typedef int (*runner_sink)(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+
+int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend, runner_sink sink, void *sink_arg,
+	       struct runner **ret);
+void runner_free(struct runner *r); /* NULL is allowed; ends a running experiment without recording it */
+/* A point that became known during the run (a coz.h counter). @name is copied. */
+int runner_add_point(struct runner *r, const char *name, enum profile_point_kind kind);
+/* Does what is due at @now and says when to call again (*ret_next, absolute). Negative errno from the sink or the backend. */
+int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next);
+/* The program ended at @end_ns (or the run is over at it): the experiment under way is closed at that time and recorded if it
+ * lasted at least a tenth of its length. */
+int runner_finish(struct runner *r, uint64_t end_ns);
+
+/* For status lines and the log at the end. */
+struct runner_status {
+	size_t experiments, lines;
+	uint64_t samples_in_scope;    /* drained so far */
+	uint64_t samples_without_line;
+	bool no_debug_info;           /* some sample fell into an object without it */
+	const char *selected;         /* of the experiment under way, or NULL */
+	double speedup;
+};
+void runner_get_status(const struct runner *r, struct runner_status *ret);
+/* Samples per line since the start, largest first; locations point into the backend's interned names. The array is the caller's. */
+int runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n);

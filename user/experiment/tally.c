@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "experiment/tally.h"
+
+#include "base/cleanup.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* uthash would end the process when memory runs out; this way the entry's table pointer stays NULL and we report it. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* A program can make code without end: past this many addresses the cache starts anew. Lines need no bound of their own,
+ * they are interned from the line tables of files. */
+#define MAX_ADDRESSES (1U << 18)
+
+struct line_entry {
+	struct tally_line line; /* first: callers hold a pointer to it */
+	UT_hash_handle hh;      /* by the address of the interned name */
+};
+
+struct address_entry {
+	uint64_t addr;
+	struct line_entry *line; /* NULL: none */
+	UT_hash_handle hh;
+};
+
+struct tally {
+	const struct backend_ops *ops;
+	void *backend;
+	struct line_entry *lines;
+	struct address_entry *addresses;
+	struct tally_sums sums;
+};
+
+/* Counts come from a table that the program fills: a wrapped sum would upset the draw. */
+static void add(uint64_t *sum, uint64_t n)
+{
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
+}
+
+int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret)
+{
+	struct tally *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->ops = ops;
+	t->backend = backend;
+	*ret = t;
+	return 0;
+}
+
+static void clear_addresses(struct tally *t)
+{
+	struct address_entry *a, *tmp;
+
+	HASH_ITER(hh, t->addresses, a, tmp) {
+		HASH_DEL(t->addresses, a);
+		free(a);
+	}
+}
+
+void tally_free(struct tally *t)
+{
+	struct line_entry *l, *tmp;
+
+	if (!t)
+		return;
+	clear_addresses(t);
+	HASH_ITER(hh, t->lines, l, tmp) {
+		HASH_DEL(t->lines, l);
+		free(l);
+	}
+	free(t);
+}
+
+static int line_entry(struct tally *t, const char *name, const char *function, struct line_entry **ret)
+{
+	struct line_entry *l;
+
+	HASH_FIND_PTR(t->lines, &name, l);
+	if (!l) {
+		l = calloc(1, sizeof(*l));
+		if (!l)
+			return -ENOMEM;
+		l->line.name = name;
+		HASH_ADD_PTR(t->lines, line.name, l);
+		if (!l->hh.tbl) {
+			free(l);
+			return -ENOMEM;
+		}
+	}
+	if (!l->line.function)
+		l->line.function = function;
+	*ret = l;
+	return 0;
+}
+
+static int address_entry(struct tally *t, uint64_t addr, struct address_entry **ret)
+{
+	const char *name = NULL, *function = NULL;
+	struct line_entry *line = NULL;
+	struct address_entry *a;
+	int r;
+
+	HASH_FIND(hh, t->addresses, &addr, sizeof(addr), a);
+	if (a) {
+		*ret = a;
+		return 0;
+	}
+	r = t->ops->name(t->backend, addr, &name, &function);
+	if (r == -ENODATA)
+		t->sums.no_debug_info = true;
+	else if (r < 0 && r != -ENOENT)
+		return r;
+	if (r >= 0 && name) {
+		r = line_entry(t, name, function, &line);
+		if (r < 0)
+			return r;
+	}
+	if (HASH_COUNT(t->addresses) >= MAX_ADDRESSES)
+		clear_addresses(t);
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	a->addr = addr;
+	a->line = line;
+	HASH_ADD(hh, t->addresses, addr, sizeof(a->addr), a);
+	if (!a->hh.tbl) {
+		free(a);
+		return -ENOMEM;
+	}
+	*ret = a;
+	return 0;
+}
+
+int tally_drain(struct tally *t)
+{
+	_cleanup_free_ struct backend_sample *samples = NULL;
+	struct address_entry *a;
+	size_t n = 0;
+	int r;
+
+	r = t->ops->samples(t->backend, &samples, &n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		r = address_entry(t, samples[i].addr, &a);
+		if (r < 0)
+			return r;
+		add(&t->sums.samples, samples[i].count);
+		if (!a->line) {
+			add(&t->sums.without_line, samples[i].count);
+			continue;
+		}
+		add(&a->line->line.total, samples[i].count);
+		add(&a->line->line.recent, samples[i].count);
+		add(&t->sums.recent, samples[i].count);
+	}
+	return 0;
+}
+
+struct tally_line *tally_nth_recent(struct tally *t, uint64_t n)
+{
+	struct line_entry *last = NULL;
+
+	for (struct line_entry *l = t->lines; l; l = l->hh.next) {
+		if (l->line.recent == 0)
+			continue;
+		if (n < l->line.recent)
+			return &l->line;
+		n -= l->line.recent;
+		last = l;
+	}
+	return last ? &last->line : NULL;
+}
+
+int tally_line_named(struct tally *t, const char *name, const char *function, struct tally_line **ret)
+{
+	struct line_entry *l;
+	int r = line_entry(t, name, function, &l);
+
+	if (r < 0)
+		return r;
+	*ret = &l->line;
+	return 0;
+}
+
+void tally_mark_tried(struct tally *t, struct tally_line *l)
+{
+	if (!l->tried)
+		t->sums.tried++;
+	l->tried = true;
+}
+
+static void sum_recent(struct tally *t)
+{
+	t->sums.recent = 0;
+	for (struct line_entry *l = t->lines; l; l = l->hh.next)
+		add(&t->sums.recent, l->line.recent);
+}
+
+void tally_drop_recent(struct tally *t, struct tally_line *l)
+{
+	l->recent = 0;
+	sum_recent(t);
+}
+
+void tally_forget_recent(struct tally *t)
+{
+	for (struct line_entry *l = t->lines; l; l = l->hh.next)
+		l->line.recent = 0;
+	t->sums.recent = 0;
+}
+
+void tally_get_sums(const struct tally *t, struct tally_sums *ret)
+{
+	*ret = t->sums;
+}
+
+static int larger_first(const void *pa, const void *pb)
+{
+	const struct profile_samples *a = pa, *b = pb;
+
+	if (a->count != b->count)
+		return a->count < b->count ? 1 : -1;
+	return strcmp(a->location, b->location);
+}
+
+int tally_list(const struct tally *t, struct profile_samples **ret, size_t *ret_n)
+{
+	struct profile_samples *list;
+	size_t n = 0;
+
+	if (HASH_COUNT(t->lines) == 0) {
+		*ret = NULL;
+		*ret_n = 0;
+		return 0;
+	}
+	list = calloc(HASH_COUNT(t->lines), sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (const struct line_entry *l = t->lines; l; l = l->hh.next)
+		if (l->line.total > 0)
+			list[n++] = (struct profile_samples){ .location = (char *)l->line.name, .count = l->line.total };
+	if (n == 0) {
+		free(list);
+		list = NULL;
+	} else {
+		qsort(list, n, sizeof(*list), larger_first);
+	}
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples per line: drained from the backend, mapped to lines, summed. */
+#pragma once
+
+#include "experiment/backend.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile_samples;
+struct tally;
+
+struct tally_line {
+	const char *name;     /* interned by the backend */
+	const char *function; /* of the first address seen in the line, or NULL */
+	uint64_t total;       /* samples since the start */
+	uint64_t recent;      /* since tally_forget_recent */
+	bool tried;           /* an experiment selected it */
+};
+
+struct tally_sums {
+	uint64_t samples;      /* drained so far */
+	uint64_t without_line; /* of these */
+	uint64_t recent;       /* with a line, since tally_forget_recent */
+	size_t tried;          /* lines that an experiment selected */
+	bool no_debug_info;    /* an object had none */
+};
+
+/* -ENOMEM. */
+int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret);
+void tally_free(struct tally *t); /* NULL is allowed */
+/* Takes what was sampled since the last call. Each address is named once (and again only after very many others). */
+int tally_drain(struct tally *t);
+/* The line of the n-th recent sample, n < sums.recent. */
+struct tally_line *tally_nth_recent(struct tally *t, uint64_t n);
+/* The entry of an interned name, made if need be. */
+int tally_line_named(struct tally *t, const char *name, const char *function, struct tally_line **ret);
+/* An experiment selects @l. */
+void tally_mark_tried(struct tally *t, struct tally_line *l);
+/* Takes @l out of the draw until it is sampled again: its code is not there any more. */
+void tally_drop_recent(struct tally *t, struct tally_line *l);
+/* The next draw is over the samples from here on. */
+void tally_forget_recent(struct tally *t);
+void tally_get_sums(const struct tally *t, struct tally_sums *ret);
+/* Samples per line since the start, largest first; *ret is the caller's (free), NULL when there are none. */
+int tally_list(const struct tally *t, struct profile_samples **ret, size_t *ret_n);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads profile files, ours and Coz's, JSON lines and text, old spellings included. Pure: needs no privilege. A file is foreign
+ * bytes: sizes are bounded, a bad line is skipped and counted, a file with no good line is an error. */
+#pragma once
+
+#include "profile/profile.h"
+
+struct error;
+
+struct profile_run_experiment {
+	struct profile_experiment x;
+	struct profile_point *points;
+	size_t n_points;
+	size_t run; /* index into profile.runs */
+};
+
+struct profile {
+	struct profile_startup *runs;
+	size_t n_runs;
+	struct profile_run_experiment *experiments;
+	size_t n_experiments;
+	struct profile_samples *samples; /* merged over runs, one per location */
+	size_t n_samples;
+	uint64_t runtime_ns;  /* summed over runs */
+	size_t bad_lines;     /* skipped */
+	size_t first_bad_line; /* 1-based, 0: none */
+};
+
+/* Reads @path and adds it to @p, which the caller zeroed or filled by an earlier call. -ENOENT, -EACCES, -EISDIR, -EINVAL (not a
+ * profile: @e says why), -E2BIG. On failure @p is unchanged. */
+int profile_read(struct profile *p, const char *path, struct error *e);
+/* The same from memory (what the fuzzer drives); @name is for messages. */
+int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name, struct error *e);
+void profile_free(struct profile *p); /* frees the contents, not @p */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Records as bytes of a file, appended to a growing buffer. Internal to the package. */
+#pragma once
+
+#include "profile/writer.h"
+
+#include <stddef.h>
+
+struct buffer {
+	char *data;
+	size_t size, room;
+	int error; /* sticky: 0 or -ENOMEM */
+};
+
+void buffer_free(struct buffer *b);
+
+void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s);
+void render_experiment(struct buffer *b, enum profile_format format, const struct profile_experiment *x);
+void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p);
+void render_runtime(struct buffer *b, enum profile_format format, uint64_t runtime_ns);
+void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s);

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "profile/source.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* '_' and '-' are the same: the two forms and the ages of Coz differ in them. */
+static bool same_word(const char *a, size_t n, const char *word)
+{
+	if (strlen(word) != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (a[i] != word[i] && !((a[i] == '-' || a[i] == '_') && (word[i] == '-' || word[i] == '_')))
+			return false;
+	return true;
+}
+
+static int parse_json(struct json_tokener *tok, const char *line, size_t len, struct source *ret)
+{
+	struct json_object *o, *type;
+	size_t end;
+
+	json_tokener_reset(tok);
+	o = json_tokener_parse_ex(tok, line, (int)len);
+	end = json_tokener_get_parse_end(tok);
+	if (!o)
+		return -EINVAL;
+	while (end < len && (line[end] == ' ' || line[end] == '\t'))
+		end++;
+	if (end != len || !json_object_is_type(o, json_type_object) || !json_object_object_get_ex(o, "type", &type) ||
+	    !json_object_is_type(type, json_type_string)) {
+		json_object_put(o);
+		return -EINVAL;
+	}
+	*ret = (struct source){ .json = o,
+				.type = { json_object_get_string(type), (size_t)json_object_get_string_len(type) } };
+	return 0;
+}
+
+static int parse_text(const char *line, size_t len, struct source *ret)
+{
+	const char *end = line + len, *p = line;
+	struct source src = { 0 };
+
+	while (p < end) {
+		const char *tab = memchr(p, '\t', (size_t)(end - p));
+		const char *stop = tab ? tab : end;
+		const char *eq = memchr(p, '=', (size_t)(stop - p));
+
+		if (p == line) {
+			src.type = (struct source_slice){ p, (size_t)(stop - p) };
+		} else if (eq && src.n_pairs < SOURCE_MAX_PAIRS) {
+			src.pairs[src.n_pairs].key = (struct source_slice){ p, (size_t)(eq - p) };
+			src.pairs[src.n_pairs++].value = (struct source_slice){ eq + 1, (size_t)(stop - eq - 1) };
+		}
+		p = stop + (tab ? 1 : 0);
+	}
+	*ret = src;
+	return 0;
+}
+
+int source_parse(struct json_tokener *tok, const char *line, size_t len, struct source *ret)
+{
+	if (len == 0)
+		return -EINVAL;
+	return line[0] == '{' ? parse_json(tok, line, len, ret) : parse_text(line, len, ret);
+}
+
+void source_free(struct source *src)
+{
+	json_object_put(src->json);
+	*src = (struct source){ 0 };
+}
+
+bool source_is(const struct source *src, const char *type)
+{
+	return same_word(src->type.s, src->type.n, type);
+}
+
+/* A present, non-null member, or NULL. Files by others may spell a key with '-'. */
+static struct json_object *member(const struct source *src, const char *key)
+{
+	struct json_object *v;
+	char other[64];
+	size_t n = strlen(key);
+
+	if (json_object_object_get_ex(src->json, key, &v))
+		return v;
+	if (n >= sizeof(other) || !strchr(key, '_'))
+		return NULL;
+	for (size_t i = 0; i <= n; i++)
+		other[i] = key[i] == '_' ? '-' : key[i];
+	return json_object_object_get_ex(src->json, other, &v) ? v : NULL;
+}
+
+static const struct source_slice *pair(const struct source *src, const char *key)
+{
+	for (size_t i = 0; i < src->n_pairs; i++)
+		if (same_word(src->pairs[i].key.s, src->pairs[i].key.n, key))
+			return &src->pairs[i].value;
+	return NULL;
+}
+
+int source_child(const struct source *src, const char *key, struct source *ret)
+{
+	struct json_object *v = src->json ? member(src, key) : NULL;
+
+	if (!v || !json_object_is_type(v, json_type_object))
+		return -ENOENT;
+	*ret = (struct source){ .json = json_object_get(v) };
+	return 0;
+}
+
+/* Digits, a point, digits: not strtod, whose decimal point is the locale's. */
+static int text_number(const struct source_slice *v, bool *negative, uint64_t *whole, double *value)
+{
+	const char *p = v->s, *end = v->s + v->n;
+	double scale = 1;
+
+	*negative = p < end && *p == '-';
+	if (*negative)
+		p++;
+	if (p == end || *p < '0' || *p > '9')
+		return -EINVAL;
+	*whole = 0;
+	for (; p < end && *p >= '0' && *p <= '9'; p++)
+		if (__builtin_mul_overflow(*whole, 10, whole) || __builtin_add_overflow(*whole, (uint64_t)(*p - '0'), whole))
+			return -EINVAL;
+	*value = (double)*whole;
+	if (p < end && *p == '.')
+		for (p++; p < end && *p >= '0' && *p <= '9'; p++)
+			*value += (*p - '0') * (scale /= 10);
+	if (p != end)
+		return -EINVAL;
+	if (*negative)
+		*value = -*value;
+	return 0;
+}
+
+/* A number as sign, magnitude and double. -ENOENT, -EINVAL. */
+static int number(const struct source *src, const char *key, bool *negative, uint64_t *whole, double *value)
+{
+	const struct source_slice *v;
+	struct json_object *o;
+
+	if (!src->json) {
+		v = pair(src, key);
+		return v ? text_number(v, negative, whole, value) : -ENOENT;
+	}
+	o = member(src, key);
+	if (!o)
+		return -ENOENT;
+	if (json_object_is_type(o, json_type_int)) {
+		int64_t i = json_object_get_int64(o);
+
+		*negative = i < 0;
+		*whole = i < 0 ? 0 - (uint64_t)i : json_object_get_uint64(o);
+		*value = i < 0 ? (double)i : (double)*whole;
+		return 0;
+	}
+	if (!json_object_is_type(o, json_type_double))
+		return -EINVAL;
+	*value = json_object_get_double(o);
+	if (!isfinite(*value) || fabs(*value) >= 0x1p63)
+		return -EINVAL;
+	*negative = *value < 0;
+	*whole = (uint64_t)(fabs(*value) + 0.5);
+	return 0;
+}
+
+int source_u64(const struct source *src, const char *key, uint64_t *ret)
+{
+	bool negative;
+	double value;
+	uint64_t whole;
+	int r = number(src, key, &negative, &whole, &value);
+
+	if (r)
+		return r;
+	if (negative && whole)
+		return -EINVAL;
+	*ret = whole;
+	return 0;
+}
+
+static int get_i64(const struct source *src, const char *key, int64_t *ret)
+{
+	bool negative;
+	double value;
+	uint64_t whole;
+	int r = number(src, key, &negative, &whole, &value);
+
+	if (r)
+		return r;
+	if (whole > INT64_MAX)
+		return -EINVAL;
+	*ret = negative ? -(int64_t)whole : (int64_t)whole;
+	return 0;
+}
+
+static int get_share(const struct source *src, const char *key, double *ret)
+{
+	bool negative;
+	double value;
+	uint64_t whole;
+	int r = number(src, key, &negative, &whole, &value);
+
+	if (r)
+		return r;
+	if (!(value >= 0 && value <= 1))
+		return -EINVAL;
+	*ret = value + 0.0; /* -0 is 0 */
+	return 0;
+}
+
+static int get_string(const struct source *src, const char *key, char **ret)
+{
+	const struct source_slice *v;
+	const char *s;
+	size_t n;
+
+	if (src->json) {
+		struct json_object *o = member(src, key);
+
+		if (!o)
+			return -ENOENT;
+		if (!json_object_is_type(o, json_type_string))
+			return -EINVAL;
+		s = json_object_get_string(o);
+		n = (size_t)json_object_get_string_len(o);
+	} else {
+		v = pair(src, key);
+		if (!v)
+			return -ENOENT;
+		s = v->s;
+		n = v->n;
+	}
+	if (n > SOURCE_MAX_STRING || memchr(s, '\0', n))
+		return -EINVAL;
+	free(*ret); /* a table may be filled twice */
+	*ret = strndup(s, n);
+	return *ret ? 0 : -ENOMEM;
+}
+
+int source_fill(const struct source *src, const struct field_table *t, void *record)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct field *f = &t->fields[i];
+		void *at = (char *)record + f->offset;
+		int r = 0;
+
+		switch (f->kind) {
+		case FIELD_STRING:
+			r = get_string(src, f->key, at);
+			break;
+		case FIELD_U64:
+			r = source_u64(src, f->key, at);
+			break;
+		case FIELD_I64:
+			r = get_i64(src, f->key, at);
+			break;
+		case FIELD_SHARE:
+			r = get_share(src, f->key, at);
+			break;
+		}
+		if (r == -ENOENT && f->required)
+			return -EINVAL;
+		if (r && r != -ENOENT)
+			return r;
+	}
+	return 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Why a profile is empty, and what to do. The most frequent question about causal profilers. */
+#include "report/text.h"
+
+#include "base/cleanup.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* A line takes some 20 experiments of half a second for a first verdict, and a profile some lines. */
+#define USEFUL_RUN_S 60.0
+#define SHORT_RUN_S 10.0
+
+static void add_name(const char **names, size_t *n, const char *name)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(names[i], name) == 0)
+			return;
+	names[(*n)++] = name;
+}
+
+const char **silent_points(const struct report *r)
+{
+	const char **names = calloc(r->a->n_points + r->h->n_silent_points + 1, sizeof(*names));
+	size_t n = 0;
+
+	if (!names)
+		abort(); /* as for names */
+	for (size_t i = 0; i < r->a->n_points; i++)
+		if (!r->a->points[i].visits)
+			add_name(names, &n, r->a->points[i].name);
+	for (size_t i = 0; i < r->h->n_silent_points; i++)
+		add_name(names, &n, r->h->silent_points[i]);
+	return names;
+}
+
+static double run_seconds(const struct report *r)
+{
+	if (r->h->run_s > 0)
+		return r->h->run_s;
+	return r->p->runtime_ns ? (double)r->p->runtime_ns / 1e9 : r->a->elapsed_ns / 1e9;
+}
+
+/* One reason a line; returns whether it applied. */
+static bool no_samples(const struct report *r)
+{
+	uint64_t in = r->h->samples_in_scope, out = r->h->samples_out_of_scope, seen = in + out;
+
+	if (r->p->n_samples || in)
+		return false;
+	if (out) {
+		paragraph(r, 2,
+			  "- No sample fell into the scope; all %" PRIu64 " fell outside it. The scope is the program's own sources "
+			  "unless --source and --binary say otherwise: widen it with --binary '*' or --source GLOB.",
+			  seen);
+		return true;
+	}
+	paragraph(r, 2,
+		  "- There are no samples: the program hardly ran on a CPU. A causal profile speeds up code that runs; a program "
+		  "that only waits has none.");
+	return true;
+}
+
+static bool no_lines(const struct report *r)
+{
+	_cleanup_free_ char *name = NULL;
+
+	if (!r->h->no_debug_info && !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
+		return false;
+	name = text_clean(r, r->h->no_debug_info ? r->h->no_debug_info : "the program");
+	paragraph(r, 2,
+		  "- %s has no debug information: %" PRIu64 " of %" PRIu64 " samples in scope belong to no line. Build with -g, or use "
+		  "--granularity function.",
+		  name, r->h->samples_without_line, r->h->samples_in_scope);
+	return true;
+}
+
+static bool no_visits(const struct report *r)
+{
+	_cleanup_free_ const char **names = silent_points(r);
+	bool some = false;
+
+	for (size_t i = 0; names[i]; i++) {
+		_cleanup_free_ char *name = text_clean(r, names[i]);
+
+		some = true;
+		paragraph(r, 2,
+			  "- Progress point '%s' never fired. Is it on the path that the program takes, once per unit of work? A "
+			  "function that was inlined everywhere is never entered: use FILE:LINE.",
+			  name);
+	}
+	return some;
+}
+
+static bool no_points(const struct report *r)
+{
+	if (r->a->n_points || r->h->n_silent_points || r->p->n_experiments == 0)
+		return false;
+	paragraph(r, 2, "- There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE.");
+	return true;
+}
+
+static bool too_short(const struct report *r)
+{
+	double s = run_seconds(r);
+
+	if (r->p->n_experiments >= 4 && s >= SHORT_RUN_S)
+		return false;
+	if (r->p->n_experiments == 0)
+		paragraph(r, 2,
+			  "- No experiment was completed%s. The run lasted %.1f s; a first verdict on a few lines takes about %.0f s of "
+			  "work. Give the program more to do, or repeat the run: runs into the same file add up.",
+			  s < SHORT_RUN_S ? ": the run was too short" : "", s, USEFUL_RUN_S);
+	else
+		paragraph(r, 2,
+			  "- Only %zu experiments in %.1f s: a first verdict on a few lines takes about %.0f s. Runs into the same file "
+			  "add up.",
+			  r->p->n_experiments, s, USEFUL_RUN_S);
+	return true;
+}
+
+static void seen_objects(const struct report *r)
+{
+	if (!r->h->n_seen_objects)
+		return;
+	(void)fputs("Files that samples fell into:\n", r->out);
+	for (size_t i = 0; i < r->h->n_seen_objects; i++) {
+		_cleanup_free_ char *name = text_clean(r, r->h->seen_objects[i]);
+
+		(void)fprintf(r->out, "  %s\n", name);
+	}
+}
+
+void empty_print(const struct report *r)
+{
+	bool known = false;
+
+	heading(r, "The profile is empty.");
+	known |= no_visits(r);
+	known |= no_points(r);
+	known |= no_lines(r);
+	/* A Coz file without a sample log is no sign of a program without samples. */
+	if (r->p->n_experiments == 0 || r->h->samples_out_of_scope)
+		known |= no_samples(r);
+	known |= too_short(r);
+	if (!known)
+		paragraph(r, 2, "- No experiment saw a visit of a progress point.");
+	seen_objects(r);
+}

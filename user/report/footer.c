@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What stands below the tables: how far the numbers can be trusted. */
+#include "report/text.h"
+
+#include "base/cleanup.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void amount(const struct report *r, const char *name, double ns, const char *words)
+{
+	char text[NUMBER_ROOM];
+
+	text_duration(ns, text);
+	(void)fprintf(r->out, "  %-12s%12s  %s\n", name, text, words);
+}
+
+static bool has_books(const struct analysis *a)
+{
+	return a->hit_ns != 0 || a->growth_ns != 0 || a->paid_ns != 0 || a->credited_ns != 0 || a->owed_ns != 0;
+}
+
+static void print_fidelity(const struct report *r)
+{
+	const struct analysis *a = r->a;
+	char text[NUMBER_ROOM];
+
+	(void)fputc('\n', r->out);
+	if (!has_books(a)) {
+		(void)fputs("Fidelity: the profile has no record of delays.\n", r->out);
+		return;
+	}
+	text_duration(a->elapsed_ns, text);
+	heading(r, "Fidelity: %zu experiments, %s", r->p->n_experiments, text);
+	amount(r, "earned", a->hit_ns, "virtual time won by samples in the selected line");
+	amount(r, "required", a->growth_ns, "delay that every other thread had to take for it");
+	amount(r, "paid", a->paid_ns, "time that threads were really stopped");
+	amount(r, "credited", a->credited_ns, "not to be paid: spent waiting for threads that had paid");
+	if (a->rq_credited_ns != 0)
+		amount(r, "cpu credit", a->rq_credited_ns, "not to be paid: spent waiting for a CPU behind threads that had paid");
+	amount(r, "owed", a->owed_ns, "still open when experiments ended");
+	amount(r, "forgiven", a->forgiven_ns, "open debts that ended with their experiment");
+	amount(r, "oversleep", a->oversleep_ns, "stopped beyond what was owed, carried to the next payment");
+	if (a->late_ns > 0)
+		amount(r, "late", a->late_ns, "from a hit to the pause that it causes (median)");
+	if (a->imbalance_max)
+		amount(r, "imbalance", (double)a->imbalance_max, "largest gap in one thread's books");
+}
+
+static void print_foreign(const struct report *r)
+{
+	const struct analysis *a = r->a;
+
+	if (a->foreign_flagged)
+		paragraph(r, 2,
+			  "Warning: %zu of %zu experiments ran with other programs taking CPU (%.1f %% of the wait time). "
+			  "Effects can be off by several points: repeat the run on a quiet machine.",
+			  a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
+	else if (a->foreign > 0.0005)
+		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* How it was measured: each different way once. */
+static void print_runs(const struct report *r)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < r->p->n_runs && shown < 5; i++) {
+		const struct profile_startup *s = &r->p->runs[i], *before = i ? s - 1 : NULL;
+		_cleanup_free_ char *pay = text_clean(r, s->pay ? s->pay : "unknown");
+		_cleanup_free_ char *sync = text_clean(r, s->sync ? s->sync : "unknown");
+		_cleanup_free_ char *fallback = text_clean(r, s->fallback ? s->fallback : "");
+		char period[NUMBER_ROOM];
+
+		if (!s->pay && !s->version)
+			continue; /* not by us */
+		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) && same(s->fallback, before->fallback) &&
+		    s->seed == before->seed)
+			continue;
+		text_duration((double)s->period_ns, period);
+		paragraph(r, 2, "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed %" PRIu64 ".", i + 1, pay,
+			  sync, period, s->seed);
+		if (*fallback)
+			paragraph(r, 4, "  Fallback in use: %s", fallback);
+		shown++;
+	}
+}
+
+static void print_placebo(const struct report *r)
+{
+	for (size_t i = 0; i < r->a->n_points; i++) {
+		const struct analysis_point *point = &r->a->points[i];
+		_cleanup_free_ char *name = text_clean(r, point->name);
+
+		if (!point->visits)
+			continue;
+		if (isfinite(point->placebo))
+			paragraph(r, 2, "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% experiments).", name,
+				  r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
+		else
+			paragraph(r, 2, "Noise floor of '%s': unknown (it takes four experiments at 0 %%).", name);
+	}
+}
+
+static bool any_verdict(const struct analysis *a, enum verdict v)
+{
+	for (size_t i = 0; i < a->n_points; i++)
+		for (size_t j = 0; j < a->points[i].n_lines; j++)
+			if (a->points[i].lines[j].verdict == v)
+				return true;
+	return false;
+}
+
+void footer_print(const struct report *r)
+{
+	print_fidelity(r);
+	print_foreign(r);
+	print_placebo(r);
+	print_runs(r);
+	if (any_verdict(r->a, VERDICT_HURTS))
+		paragraph(r, 2,
+			  "A negative effect means contention: if the line gets faster, threads meet more often where they get in "
+			  "each other's way (a lock, a cache line, a queue). Look there before you make it faster.");
+	if (any_verdict(r->a, VERDICT_UNDECIDED))
+		paragraph(r, 2,
+			  "Undecided: the intervals are still too wide, in parentheses about how much longer to run. Further runs "
+			  "into the same file add up.");
+	if (r->p->bad_lines)
+		paragraph(r, 2, "%zu lines of the input were no records and were skipped (the first: line %zu).", r->p->bad_lines,
+			  r->p->first_bad_line);
+}

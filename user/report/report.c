@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "report/report.h"
+
+#include "base/cleanup.h"
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <string.h>
+
+#define DEFAULT_WIDTH 100
+#define MIN_WIDTH 40
+#define MAX_WIDTH 1000
+#define DEFAULT_TOP 15
+#define DEFAULT_CURVES 3
+
+static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
+				 const struct report_hints *h)
+{
+	static const struct report_options no_options;
+	static const struct report_hints no_hints;
+	struct report r = { .out = out, .p = p, .a = a, .h = h ? h : &no_hints };
+
+	if (!o)
+		o = &no_options;
+	r.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	r.color = o->color;
+	r.width = o->width > 0 ? o->width : DEFAULT_WIDTH;
+	r.width = r.width < MIN_WIDTH ? MIN_WIDTH : r.width > MAX_WIDTH ? MAX_WIDTH : r.width;
+	r.top = o->top ? o->top : DEFAULT_TOP;
+	r.curves = o->curves == (size_t)-1 ? 0 : o->curves ? o->curves : DEFAULT_CURVES;
+	r.prefix = text_common_directory(a);
+	return r;
+}
+
+static bool is_empty(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->n_points; i++)
+		if (a->points[i].visits && a->points[i].n_lines)
+			return false;
+	return true;
+}
+
+static void print_head(const struct report *r)
+{
+	char text[NUMBER_ROOM];
+
+	text_duration(r->a->elapsed_ns, text);
+	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments, text, r->p->n_runs,
+		      r->p->n_runs == 1 ? "" : "s");
+	if (r->p->n_runs == 1 && r->p->runs[0].command) {
+		_cleanup_free_ char *command = text_clean(r, r->p->runs[0].command);
+
+		paragraph(r, 2, "of: %s", command);
+	}
+	if (r->prefix) {
+		_cleanup_free_ char *directory = strndup(r->a->points[0].lines[0].selected, r->prefix);
+		_cleanup_free_ char *clean = directory ? text_clean(r, directory) : NULL;
+
+		(void)fprintf(r->out, "Files are under %s\n", clean ? clean : "-");
+	}
+}
+
+static void print_point(const struct report *r, const struct analysis_point *point)
+{
+	_cleanup_free_ char *name = text_clean(r, point->name);
+
+	(void)fputc('\n', r->out);
+	if (point->kind == PROFILE_LATENCY) {
+		heading(r, "Latency point '%s': %" PRIu64 " departures", name, point->visits);
+		paragraph(r, 0, "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
+	} else {
+		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
+		paragraph(r, 0, "Per line: by how many %% the time per visit shrinks if the line runs 25, 50, 75, 100 %% faster.");
+	}
+	if (!table_print(r, point))
+		(void)fputs("(out of memory for the table)\n", r->out);
+	if (point->n_lines > r->top)
+		(void)fprintf(r->out, "(%zu more lines: --top %zu)\n", point->n_lines - r->top, point->n_lines);
+	curves_print(r, point);
+}
+
+static void print_silent(const struct report *r)
+{
+	_cleanup_free_ const char **names = silent_points(r);
+
+	for (size_t i = 0; names[i]; i++) {
+		_cleanup_free_ char *name = text_clean(r, names[i]);
+
+		if (i == 0)
+			(void)fputc('\n', r->out);
+		(void)fprintf(r->out, "Progress point '%s' never fired.\n", name);
+	}
+}
+
+/* Counters are ours, several lines of them; still nothing gets to the terminal unchecked. */
+static void print_counters(const struct report *r)
+{
+	const char *s = r->h->kernel_counters;
+
+	if (!s || !*s)
+		return;
+	(void)fputs("\nIn the kernel:\n", r->out);
+	while (*s) {
+		size_t n = strcspn(s, "\n");
+		_cleanup_free_ char *line = strndup(s, n);
+		_cleanup_free_ char *clean = line ? text_clean(r, line) : NULL;
+
+		if (clean && *clean)
+			(void)fprintf(r->out, "  %s\n", clean);
+		s += n + (s[n] == '\n');
+	}
+}
+
+void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
+		  const struct report_hints *h)
+{
+	struct report r = make_report(out, p, a, o, h);
+
+	if (is_empty(a)) {
+		empty_print(&r);
+		if (p->n_experiments)
+			footer_print(&r);
+		print_counters(&r);
+		return;
+	}
+	print_head(&r);
+	for (size_t i = 0; i < a->n_points; i++)
+		if (a->points[i].visits)
+			print_point(&r, &a->points[i]);
+	print_silent(&r);
+	footer_print(&r);
+	print_counters(&r);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The report for a terminal: text only, to a stream. */
+#pragma once
+
+#include "analysis/analysis.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct report_options {
+	bool color;
+	int width;        /* columns; 0: 100 */
+	size_t top;       /* lines per point; 0: 15 */
+	size_t curves;    /* text curves for the top lines; (size_t)-1: none, 0: 3 */
+};
+
+/* What the run knows about itself that a profile may not say; all optional. For the explanation of an empty profile. */
+struct report_hints {
+	const char *const *silent_points; /* names of points that never fired */
+	size_t n_silent_points;
+	const char *const *seen_objects;  /* files that samples fell into, out of scope ones too, with shares in words */
+	size_t n_seen_objects;
+	const char *no_debug_info; /* the object that lacks it, or NULL */
+	uint64_t samples_in_scope, samples_out_of_scope, samples_without_line;
+	double run_s;
+	const char *kernel_counters; /* several lines: non-zero outcome counters in words, or NULL */
+};
+
+/* Prints one table per progress point, curves, the fidelity footer; for an empty profile, why it is empty. */
+void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
+		  const struct report_hints *h);

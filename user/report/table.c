@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* One progress point's table of lines. */
+#include "report/text.h"
+
+#include "base/cleanup.h"
+
+#include <libsmartcols/libsmartcols.h>
+#include <math.h>
+
+enum column { LINE, FUNCTION, SHARE, AT_25, AT_50, AT_75, AT_100, VERDICT, EXPERIMENTS, N_COLUMNS };
+
+static const struct {
+	const char *title;
+	double width_hint;
+	int flags;
+} columns[N_COLUMNS] = {
+	[LINE] = { "line", 10, 0 },
+	[FUNCTION] = { "function", 8, SCOLS_FL_TRUNC },
+	[SHARE] = { "share", 5, SCOLS_FL_RIGHT },
+	[AT_25] = { "25 %", 9, SCOLS_FL_RIGHT },
+	[AT_50] = { "50 %", 9, SCOLS_FL_RIGHT },
+	[AT_75] = { "75 %", 9, SCOLS_FL_RIGHT },
+	[AT_100] = { "100 %", 9, SCOLS_FL_RIGHT },
+	[VERDICT] = { "verdict", 9, 0 },
+	[EXPERIMENTS] = { "exp.", 4, SCOLS_FL_RIGHT },
+};
+
+/* Speedups are what the run had on its grid: the nearest one stands for the column if it is this near. */
+#define NEAR 0.05
+
+static const struct analysis_cell *cell_near(const struct analysis_line *line, double speedup)
+{
+	const struct analysis_cell *best = NULL;
+
+	for (size_t i = 0; i < line->n_cells; i++) {
+		const struct analysis_cell *c = &line->cells[i];
+
+		if (c->speedup > 0 && fabs(c->speedup - speedup) <= NEAR + 1e-9 &&
+		    (!best || fabs(c->speedup - speedup) < fabs(best->speedup - speedup)))
+			best = c;
+	}
+	return best;
+}
+
+static const char *verdict_color(enum verdict v)
+{
+	switch (v) {
+	case VERDICT_HELPS:
+		return "green";
+	case VERDICT_HURTS:
+		return "red";
+	case VERDICT_UNDECIDED:
+		return "yellow";
+	case VERDICT_NO_EFFECT:
+		break;
+	}
+	return NULL;
+}
+
+static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM])
+{
+	double s = line->missing_s;
+
+	if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
+		(void)snprintf(text, NUMBER_ROOM, "%s", verdict_name(line->verdict));
+	else if (s > 86400)
+		(void)snprintf(text, NUMBER_ROOM, "undecided (days)");
+	else if (s > 7200)
+		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f h)", ceil(s / 3600));
+	else if (s > 120)
+		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f min)", ceil(s / 60));
+	else
+		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f s)", ceil(s));
+}
+
+static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line)
+{
+	static const double at[] = { 0.25, 0.50, 0.75, 1.00 };
+	size_t room = (size_t)r->width / 3;
+	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
+	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
+	struct libscols_line *row = scols_table_new_line(tb, NULL);
+	char text[NUMBER_ROOM];
+	bool ok;
+
+	if (!row)
+		return false;
+	ok = scols_line_set_data(row, LINE, name) == 0 && scols_line_set_data(row, FUNCTION, function) == 0;
+	if (isfinite(line->share))
+		(void)snprintf(text, sizeof(text), "%.1f %%", 100 * line->share);
+	else
+		(void)snprintf(text, sizeof(text), "-");
+	ok = ok && scols_line_set_data(row, SHARE, text) == 0;
+	for (size_t i = 0; i < 4; i++) {
+		text_effect(r, cell_near(line, at[i]), text);
+		ok = ok && scols_line_set_data(row, AT_25 + i, text) == 0;
+	}
+	text_verdict(line, text);
+	ok = ok && scols_line_set_data(row, VERDICT, text) == 0;
+	if (ok && r->color && verdict_color(line->verdict))
+		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT), verdict_color(line->verdict));
+	(void)snprintf(text, sizeof(text), "%zu", line->experiments);
+	return ok && scols_line_set_data(row, EXPERIMENTS, text) == 0;
+}
+
+bool table_print(const struct report *r, const struct analysis_point *point)
+{
+	struct libscols_table *tb = scols_new_table();
+	bool ok = tb != NULL;
+
+	if (!ok)
+		return false;
+	(void)scols_table_set_stream(tb, r->out);
+	(void)scols_table_enable_colors(tb, r->color);
+	(void)scols_table_set_column_separator(tb, "  ");
+	/* The width is ours to say, whatever the stream is. */
+	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
+	(void)scols_table_set_termwidth(tb, (size_t)r->width);
+	for (size_t i = 0; ok && i < N_COLUMNS; i++)
+		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, columns[i].flags) != NULL;
+	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
+		ok = add_line(r, tb, &point->lines[i]);
+	ok = ok && scols_print_table(tb) == 0;
+	scols_unref_table(tb);
+	return ok;
+}

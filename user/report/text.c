@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "report/text.h"
+
+#include "base/cleanup.h"
+#include "profile/utf8.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#define MAX_NAME 4096
+
+static void *need(void *p)
+{
+	/* The report is the last thing a run does, and a name is small: nothing sensible is left to do. */
+	if (!p)
+		abort();
+	return p;
+}
+
+/* Characters that steer the terminal or the direction of writing: C1 controls, and the marks, embeddings, overrides and isolates
+ * of U+200E-F, U+2028-E, U+2066-9. @c is well-formed. */
+static bool steers(const unsigned char *c, size_t len)
+{
+	if (len == 1)
+		return c[0] < 0x20 || c[0] == 0x7f;
+	if (len == 2)
+		return c[0] == 0xc2 && c[1] < 0xa0;
+	if (len != 3 || c[0] != 0xe2)
+		return false;
+	return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+	       (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
+}
+
+char *text_clean(const struct report *r, const char *s)
+{
+	size_t n = strnlen(s, MAX_NAME), out = 0;
+	char *copy = need(malloc(n + 1));
+
+	for (size_t i = 0, len; i < n; i += len) {
+		len = utf8_char(s + i, n - i);
+		if (len == 0 || steers((const unsigned char *)s + i, len) || (len > 1 && !r->utf8)) {
+			copy[out++] = '?';
+			len = len ? len : 1;
+		} else {
+			memcpy(copy + out, s + i, len);
+			out += len;
+		}
+	}
+	copy[out] = '\0';
+	return copy;
+}
+
+size_t text_columns(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+char *text_line_name(const struct report *r, const char *selected, size_t columns)
+{
+	char *name = text_clean(r, strlen(selected) > r->prefix ? selected + r->prefix : selected), *p = name;
+	size_t n = text_columns(name);
+
+	if (n <= columns || columns < 8)
+		return name;
+	/* The tail says which line it is. */
+	for (size_t drop = n - columns + 3; drop; drop--)
+		do
+			p++;
+		while (((unsigned char)*p & 0xc0) == 0x80);
+	memmove(name + 3, p, strlen(p) + 1); /* at least 3 bytes were dropped */
+	memcpy(name, "...", 3);
+	return name;
+}
+
+size_t text_common_directory(const struct analysis *a)
+{
+	const char *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->n_points; i++)
+		for (size_t j = 0; j < a->points[i].n_lines; j++) {
+			const char *s = a->points[i].lines[j].selected;
+			size_t same = 0;
+
+			if (!first) {
+				first = s;
+				n = strlen(s);
+			}
+			while (same < n && s[same] == first[same])
+				same++;
+			n = same;
+		}
+	while (n && first[n - 1] != '/')
+		n--;
+	return n > 1 ? n : 0;
+}
+
+void text_effect(const struct report *r, const struct analysis_cell *cell, char text[NUMBER_ROOM])
+{
+	double e = cell ? cell->effect * 100 : NAN, half = cell ? (cell->high - cell->low) * 50 : NAN;
+	const char *pm = r->utf8 ? "\u00b1" : "+-";
+
+	if (!isfinite(e)) {
+		(void)snprintf(text, NUMBER_ROOM, "-");
+		return;
+	}
+	if (fabs(e) < 0.05)
+		e = 0; /* not "-0.0" */
+	if (e < -999)
+		(void)snprintf(text, NUMBER_ROOM, "<-999");
+	else if (!isfinite(half))
+		(void)snprintf(text, NUMBER_ROOM, "%.1f %s?", e, pm);
+	else if (half > 999)
+		(void)snprintf(text, NUMBER_ROOM, "%.1f %s>999", e, pm);
+	else
+		(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f", e, pm, half);
+}
+
+void text_duration(double ns, char text[NUMBER_ROOM])
+{
+	if (!isfinite(ns))
+		(void)snprintf(text, NUMBER_ROOM, "-");
+	else if (fabs(ns) >= 10e9)
+		(void)snprintf(text, NUMBER_ROOM, "%.1f s", ns / 1e9);
+	else if (fabs(ns) >= 1e6 || ns == 0)
+		(void)snprintf(text, NUMBER_ROOM, "%.1f ms", ns / 1e6);
+	else
+		(void)snprintf(text, NUMBER_ROOM, "%.0f us", ns / 1e3);
+}
+
+static char *format(const char *fmt, va_list ap)
+{
+	char *s;
+
+	return vasprintf(&s, fmt, ap) < 0 ? need(NULL) : s;
+}
+
+void heading(const struct report *r, const char *fmt, ...)
+{
+	_cleanup_free_ char *s = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	s = format(fmt, ap);
+	va_end(ap);
+	(void)fprintf(r->out, "%s%s%s\n", r->color ? "\033[1m" : "", s, r->color ? "\033[0m" : "");
+}
+
+void paragraph(const struct report *r, int indent, const char *fmt, ...)
+{
+	_cleanup_free_ char *s = NULL;
+	size_t column = 0, width = (size_t)r->width;
+	va_list ap;
+
+	va_start(ap, fmt);
+	s = format(fmt, ap);
+	va_end(ap);
+	for (char *word = s; *word;) {
+		size_t n = strcspn(word, " "), columns;
+		char *next = word + n + (word[n] == ' ');
+
+		word[n] = '\0';
+		columns = text_columns(word);
+		if (column && column + 1 + columns > width) {
+			(void)fprintf(r->out, "\n%*s", indent, "");
+			column = (size_t)indent;
+		} else if (column) {
+			(void)fputc(' ', r->out);
+			column++;
+		}
+		(void)fputs(word, r->out);
+		column += columns;
+		word = next;
+	}
+	(void)fputc('\n', r->out);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The calls of experiment/backend.h on BPF. */
+#include "session/internal.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cozbpf.skel.h"
+#include "session/code_map.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct abi_control *control(struct session *s)
+{
+	return &s->skel->bss->control;
+}
+
+static int begin(void *b, const struct backend_setup *setup)
+{
+	struct session *s = b;
+	struct abi_control *c = control(s);
+	uint64_t epoch = (c->epoch + 1) | 1;
+	struct abi_setup *a = &c->setups[(epoch >> 1) & 1];
+	struct abi_totals t;
+	int r;
+
+	if (setup->n_intervals > ABI_MAX_INTERVALS)
+		return -E2BIG;
+	r = totals_read(s, &t);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
+		s->late_begin[i] = t.late[i];
+	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
+	a->n_intervals = setup->n_intervals;
+	for (size_t i = 0; i < setup->n_intervals; i++)
+		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
+	s->epoch = epoch;
+	__atomic_store_n(&c->epoch, epoch, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static int end(void *b)
+{
+	struct session *s = b;
+	struct abi_control *c = control(s);
+
+	if (c->epoch & 1) {
+		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
+		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
+		events_redraw(s);
+	}
+	return 0;
+}
+
+/* The median of quarter-octave buckets, at the middle of the median's bucket. */
+static uint64_t late_median(const struct session *s, const struct abi_totals *t)
+{
+	uint64_t n = 0, seen = 0;
+
+	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
+		n += t->late[i] - s->late_begin[i];
+	for (size_t i = 0; n && i < ABI_LATE_BUCKETS; i++) {
+		seen += t->late[i] - s->late_begin[i];
+		if (2 * seen >= n) {
+			uint64_t octave = i / 4, low = (1ULL << octave) + ((i % 4) << octave) / 4;
+
+			return low + ((1ULL << octave) / 8);
+		}
+	}
+	return 0;
+}
+
+static int read_probed(struct session *s, unsigned int index, struct backend_point *p)
+{
+	int r = bpf_map__lookup_elem(s->skel->maps.points, &index, sizeof(index), s->percpu_points,
+				     sizeof(*s->percpu_points) * s->nr_cpus, 0);
+
+	if (r < 0)
+		return r;
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
+		const struct abi_point *v = &s->percpu_points[cpu];
+
+		p->visits += v->visits;
+		if (v->epoch != s->epoch)
+			continue;
+		if (!p->first_ns || v->first_ns < p->first_ns) {
+			p->first_ns = v->first_ns;
+			p->first_local = v->first_local;
+		}
+		if (v->last_ns > p->last_ns) {
+			p->last_ns = v->last_ns;
+			p->last_local = v->last_local;
+		}
+	}
+	return 0;
+}
+
+static void read_counters(const struct session *s, const struct point *p, struct backend_point *ret)
+{
+	if (p->has_begin)
+		ret->visits = __atomic_load_n(&s->page->counters[p->begin].count, __ATOMIC_RELAXED);
+	if (p->latency && p->has_end)
+		ret->departures = __atomic_load_n(&s->page->counters[p->end].count, __ATOMIC_RELAXED);
+}
+
+static int snapshot(void *b, struct backend_totals *ret)
+{
+	struct session *s = b;
+	struct abi_totals t;
+	int r = totals_read(s, &t);
+
+	if (r < 0)
+		return r;
+	*ret = (struct backend_totals){
+		.time_ns = clock_monotonic_ns(),
+		.growth = (uint64_t)__atomic_load_n(&s->skel->bss->global.g, __ATOMIC_SEQ_CST),
+		.hits = t.hits,
+		.hit_ns = t.hit_ns,
+		.paid = t.paid,
+		.payments = t.payments,
+		.credited = t.credited,
+		.rq_credited = t.rq_credited,
+		.forgiven = t.forgiven,
+		.oversleep = t.oversleep,
+		.samples = t.samples,
+		.selected_samples = t.selected_samples,
+		.foreign_wait_ns = t.foreign_wait_ns,
+		.busy_ns = t.run_ns + t.wait_ns,
+		.late_ns = late_median(s, &t),
+		.n_points = s->n_points,
+	};
+	for (size_t i = 0; i < s->n_points; i++) {
+		if (!s->points[i].probed) {
+			read_counters(s, &s->points[i], &ret->points[i]);
+			continue;
+		}
+		r = read_probed(s, (unsigned int)i, &ret->points[i]);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
+{
+	struct session *s = b;
+	_cleanup_free_ struct abi_sample_key *keys = calloc(ABI_MAX_SAMPLES, sizeof(*keys));
+	_cleanup_free_ uint64_t *counts = calloc(ABI_MAX_SAMPLES, sizeof(*counts));
+	struct backend_sample *out;
+	uint32_t batch, n = ABI_MAX_SAMPLES;
+	int r;
+
+	if (!keys || !counts)
+		return -ENOMEM;
+	r = bpf_map_lookup_and_delete_batch(bpf_map__fd(s->skel->maps.samples), NULL, &batch, keys, counts, &n, NULL);
+	if (r < 0 && errno != ENOENT)
+		return -errno;
+	out = calloc(n ? n : 1, sizeof(*out));
+	if (!out)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		out[i] = (struct backend_sample){keys[i].addr, counts[i]};
+	*ret = out;
+	*ret_n = n;
+	return 0;
+}
+
+static void add_record(const struct abi_thread_record *r, struct backend_owed *sum)
+{
+	int64_t gap = r->change - (r->hits + r->paid + r->credited + r->rq_credited);
+
+	sum->threads++;
+	if (r->owed > 0)
+		sum->owed += (uint64_t)r->owed;
+	if (gap < 0)
+		gap = -gap;
+	if (gap > sum->imbalance)
+		sum->imbalance = gap;
+}
+
+static int owed(void *b, struct backend_owed *ret)
+{
+	struct session *s = b;
+	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(s->iter));
+	struct abi_thread_record records[64];
+	struct backend_owed sum = {0};
+	size_t have = 0;
+
+	if (fd < 0)
+		return -errno;
+	for (;;) {
+		ssize_t n = read(fd, (char *)records + have, sizeof(records) - have);
+
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0)
+			return -errno;
+		have += (size_t)n;
+		if (n == 0 || have == sizeof(records)) {
+			for (size_t i = 0; i < have / sizeof(*records); i++)
+				add_record(&records[i], &sum);
+			have = 0;
+		}
+		if (n == 0)
+			break;
+	}
+	*ret = sum;
+	return 0;
+}
+
+static int name(void *b, uint64_t addr, const char **ret_line, const char **ret_function)
+{
+	struct session *s = b;
+
+	return code_map_name(s->code, addr, ret_line, ret_function);
+}
+
+static int intervals(void *b, const char *line, struct backend_interval *ret, size_t *ret_n)
+{
+	struct session *s = b;
+	struct addr_range ranges[BACKEND_MAX_INTERVALS];
+	size_t n;
+	int r = code_map_intervals(s->code, line, ranges, BACKEND_MAX_INTERVALS, &n);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		ret[i] = (struct backend_interval){ranges[i].lo, ranges[i].hi};
+	*ret_n = n;
+	return 0;
+}
+
+const struct backend_ops session_backend = {
+	.begin = begin,
+	.snapshot = snapshot,
+	.end = end,
+	.samples = samples,
+	.owed = owed,
+	.name = name,
+	.intervals = intervals,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The code of the running process: which loaded objects are in scope, and names for addresses in them, read lazily. */
+#pragma once
+
+#include "elf/lines.h"
+#include "elf/object.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct error;
+struct code_map;
+
+struct code_scope {
+	const char *const *sources;  /* --source globs; "!GLOB" excludes; none: all sources of the objects in scope */
+	size_t n_sources;
+	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes; none: the main executable only.
+				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
+	size_t n_binaries;
+	bool functions;              /* --granularity function: names are functions, from symbols alone */
+};
+
+/* Before exec: only the main executable's file is known. The strings of @scope are copied. @main_path as target_find_executable
+ * returned it. Fails (-ENODATA) where line granularity was asked and nothing in scope can give lines; @e says how to build or to use
+ * --granularity function. */
+int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret, struct error *e);
+void code_map_close(struct code_map *m); /* NULL is allowed */
+/* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. *ret_changed: the scope
+ * ranges are not what they were. */
+int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
+/* Address ranges in scope, in the process, sorted and disjoint; owned by the map until the next refresh. */
+size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret);
+/* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
+int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
+/* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */
+int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
+/* The main executable. */
+const struct elf_object *code_map_main(const struct code_map *m);
+/* Its line table, or NULL if it has no debug information. */
+struct line_table *code_map_main_lines(struct code_map *m);
+/* Objects mapped by the process by path, for point lookups "BINARY:FUNCTION": main executable and libraries by base name or path.
+ * Opens lazily; owned by the map. -ENOENT. Before the first refresh only the main executable and files that exist are found. */
+int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
+		    struct error *e);
+/* How many in-scope objects have no line information, and the path of one. */
+size_t code_map_without_lines(const struct code_map *m, const char **ret_path);

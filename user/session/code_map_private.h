@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the code_*.c files share. */
+#pragma once
+
+#include "session/code_map.h"
+#include "target/maps.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* A process may map and unmap files for ever; more objects than this are not looked at. */
+#define CODE_MAX_OBJECTS 4096
+
+struct globs {
+	char **all; /* a leading '!' excludes */
+	size_t n, n_includes;
+};
+
+struct code_object {
+	struct map_entry entry; /* path, device and inode; one of its mappings */
+	pid_t pid;              /* 0: entry.path can be opened as it is */
+	bool is_main, in_scope;
+	bool elf_tried, lines_tried, scope_tried, functions_tried;
+	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
+	struct line_table *lines;  /* NULL: not opened yet, or there are none */
+	struct addr_range *ranges; /* what --source leaves of it, in its own addresses; without --source unused */
+	size_t n_ranges;
+};
+
+struct code_mapping {
+	uint64_t start, end, offset;
+	uint64_t bias;
+	bool placed; /* the bias is known */
+	size_t object;
+};
+
+struct code_function {
+	size_t object;
+	struct addr_range range;
+};
+
+struct code_name {
+	UT_hash_handle hh;
+	bool read; /* every unit with the line's file has been read */
+	struct code_function *functions; /* of this name: function granularity only */
+	size_t n_functions;
+	char text[];
+};
+
+struct code_map {
+	struct globs sources, binaries;
+	bool functions;
+	struct code_object **objects; /* the first is the main executable; they never move or go */
+	size_t n_objects;
+	struct code_mapping *mappings; /* by start */
+	size_t n_mappings;
+	struct addr_range *ranges;
+	size_t n_ranges;
+	struct code_name *names;
+};
+
+/* code_scope.c */
+int globs_copy(struct globs *g, const char *const *all, size_t n);
+void globs_free(struct globs *g);
+bool code_scope_binary(const struct code_map *m, const struct code_object *o);
+bool code_scope_source(const struct code_map *m, const char *file);
+/* Reads what --source leaves of the object, once. */
+int code_scope_read(struct code_map *m, struct code_object *o);
+/* The ranges in scope by today's mappings; *ret is the caller's. */
+int code_scope_ranges(const struct code_map *m, struct addr_range **ret, size_t *ret_n);
+/* Sorts and joins; returns how many are left. */
+size_t code_ranges_merge(struct addr_range *all, size_t n);
+
+/* code_map.c: open on demand; NULL when it cannot be. */
+const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
+struct line_table *code_object_lines(struct code_object *o, struct error *e);
+
+/* code_names.c */
+void code_names_free(struct code_map *m);

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/code_map.h"
+#include "session/code_map_private.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct code_name *intern(struct code_map *m, const char *text)
+{
+	size_t n = strlen(text);
+	struct code_name *x;
+
+	HASH_FIND(hh, m->names, text, n, x);
+	if (x)
+		return x;
+	x = calloc(1, sizeof(*x) + n + 1);
+	if (!x)
+		return NULL;
+	memcpy(x->text, text, n);
+	HASH_ADD_KEYPTR(hh, m->names, x->text, n, x);
+	if (!x->hh.tbl) {
+		free(x);
+		return NULL;
+	}
+	return x;
+}
+
+void code_names_free(struct code_map *m)
+{
+	struct code_name *x, *next;
+
+	HASH_ITER(hh, m->names, x, next) {
+		HASH_DELETE(hh, m->names, x);
+		free(x->functions);
+		free(x);
+	}
+}
+
+/* The parts that a compiler splits off a function belong to it: "f.cold", "f.part.0", "f() [clone .constprop.0]". */
+static void cut_clone(char *name)
+{
+	static const char *const marks[] = {" [clone ", ".cold", ".part.", ".constprop.", ".isra.", ".lto_priv."};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		char *at = strstr(name, marks[i]);
+
+		if (at && at != name)
+			*at = 0;
+	}
+}
+
+static struct code_name *function_name(struct code_map *m, const struct elf_symbol *s)
+{
+	_cleanup_free_ char *name = elf_demangle(s->name);
+
+	if (!name)
+		return NULL;
+	cut_clone(name);
+	return intern(m, name);
+}
+
+static const struct code_mapping *mapping_at(const struct code_map *m, uint64_t addr)
+{
+	size_t lo = 0, hi = m->n_mappings;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->mappings[mid].start <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && addr < m->mappings[lo - 1].end && m->mappings[lo - 1].placed ? &m->mappings[lo - 1] : NULL;
+}
+
+int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function)
+{
+	const struct code_mapping *p = mapping_at(m, addr);
+	struct code_name *function = NULL, *line;
+	_cleanup_free_ char *text = NULL;
+	struct line_location where;
+	struct line_table *lines;
+	struct code_object *o;
+	struct elf_symbol s;
+	int r;
+
+	if (!p)
+		return -ENOENT;
+	o = m->objects[p->object];
+	if (elf_object_function_at(o->elf, addr - p->bias, &s) == 0)
+		function = function_name(m, &s);
+	if (m->functions) {
+		if (!function)
+			return elf_object_has_symbols(o->elf) ? -ENOENT : -ENODATA;
+		line = function;
+	} else {
+		lines = code_object_lines(o, NULL);
+		if (!lines)
+			return -ENODATA;
+		r = line_table_at(lines, addr - p->bias, &where);
+		if (r < 0)
+			return r;
+		if (asprintf(&text, "%s:%u", where.file, where.line) < 0) {
+			text = NULL;
+			return -ENOMEM;
+		}
+		line = intern(m, text);
+		if (!line)
+			return -ENOMEM;
+	}
+	*ret_line = line->text;
+	if (ret_function)
+		*ret_function = function ? function->text : NULL;
+	return 0;
+}
+
+struct found {
+	struct addr_range *all;
+	size_t n;
+};
+
+/* Adds an object's range wherever the process maps it. */
+static int add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
+{
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		const struct code_mapping *p = &m->mappings[i];
+		struct addr_range *grown;
+		uint64_t lo = r.lo + p->bias, hi = r.hi + p->bias;
+
+		if (p->object != object || !p->placed)
+			continue;
+		if (lo < p->start)
+			lo = p->start;
+		if (hi > p->end)
+			hi = p->end;
+		if (lo >= hi)
+			continue;
+		if (!(f->n & (f->n - 1))) { /* at powers of two */
+			grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
+			if (!grown)
+				return -ENOMEM;
+			f->all = grown;
+		}
+		f->all[f->n++] = (struct addr_range){lo, hi};
+	}
+	return 0;
+}
+
+struct filing {
+	struct code_map *m;
+	size_t object;
+};
+
+static int file_function(const struct elf_symbol *s, void *arg)
+{
+	struct filing *w = arg;
+	struct code_name *x = function_name(w->m, s);
+	struct code_function *grown;
+
+	if (!x)
+		return -ENOMEM;
+	grown = reallocarray(x->functions, x->n_functions + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	x->functions = grown;
+	x->functions[x->n_functions++] = (struct code_function){w->object, {s->addr, s->addr + s->size}};
+	return 0;
+}
+
+static int find_function(struct code_map *m, const char *name, struct found *out)
+{
+	struct code_name *x;
+	struct elf_symbol s;
+	size_t n = strlen(name);
+	int r = 0;
+
+	for (size_t i = 0; i < m->n_objects; i++) {
+		struct filing w = {m, i};
+
+		if (!m->objects[i]->in_scope || !m->objects[i]->elf || m->objects[i]->functions_tried)
+			continue;
+		m->objects[i]->functions_tried = true;
+		r = elf_object_each_function(m->objects[i]->elf, file_function, &w);
+		if (r < 0)
+			return r;
+	}
+	HASH_FIND(hh, m->names, name, n, x);
+	/* Not as we write it: a raw symbol, or without its arguments. */
+	for (size_t i = 0; (!x || !x->n_functions) && i < m->n_objects; i++)
+		if (m->objects[i]->in_scope && m->objects[i]->elf &&
+		    elf_object_find_function(m->objects[i]->elf, name, &s) == 0)
+			x = function_name(m, &s);
+	for (size_t i = 0; r == 0 && x && i < x->n_functions; i++)
+		r = add_found(out, m, x->functions[i].object, x->functions[i].range);
+	return r;
+}
+
+static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line, bool read, struct found *out)
+{
+	struct line_table *lines = code_object_lines(m->objects[object], NULL);
+	_cleanup_free_ struct addr_range *all = NULL;
+	size_t n = 0;
+	int r;
+
+	if (!lines)
+		return 0;
+	if (read)
+		(void)line_table_read_file(lines, file);
+	r = line_table_ranges(lines, file, line, &all, &n);
+	if (r == -ENOENT)
+		return 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_found(out, m, object, all[i]);
+	return r;
+}
+
+static int find_line(struct code_map *m, const char *name, struct found *out)
+{
+	_cleanup_free_ char *file = strdup(name);
+	char *colon = file ? strrchr(file, ':') : NULL, *end;
+	struct code_name *x = intern(m, name);
+	unsigned long line;
+	bool ours;
+	int r = 0;
+
+	if (!file || !x)
+		return -ENOMEM;
+	if (!colon || colon == file || colon[1] < '0' || colon[1] > '9')
+		return -ENOENT;
+	line = strtoul(colon + 1, &end, 10);
+	if (*end || !line || line > UINT32_MAX)
+		return -ENOENT;
+	*colon = 0;
+	/* What code_map_name returned came from a unit that is read, as are all that have been sampled. What a person wrote may be in
+	 * units that nobody has asked for yet. */
+	ours = x->text == name;
+	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
+		if (m->objects[i]->in_scope && m->objects[i]->elf)
+			r = object_line(m, i, file, (uint32_t)line, !ours && !x->read, out);
+	/* A library that comes later has its units read when it is sampled. */
+	if (r == 0 && !ours && m->n_mappings)
+		x->read = true;
+	return r;
+}
+
+static int by_size(const void *pa, const void *pb)
+{
+	const struct addr_range *a = pa, *b = pb;
+	uint64_t sa = a->hi - a->lo, sb = b->hi - b->lo;
+
+	if (sa != sb)
+		return sa > sb ? -1 : 1;
+	return a->lo < b->lo ? -1 : a->lo > b->lo;
+}
+
+int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n)
+{
+	struct found f = {0};
+	int r = m->functions ? find_function(m, name, &f) : find_line(m, name, &f);
+
+	f.n = r == 0 ? code_ranges_merge(f.all, f.n) : 0;
+	if (f.n > max) {
+		qsort(f.all, f.n, sizeof(*f.all), by_size);
+		f.n = code_ranges_merge(f.all, max);
+	}
+	if (r == 0 && !f.n)
+		r = -ENOENT;
+	if (r == 0) {
+		memcpy(ret, f.all, f.n * sizeof(*ret));
+		*ret_n = f.n;
+	}
+	free(f.all);
+	return r;
+}

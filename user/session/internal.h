@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of this package share. */
+#pragma once
+
+#include "session/session.h"
+
+#include "base/rng.h"
+
+#include <bpf/libbpf.h>
+
+struct cozbpf_bpf;
+
+#define EVENTS_PER_CPU 3
+
+struct point {
+	char *name;
+	bool latency;
+	/* A probe's index in the map of points, or a pair of the shim's counters. */
+	bool probed;
+	size_t begin, end; /* counters' indexes; the same for throughput */
+	bool has_begin, has_end;
+	struct bpf_link **links;
+	size_t n_links;
+};
+
+/* A sampling event of one CPU. */
+struct sampler {
+	int fd;
+	size_t kind; /* which of the CPU's clocks */
+	unsigned long long *period; /* where BPF reads it */
+	struct bpf_link *link;
+};
+
+struct session {
+	struct session_options options;
+	struct cozbpf_bpf *skel;
+	pid_t pid;
+	unsigned int nr_cpus;
+	struct rng rng;
+	struct sampler *events;
+	size_t n_events;
+	struct bpf_link *links[8]; /* edges, iterator */
+	size_t n_links;
+	struct bpf_link *iter;
+	struct point points[ABI_MAX_POINTS];
+	size_t n_points;
+	bool taken[SHIM_MAX_COUNTERS]; /* counters of the page that belong to a point */
+	const struct shim_page *page;
+	struct code_map *code;
+	struct abi_totals *percpu; /* room for one copy a CPU */
+	struct abi_point *percpu_points;
+	uint64_t late_begin[ABI_LATE_BUCKETS];
+	uint64_t epoch; /* of the experiment under way or just ended */
+};
+
+/* events.c */
+int events_open(struct session *s, struct error *e);
+void events_close(struct session *s);
+/* Draws a new period for every event. */
+void events_redraw(struct session *s);
+
+/* points.c */
+void points_close(struct session *s);
+
+/* totals.c */
+int totals_read(struct session *s, struct abi_totals *ret);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What this machine and this user can do: every feature is really tried, and says why it failed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum feature_state { FEATURE_OK, FEATURE_MISSING, FEATURE_DENIED };
+
+struct feature {
+	const char *name;
+	const char *what; /* what it is for */
+	enum feature_state state;
+	bool required;
+	char detail[256]; /* version/commit that brought it, why it failed */
+	char remedy[256]; /* one command or "" */
+};
+
+/* Tries every feature for real; *ret is the caller's (free). disabled: comma list of feature names to treat as missing, or NULL. */
+int session_probe(const char *disabled, struct feature **ret, size_t *ret_n);
+
+/* Tries one feature by name, unless the comma list @disabled names it. */
+bool feature_usable(const char *name, const char *disabled);

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/internal.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cozbpf.skel.h"
+#include "session/code_map.h"
+#include "session/probe.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Debts below this wait for more: a payment costs a few microseconds itself. */
+#define THRESHOLD_NS 2000
+/* Unused blocked time kept as credit: a few mean distances between samples, forgotten within some ten rounds of a few milliseconds. */
+#define BANK_PERIODS 3
+#define BANK_AGE_NS (50 * 1000000LL)
+/* A thread in a payment cannot be preempted on a kernel without preemption: foreign tasks wait at most this long. */
+#define SLICE_NS 1000000ULL
+
+static int quiet_print(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	(void)format;
+	(void)args;
+	return 0;
+}
+
+static int debug_print(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	return vfprintf(stderr, format, args);
+}
+
+static void configure(struct session *s)
+{
+	struct abi_config *c = &s->skel->rodata->config;
+	bool keeps_cpu = s->options.payer == ABI_PAY_HOLD || s->options.payer == ABI_PAY_SPIN;
+
+	c->nr_cpus = s->nr_cpus;
+	c->payer = s->options.payer;
+	c->signo = (unsigned int)s->options.signo;
+	c->has_task_work = feature_usable("task_work", s->options.disabled);
+	c->has_send_signal_task = feature_usable("send_signal_task", s->options.disabled);
+	c->events_per_cpu = EVENTS_PER_CPU;
+	c->rq_edges = keeps_cpu;
+	c->threshold_ns = THRESHOLD_NS;
+	c->bank_ns = BANK_PERIODS * (long long)session_period_ns(s);
+	c->bank_age_ns = BANK_AGE_NS;
+	c->slice_ns = SLICE_NS;
+	c->overhead_ns = 0;
+	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	if (getenv("CZ_BANK"))
+		c->bank_ns = atoll(getenv("CZ_BANK"));
+	if (getenv("CZ_OVER"))
+		c->overhead_ns = atoll(getenv("CZ_OVER"));
+}
+
+int session_open(const struct session_options *o, struct session **ret, struct error *e)
+{
+	struct session *s;
+	int cpus, r;
+
+	libbpf_set_print(getenv("COZBPF_DEBUG") ? debug_print : quiet_print);
+	cpus = libbpf_num_possible_cpus();
+	if (cpus < 1)
+		return fail(e, -cpus, "cannot tell the number of CPUs: %s", strerror(-cpus));
+	if (cpus > ABI_MAX_CPUS)
+		return fail(e, E2BIG, "this machine has %d possible CPUs; cozbpf is built for at most %d", cpus, ABI_MAX_CPUS);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(e, ENOMEM, "out of memory");
+	s->options = *o;
+	s->nr_cpus = (unsigned int)cpus;
+	rng_seed(&s->rng, o->seed ^ 0x7065726632);
+	s->percpu = calloc((size_t)cpus, sizeof(*s->percpu));
+	s->percpu_points = calloc((size_t)cpus, sizeof(*s->percpu_points));
+	if (!s->percpu || !s->percpu_points) {
+		session_close(s);
+		return fail(e, ENOMEM, "out of memory");
+	}
+	s->skel = cozbpf_bpf__open();
+	if (!s->skel) {
+		r = -errno;
+		session_close(s);
+		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
+	}
+	configure(s);
+	r = cozbpf_bpf__load(s->skel);
+	if (r < 0) {
+		session_close(s);
+		return fail(e, -r, "the kernel refused the BPF programs (%s); `cozbpf check` says what is missing", strerror(-r));
+	}
+	*ret = s;
+	return 0;
+}
+
+void session_close(struct session *s)
+{
+	if (!s)
+		return;
+	if (s->skel && s->skel->bss)
+		s->skel->bss->control.epoch = (s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
+	events_close(s);
+	points_close(s);
+	for (size_t i = 0; i < s->n_links; i++)
+		(void)bpf_link__destroy(s->links[i]);
+	(void)bpf_link__destroy(s->iter);
+	cozbpf_bpf__destroy(s->skel);
+	free(s->percpu);
+	free(s->percpu_points);
+	free(s);
+}
+
+int session_slots_fd(const struct session *s)
+{
+	return bpf_map__fd(s->skel->maps.slots);
+}
+
+static int attach_one(struct session *s, struct bpf_program *prog, struct error *e)
+{
+	struct bpf_link *link = bpf_program__attach(prog);
+
+	if (!link)
+		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog),
+			    strerror(errno));
+	s->links[s->n_links++] = link;
+	return 0;
+}
+
+int session_attach(struct session *s, pid_t pid, struct error *e)
+{
+	struct bpf_program *progs[] = {
+		s->skel->progs.edge_newtask,
+		s->skel->progs.edge_exec,
+		s->skel->progs.edge_exit,
+		s->skel->progs.edge_waking,
+		s->skel->progs.edge_switch,
+	};
+	int r;
+
+	s->pid = pid;
+	s->skel->bss->control.tgid = (unsigned long long)pid;
+	for (size_t i = 0; i < sizeof(progs) / sizeof(*progs); i++) {
+		r = attach_one(s, progs[i], e);
+		if (r < 0)
+			return r;
+	}
+	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);
+	if (!s->iter)
+		return fail(e, errno, "cannot attach the task iterator: %s", strerror(errno));
+	return events_open(s, e);
+}
+
+int session_set_code(struct session *s, struct code_map *map, struct error *e)
+{
+	struct abi_control *c = &s->skel->bss->control;
+	const struct addr_range *ranges;
+	size_t n = code_map_ranges(map, &ranges);
+	unsigned long long half = !c->ranges_half;
+
+	s->code = map;
+	if (n > ABI_MAX_RANGES)
+		return fail(e, E2BIG, "the scope has %zu separate address ranges; at most %d can be kept: widen --source or drop it", n,
+			    ABI_MAX_RANGES);
+	for (size_t i = 0; i < n; i++) {
+		unsigned int key = (unsigned int)(i + (half ? ABI_MAX_RANGES : 0));
+		struct abi_interval r = {ranges[i].lo, ranges[i].hi};
+		int err = bpf_map__update_elem(s->skel->maps.ranges, &key, sizeof(key), &r, sizeof(r), 0);
+
+		if (err < 0)
+			return fail(e, -err, "cannot write the scope: %s", strerror(-err));
+	}
+	/* A sample between these two stores sees a count that does not fit its half: one sample, harmless. */
+	__atomic_store_n(&c->n_ranges, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->ranges_half, half, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->n_ranges, n, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+uint64_t session_exit_ns(const struct session *s)
+{
+	return s->skel->bss->control.exit_ns;
+}
+
+uint64_t session_period_ns(const struct session *s)
+{
+	return 1000000000ULL / s->options.rate_hz;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel side of a run: BPF programs, sampling events, probes. This package alone holds skeletons and BPF descriptors; when they
+ * close, by whatever end of the process, every effect on the program ends. */
+#pragma once
+
+#include "experiment/backend.h"
+#include "shared/abi.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct addr_range;
+struct code_map;
+struct elf_object;
+struct error;
+struct session;
+struct shim_page;
+
+struct session_options {
+	enum abi_payer payer;
+	int signo;            /* payment signal (sleep, spin) */
+	unsigned int rate_hz; /* samples a second and CPU */
+	uint64_t seed;        /* of the sampling periods */
+	const char *disabled; /* comma list of features to go without, or NULL */
+};
+
+/* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
+int session_open(const struct session_options *o, struct session **ret, struct error *e);
+void session_close(struct session *s); /* NULL is allowed */
+
+/* The map of payment slots, for the shim to map. Owned by the session. */
+int session_slots_fd(const struct session *s);
+/* Names @pid as the scope, attaches the scheduler's edges and starts sampling. */
+int session_attach(struct session *s, pid_t pid, struct error *e);
+/* Names and intervals of samples come from @map, and it defines which addresses are in scope; it must outlive the session. Call again
+ * when its ranges changed. -E2BIG: more ranges than ABI_MAX_RANGES. */
+int session_set_code(struct session *s, struct code_map *map, struct error *e);
+
+/* A place for a probe: an address of an ELF file in its own numbering. */
+struct session_site {
+	const struct elf_object *object;
+	uint64_t vaddr;
+};
+/* Adds a throughput point: a uprobe, in the process only, on each site. */
+int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e);
+/* The page that the shim fills: its coz.h counters become points as they appear. The page must outlive the session. */
+void session_set_page(struct session *s, const struct shim_page *page);
+
+
+/* Points, in the order of backend_totals.points. session_find_counters, called often, adds coz.h points as they appear and lets payment
+ * signals be used once the shim is in place; it returns how many points there are
+ * now. */
+size_t session_find_counters(struct session *s);
+size_t session_points(const struct session *s);
+const char *session_point_name(const struct session *s, size_t i);
+bool session_point_is_latency(const struct session *s, size_t i);
+
+/* The seven calls of experiment/backend.h; the backend pointer is the session. */
+extern const struct backend_ops session_backend;
+
+/* When the last thread exited so far; 0: none did. */
+uint64_t session_exit_ns(const struct session *s);
+/* Samples of the process without an in-scope frame, so far. */
+uint64_t session_samples_outside(struct session *s);
+/* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees; NULL: out of memory. */
+char *session_counters(struct session *s);
+/* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average. */
+uint64_t session_period_ns(const struct session *s);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The books: reading the counters of all CPUs. */
+#include "session/internal.h"
+
+#include "base/clock.h"
+#include "cozbpf.skel.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const counter_texts[] = {
+#define COUNTER(name, text) text,
+#include "shared/counters.def"
+#undef COUNTER
+};
+
+int totals_read(struct session *s, struct abi_totals *ret)
+{
+	unsigned int zero = 0;
+	const size_t words = sizeof(*ret) / sizeof(unsigned long long);
+	unsigned long long *sum = (unsigned long long *)ret;
+	int r;
+
+	_Static_assert(sizeof(struct abi_totals) % sizeof(unsigned long long) == 0, "summed word by word");
+	r = bpf_map__lookup_elem(s->skel->maps.totals, &zero, sizeof(zero), s->percpu, sizeof(*s->percpu) * s->nr_cpus, 0);
+	if (r < 0)
+		return r;
+	memset(ret, 0, sizeof(*ret));
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
+		for (size_t i = 0; i < words; i++)
+			sum[i] += ((unsigned long long *)&s->percpu[cpu])[i];
+	return 0;
+}
+
+uint64_t session_samples_outside(struct session *s)
+{
+	struct abi_totals t;
+
+	return totals_read(s, &t) < 0 ? 0 : t.samples_outside;
+}
+
+char *session_counters(struct session *s)
+{
+	struct abi_totals t;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	if (totals_read(s, &t) == 0)
+		for (size_t i = 0; i < COUNTER_MAX; i++)
+			/* Wakes by interrupts are ordinary. */
+			if (t.counters[i] && i != COUNTER_irq_wakes)
+				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
+	if (s->page && s->page->no_slot)
+		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->page->no_slot);
+	if (s->page && s->page->lost_counters)
+		(void)fprintf(f, "%u x a coz.h counter found no room (%d at most)\n", s->page->lost_counters, SHIM_MAX_COUNTERS);
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}

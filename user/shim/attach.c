@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The constructor: take over the three inherited descriptors, then leave no trace of them in the program. */
+#include "shim.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PRELOAD "LD_PRELOAD="
+#define FD_PATH "/proc/self/fd/"
+
+struct shim_page *shim_page;
+struct shim_slot *shim_slots;
+
+/* If the last path in @value is /proc/self/fd/<n>, returns n and where that path begins; else -1. */
+static int trailing_descriptor(char *value, char **ret_path)
+{
+	char *path = value, *p;
+	long n = 0;
+
+	for (p = value; *p; p++)
+		if (*p == ':' || *p == ' ')
+			path = p + 1;
+	if (strncmp(path, FD_PATH, strlen(FD_PATH)) != 0)
+		return -1;
+	p = path + strlen(FD_PATH);
+	if (!*p)
+		return -1;
+	for (; *p; p++) {
+		if (*p < '0' || *p > '9')
+			return -1;
+		n = n * 10 + (*p - '0');
+		if (n > INT_MAX - SHIM_FDS)
+			return -1;
+	}
+	*ret_path = path;
+	return (int)n;
+}
+
+/* The loader obeys the last LD_PRELOAD if the environment has several; the launcher extended that one. */
+static char **find_preload(void)
+{
+	char **found = NULL;
+
+	if (!environ)
+		return NULL;
+	for (char **e = environ; *e; e++)
+		if (strncmp(*e, PRELOAD, strlen(PRELOAD)) == 0)
+			found = e;
+	return found;
+}
+
+/* Undoes the launcher's edit. The strings and the vector are the ones that the kernel laid out and main receives, so both are
+ * edited where they are. A value that was ours alone was not there before; "<value><separator>ours" was "<value>", even if
+ * that is empty. */
+static void restore_environment(char **entry, char *path)
+{
+	if (path > *entry + strlen(PRELOAD)) {
+		path[-1] = '\0';
+		return;
+	}
+	do
+		entry[0] = entry[1];
+	while (*entry++);
+}
+
+/* NULL if the descriptor cannot be mapped whole: a file shorter than the mapping would raise SIGBUS at the first touch. */
+static void *map_shared(int fd, size_t size, bool must_be_file)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+	void *p;
+
+	/* A BPF map has no length to seek; its mmap refuses a length above its own. */
+	if (end < 0 ? must_be_file || errno == EBADF : (size_t)end < size)
+		return NULL;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static void attach(void)
+{
+	char **entry = find_preload(), *path;
+	struct shim_page *page;
+	bool have_slots_fd;
+	int fd;
+
+	if (!entry)
+		return;
+	fd = trailing_descriptor(*entry + strlen(PRELOAD), &path);
+	if (fd < 0)
+		return;
+	page = map_shared(fd + 1, sizeof(*page), true);
+	if (!page)
+		return;
+	if (page->magic != SHIM_MAGIC) {
+		/* Somebody else's descriptors: not ours to close. */
+		(void)munmap(page, sizeof(*page));
+		return;
+	}
+	errno = 0;
+	shim_slots = map_shared(fd + 2, SHIM_SLOTS * sizeof(struct shim_slot), false);
+	/* Without slots the launcher left this number free, and by now it may be another library's. */
+	have_slots_fd = shim_slots || errno != EBADF;
+
+	restore_environment(entry, path);
+	(void)close(fd);
+	(void)close(fd + 1);
+	if (have_slots_fd)
+		(void)close(fd + 2);
+
+	__atomic_store_n(&shim_page, page, __ATOMIC_RELEASE);
+	page->slots_mapped = shim_slots != NULL;
+	/* Also without slots: an unhandled real-time signal would end the program. */
+	if (page->pay == SHIM_PAY_SLEEP || page->pay == SHIM_PAY_SPIN)
+		shim_pay_install((enum shim_pay)page->pay, (int)page->signo);
+	/* Last: from here on the ledger may raise the signal. */
+	__atomic_store_n(&page->loaded, 1, __ATOMIC_RELEASE);
+}
+
+struct shim_page *shim_attach(void)
+{
+	static int attached;
+	int saved = errno;
+
+	if (!__atomic_exchange_n(&attached, 1, __ATOMIC_ACQ_REL))
+		attach();
+	errno = saved;
+	return __atomic_load_n(&shim_page, __ATOMIC_ACQUIRE);
+}
+
+__attribute__((constructor)) static void shim_start(void)
+{
+	(void)shim_attach();
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The preloaded library as bytes inside the executable: one file to install, and the versions cannot mismatch. */
+#pragma once
+
+#include <stddef.h>
+
+extern const unsigned char shim_image[];
+extern const size_t shim_image_size;

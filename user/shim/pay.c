@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Paying: the handler of the payment signal stops its thread for what the ledger wrote into the thread's slot.
+ *
+ * One rule about oversleep, kept on one side only. The handler credits what the thread was really stopped for, from entry to
+ * exit, oversleep included. The ledger adds that to the thread's local, which is signed against G, so a surplus is already
+ * part of the next G - local that it writes into owed_ns. Were the handler to carry the surplus too and subtract it from the
+ * next payment, it would be taken off twice. So the handler keeps no account: it pays exactly owed_ns and reports the truth.
+ *
+ * What it does keep per thread is an estimate of how late the kernel wakes it (tens of microseconds in a virtual machine). It
+ * sleeps to that much before the deadline and spins the rest: a payment of 50 us that takes 120 is exact in the books, but the
+ * thread would then run ahead of everybody else until the next hit.
+ *
+ * Only raw system calls are used: libc's clock_nanosleep is a cancellation point, and a thread with a pending cancellation
+ * would be unwound from a place where the program did not allow it. */
+#include "shim.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define USEC 1000LL
+/* Below this a sleep is mostly wake-up latency: spin. */
+#define SPIN_BELOW_NS (80 * USEC)
+/* The running median of the wake-up latency moves by one step a sleep towards the side it was seen on: robust against the
+ * rare long preemption. The margin covers the spread around the median, so that most sleeps end before the deadline. */
+#define LATENCY_START_NS (50 * USEC)
+#define LATENCY_STEP_NS (2 * USEC)
+#define LATENCY_MIN_NS (4 * USEC)
+#define LATENCY_MAX_NS (150 * USEC)
+#define LATENCY_MARGIN_NS (10 * USEC)
+/* A sleep shorter than this is not worth its system calls. */
+#define SHORTEST_SLEEP_NS (20 * USEC)
+
+static enum shim_pay payer;
+
+/* Initial-exec TLS (a build flag): the first access in a thread must not call the allocator from a signal handler. */
+static __thread struct {
+	long tid;
+	struct shim_slot *slot;
+	long long latency_ns;
+} self = {.latency_ns = LATENCY_START_NS};
+
+static long long now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+/* The thread id is asked for every time: after fork the child's TLS still holds the parent's, and the slots are shared. */
+static struct shim_slot *own_slot(void)
+{
+	long tid = syscall(SYS_gettid);
+
+	if (!shim_slots)
+		return NULL;
+	/* The ledger may have given the slot away meanwhile: look again if it is no longer ours. */
+	if (self.slot && self.tid == tid && __atomic_load_n(&self.slot->tid, __ATOMIC_RELAXED) == (unsigned int)tid)
+		return self.slot;
+	self.slot = NULL;
+	self.tid = tid;
+	for (unsigned int i = 0; i < SHIM_PROBES; i++) {
+		struct shim_slot *s = &shim_slots[((unsigned int)tid + i) % SHIM_SLOTS];
+
+		if (__atomic_load_n(&s->tid, __ATOMIC_RELAXED) == (unsigned int)tid) {
+			self.slot = s;
+			break;
+		}
+	}
+	return self.slot;
+}
+
+static void spin_until(long long deadline)
+{
+	while (now_ns() < deadline)
+		shim_relax();
+}
+
+/* Sleeps until a latency before @deadline. The timer slack of 50 us that every thread starts with would be added to the
+ * wake-up; it is the program's setting, so it is put back. */
+static void sleep_towards(long long deadline)
+{
+	long long wake = deadline - self.latency_ns - LATENCY_MARGIN_NS;
+	struct timespec t = {.tv_sec = wake / 1000000000LL, .tv_nsec = wake % 1000000000LL};
+	long slack, r;
+
+	if (wake - now_ns() < SHORTEST_SLEEP_NS)
+		return;
+	slack = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L);
+	if (slack > 1)
+		(void)syscall(SYS_prctl, PR_SET_TIMERSLACK, 1L, 0L, 0L, 0L);
+	/* Absolute, so that an interrupted sleep goes on without drift. */
+	do
+		r = syscall(SYS_clock_nanosleep, (long)CLOCK_MONOTONIC, (long)TIMER_ABSTIME, &t, NULL);
+	while (r < 0 && errno == EINTR);
+	if (r == 0) {
+		bool later = now_ns() - wake > self.latency_ns;
+
+		self.latency_ns += later ? LATENCY_STEP_NS : -LATENCY_STEP_NS;
+		if (self.latency_ns < LATENCY_MIN_NS)
+			self.latency_ns = LATENCY_MIN_NS;
+		if (self.latency_ns > LATENCY_MAX_NS)
+			self.latency_ns = LATENCY_MAX_NS;
+	}
+	if (slack > 1)
+		(void)syscall(SYS_prctl, PR_SET_TIMERSLACK, slack, 0L, 0L, 0L);
+}
+
+static void handle_payment(int signo, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	long long start = now_ns(), owed;
+	struct shim_slot *slot = own_slot();
+
+	(void)signo;
+	(void)info;
+	(void)context;
+	if (!slot) {
+		(void)__atomic_add_fetch(&shim_page->no_slot, 1, __ATOMIC_RELAXED);
+		errno = saved;
+		return;
+	}
+	__atomic_store_n(&slot->paying, 1, __ATOMIC_RELEASE);
+	/* Taken, not read: real-time signals queue, and while the program blocks ours several may have; the debt is one. */
+	owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
+	while (owed > 0) {
+		long long until = owed < SHIM_MAX_PAY_NS ? owed : SHIM_MAX_PAY_NS;
+
+		if (payer == SHIM_PAY_SLEEP && until - (now_ns() - start) >= SPIN_BELOW_NS)
+			sleep_towards(start + until);
+		spin_until(start + until);
+		/* The debt may have grown meanwhile: the ledger then wrote all that is owed since this payment began. */
+		owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
+		if (owed <= until || until == SHIM_MAX_PAY_NS)
+			break;
+	}
+	(void)__atomic_add_fetch(&slot->paid_ns, (unsigned long long)(now_ns() - start), __ATOMIC_RELEASE);
+	(void)__atomic_add_fetch(&slot->payments, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->paying, 0, __ATOMIC_RELEASE);
+	errno = saved;
+}
+
+void shim_pay_install(enum shim_pay pay, int signo)
+{
+	/* SA_ONSTACK: a thread on a small stack of its own (Go, coroutines) has an alternate one for exactly this. */
+	struct sigaction sa = {.sa_sigaction = handle_payment, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	sigset_t set;
+
+	payer = pay;
+	/* The program's handlers are program code, and a stopped thread runs none; one that jumps out (siglongjmp) would also
+	 * leave the payment unbooked and the slack low. They run when the payment, 10 ms at most, is over. */
+	(void)sigfillset(&sa.sa_mask);
+	for (unsigned int i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		(void)sigdelset(&sa.sa_mask, faults[i]);
+	if (sigaction(signo, &sa, NULL) < 0)
+		return;
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, signo);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of the preloaded library share. It runs inside the program: nothing here may print, allocate, lock, or leave
+ * errno, stdio or signal state different from what it found. It needs libc alone, and of it only symbols of glibc 2.17, so
+ * that it loads into programs that bring an older libc than the one it was built with. */
+#pragma once
+
+#include "shared/shim_abi.h"
+
+#include <stdint.h>
+
+/* The two shared mappings; NULL until attached. They stay mapped for the life of the process, and across fork. */
+extern struct shim_page *shim_page;
+extern struct shim_slot *shim_slots;
+
+/* Attaches at the first call (the constructor's, or an earlier one from another library's constructor through the coz.h ABI).
+ * Returns the page, or NULL if this process was not started by the profiler or something failed. */
+struct shim_page *shim_attach(void);
+
+/* Installs the payment handler for @signo and unblocks it in the calling thread, whose mask later threads inherit. */
+void shim_pay_install(enum shim_pay pay, int signo);
+
+static inline void shim_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ __volatile__("yield" ::: "memory");
+#else
+	__asm__ __volatile__("" ::: "memory");
+#endif
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The child's side: from fork to exec. */
+#include "target/internal.h"
+
+#include "shared/shim_abi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Above what programs and shells use by number, below the usual soft limit of 1024. */
+#define PRELOAD_FD 200
+#define PRELOAD_FD_LAST 1000000
+#define SHELL "/bin/sh"
+
+static void report(const struct child_plan *plan, enum child_stage stage, int errnum)
+{
+	struct child_report r = {.stage = stage, .errnum = errnum};
+
+	while (send(plan->socket, &r, sizeof(r), MSG_NOSIGNAL) < 0 && errno == EINTR)
+		;
+}
+
+static _Noreturn void give_up(const struct child_plan *plan, enum child_stage stage, int errnum)
+{
+	report(plan, stage, errnum);
+	_exit(127);
+}
+
+/* Die with the parent until exec. A change of ids clears this, so it is asked for after each. */
+static void bind_to_parent(const struct child_plan *plan)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != plan->parent)
+		give_up(plan, CHILD_ORPHANED, ESRCH);
+}
+
+static bool is_free(int fd)
+{
+	return fcntl(fd, F_GETFD) < 0 && errno == EBADF;
+}
+
+/* The first of three consecutive free numbers: from PRELOAD_FD up, or below it if the limit is low. -1: none. */
+static int find_numbers(void)
+{
+	struct rlimit limit;
+	int end, start;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -1;
+	end = limit.rlim_cur > PRELOAD_FD_LAST ? PRELOAD_FD_LAST : (int)limit.rlim_cur;
+	for (int n = PRELOAD_FD; n + SHIM_FDS <= end; n++)
+		if (is_free(n) && is_free(n + 1) && is_free(n + 2))
+			return n;
+	start = (end < PRELOAD_FD ? end : PRELOAD_FD) - SHIM_FDS;
+	for (int n = start; n > STDERR_FILENO; n--)
+		if (is_free(n) && is_free(n + 1) && is_free(n + 2))
+			return n;
+	return -1;
+}
+
+/* Places the three descriptors (shared/shim_abi.h) where exec keeps them; returns the first number or a negative errno. */
+static int place_descriptors(const struct child_plan *plan)
+{
+	const int from[SHIM_FDS] = {plan->image_fd, plan->spec->page_fd, plan->spec->slots_fd};
+	int n = find_numbers();
+
+	if (n < 0)
+		return -EMFILE;
+	for (int i = 0; i < SHIM_FDS; i++)
+		/* dup2 leaves the copy without close-on-exec. */
+		if (from[i] >= 0 && dup2(from[i], n + i) < 0)
+			return -errno;
+	return n;
+}
+
+/* A shell's guess: text has no NUL in its first line. A foreign executable is refused here instead of by a syntax error. */
+static bool looks_like_text(const char *path)
+{
+	char head[128];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	const char *eol;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, head, sizeof(head));
+	(void)close(fd);
+	if (n < 0)
+		return false;
+	eol = memchr(head, '\n', (size_t)n);
+	return !memchr(head, '\0', eol ? (size_t)(eol - head) : (size_t)n);
+}
+
+/* Only returns when it failed, with the errno. */
+static int exec_program(const struct child_plan *plan, char **envp)
+{
+	char *const *argv = plan->spec->argv;
+	size_t n = 0;
+	const char **shell;
+
+	(void)execve(plan->path, argv, envp);
+	if (errno != ENOEXEC || !looks_like_text(plan->path))
+		return errno;
+	while (argv[n])
+		n++;
+	shell = calloc(n + 2, sizeof(*shell));
+	if (!shell)
+		return ENOMEM;
+	shell[0] = SHELL;
+	shell[1] = plan->path;
+	for (size_t i = 1; i < n; i++)
+		shell[i + 1] = argv[i];
+	(void)execve(SHELL, (char *const *)shell, envp);
+	return errno;
+}
+
+_Noreturn void child_run(const struct child_plan *plan)
+{
+	char **envp, path[64], go;
+	ssize_t n;
+	int r;
+
+	bind_to_parent(plan);
+	r = identity_assume(plan->spec->identity);
+	if (r < 0)
+		give_up(plan, CHILD_IDENTITY, -r);
+	bind_to_parent(plan);
+	envp = environ;
+	if (plan->image_fd >= 0) {
+		r = place_descriptors(plan);
+		if (r < 0)
+			give_up(plan, CHILD_PRELOAD, -r);
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", r);
+		envp = environ_with_preload(environ, path);
+		if (!envp)
+			give_up(plan, CHILD_ENVIRON, ENOMEM);
+	}
+	report(plan, CHILD_READY, 0);
+
+	do
+		n = recv(plan->socket, &go, sizeof(go), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != 1)
+		_exit(127);
+	/* From here on the program is on its own: it outlives us. */
+	(void)prctl(PR_SET_PDEATHSIG, 0);
+	signals_restore();
+	give_up(plan, CHILD_EXEC, exec_program(plan, envp));
+}

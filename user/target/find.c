@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which file a command name stands for: the shell's rules and the shell's exit codes. */
+#include "target/launch.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What execvp searches when there is no PATH. */
+#define DEFAULT_PATH "/bin:/usr/bin"
+/* The kernel reads no more of a "#!" line (BINPRM_BUF_SIZE). */
+#define SCRIPT_LINE 256
+
+/* 0 if @path is a regular file that we may execute, else the errno that exec would give; EISDIR for a directory. */
+static int why_not(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno;
+	if (S_ISDIR(st.st_mode))
+		return EISDIR;
+	if (!S_ISREG(st.st_mode))
+		return EACCES;
+	return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) < 0 ? errno : 0;
+}
+
+static int refuse(struct error *e, const char *path, int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+		return fail(e, ENOENT, "%s: No such file or directory", path);
+	case EISDIR:
+		return fail(e, EACCES, "%s: is a directory, not a program", path);
+	case EACCES:
+		if (access(path, F_OK) == 0)
+			return fail(e, EACCES, "%s: Permission denied: not executable; chmod +x %s", path, path);
+		return fail(e, EACCES, "%s: Permission denied", path);
+	default:
+		/* Found something that cannot be run: 126, as the shell says for ENOTDIR, ELOOP and their like. */
+		return fail(e, EACCES, "%s: %s", path, strerror(errnum));
+	}
+}
+
+int target_find_executable(const char *name, char **ret, struct error *e)
+{
+	_cleanup_free_ char *denied = NULL;
+	const char *path, *end;
+	int why;
+
+	if (!*name)
+		return fail(e, ENOENT, "the command's name is empty");
+	if (strchr(name, '/')) {
+		char *copy;
+
+		why = why_not(name);
+		if (why)
+			return refuse(e, name, why);
+		copy = strdup(name);
+		if (!copy)
+			return fail(e, ENOMEM, "out of memory");
+		*ret = copy;
+		return 0;
+	}
+	path = getenv("PATH");
+	if (!path)
+		path = DEFAULT_PATH;
+	for (;; path = end + 1) {
+		_cleanup_free_ char *candidate = NULL;
+
+		end = strchrnul(path, ':');
+		/* An empty element is the current directory. */
+		if (asprintf(&candidate, "%.*s/%s", end > path ? (int)(end - path) : 1, end > path ? path : ".", name) < 0) {
+			candidate = NULL;
+			return fail(e, ENOMEM, "out of memory");
+		}
+		why = why_not(candidate);
+		if (!why) {
+			*ret = TAKE_PTR(candidate);
+			return 0;
+		}
+		/* A shell goes on searching, and complains of the first one if nothing better comes. */
+		if (why == EACCES && !denied && access(candidate, F_OK) == 0)
+			denied = TAKE_PTR(candidate);
+		if (!*end)
+			break;
+	}
+	if (denied)
+		return refuse(e, denied, EACCES);
+	return fail(e, ENOENT, "%s: command not found", name);
+}
+
+char *target_script_interpreter(const char *path)
+{
+	/* O_NONBLOCK: the name may be a FIFO's. */
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	char line[SCRIPT_LINE + 1], *p;
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	n = read(fd, line, SCRIPT_LINE);
+	if (n < 3 || line[0] != '#' || line[1] != '!')
+		return NULL;
+	line[n] = '\0';
+	p = line + 2;
+	p += strspn(p, " \t");
+	p[strcspn(p, " \t\n")] = '\0';
+	return *p ? strdup(p) : NULL;
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "target/identity.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The kernel's NGROUPS_MAX. */
+#define MAX_GROUPS 65536
+
+/* A whole decimal number and nothing else. (uid_t)-1 means "no change" to the kernel and is nobody's id. */
+static int parse_id(const char *text, unsigned int *ret)
+{
+	uint64_t v = 0;
+
+	if (!*text)
+		return -EINVAL;
+	for (const char *p = text; *p; p++) {
+		if (*p < '0' || *p > '9')
+			return -EINVAL;
+		v = v * 10 + (uint64_t)(*p - '0');
+		if (v >= UINT32_MAX)
+			return -EINVAL;
+	}
+	*ret = (unsigned int)v;
+	return 0;
+}
+
+/* The user database's entry; *buffer owns the strings. 0, or a positive errno (ENOENT: unknown). */
+static int lookup(uid_t uid, struct passwd *pw, char **buffer)
+{
+	struct passwd *found = NULL;
+	int r = ERANGE;
+
+	for (size_t size = 1024; r == ERANGE && size <= 1024 * 1024; size *= 4) {
+		char *bigger = realloc(*buffer, size);
+
+		if (!bigger)
+			return ENOMEM;
+		*buffer = bigger;
+		r = getpwuid_r(uid, pw, *buffer, size, &found);
+	}
+	if (r)
+		return r;
+	return found ? 0 : ENOENT;
+}
+
+static int copy_names(const struct passwd *pw, struct identity *id)
+{
+	id->home = strdup(pw->pw_dir);
+	id->name = strdup(pw->pw_name);
+	return id->home && id->name ? 0 : -ENOMEM;
+}
+
+static int database_groups(const char *name, gid_t gid, struct identity *id)
+{
+	int n = 64;
+
+	for (;;) {
+		gid_t *bigger = reallocarray(id->groups, (size_t)n, sizeof(*bigger));
+		int had = n;
+
+		if (!bigger)
+			return -ENOMEM;
+		id->groups = bigger;
+		if (getgrouplist(name, gid, id->groups, &n) >= 0) {
+			id->n_groups = (size_t)n;
+			return 0;
+		}
+		/* Not every implementation says how many there are. */
+		if (n <= had)
+			n = had * 2;
+		if (n > MAX_GROUPS)
+			return -E2BIG;
+	}
+}
+
+static int current_identity(struct identity *id)
+{
+	_cleanup_free_ char *buffer = NULL;
+	struct passwd pw;
+	int n = getgroups(0, NULL);
+
+	id->uid = getuid();
+	id->gid = getgid();
+	if (n > 0) {
+		id->groups = calloc((size_t)n, sizeof(*id->groups));
+		if (!id->groups)
+			return -ENOMEM;
+		n = getgroups(n, id->groups);
+	}
+	id->n_groups = n > 0 ? (size_t)n : 0;
+	/* Informative only: a user id without an entry is common in containers. */
+	return lookup(id->uid, &pw, &buffer) == 0 ? copy_names(&pw, id) : 0;
+}
+
+static int sudo_identity(const char *uid, const char *gid, struct identity *id, struct error *e)
+{
+	_cleanup_free_ char *buffer = NULL;
+	struct passwd pw;
+	unsigned int v;
+	int r;
+
+	if (parse_id(uid, &v) < 0)
+		return fail(e, EINVAL, "SUDO_UID is \"%s\", not a user id; unset it or pass --keep-root", uid);
+	id->uid = v;
+	r = lookup(id->uid, &pw, &buffer);
+	if (r == ENOMEM)
+		return fail(e, ENOMEM, "out of memory");
+	if (r)
+		return fail(e, EINVAL, "SUDO_UID %u is not in the user database; unset it or pass --keep-root", v);
+	id->gid = pw.pw_gid;
+	if (gid) {
+		if (parse_id(gid, &v) < 0)
+			return fail(e, EINVAL, "SUDO_GID is \"%s\", not a group id; unset it or pass --keep-root", gid);
+		id->gid = v;
+	}
+	r = copy_names(&pw, id);
+	if (r == 0)
+		r = database_groups(pw.pw_name, id->gid, id);
+	if (r < 0)
+		return fail(e, -r, "cannot read the groups of user %s: %s", pw.pw_name, strerror(-r));
+	id->switches = true;
+	return 0;
+}
+
+int identity_find(bool keep_root, struct identity *ret, struct error *e)
+{
+	_cleanup_(identity_free) struct identity id = {0};
+	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
+	int r;
+
+	/* "sudo -i", then sudo again: the invoking user is root, and there is nothing to give up. */
+	if (geteuid() == 0 && !keep_root && uid && strcmp(uid, "0") != 0) {
+		r = sudo_identity(uid, gid, &id, e);
+		if (r < 0)
+			return r;
+	} else if (current_identity(&id) < 0) {
+		return fail(e, ENOMEM, "out of memory");
+	}
+	*ret = id;
+	id = (struct identity){0};
+	return 0;
+}
+
+void identity_free(struct identity *id)
+{
+	if (!id)
+		return;
+	free(id->groups);
+	free(id->home);
+	free(id->name);
+	*id = (struct identity){0};
+}
+
+static bool irrevocable(const struct identity *id)
+{
+	uid_t ru, eu, su;
+	gid_t rg, eg, sg;
+
+	if (getresuid(&ru, &eu, &su) < 0 || getresgid(&rg, &eg, &sg) < 0)
+		return false;
+	if (ru != id->uid || eu != id->uid || su != id->uid || rg != id->gid || eg != id->gid || sg != id->gid)
+		return false;
+	if (id->uid != 0 && (setuid(0) == 0 || setresuid((uid_t)-1, 0, (uid_t)-1) == 0))
+		return false;
+	return true;
+}
+
+int identity_assume(const struct identity *id)
+{
+	if (!id || !id->switches)
+		return 0;
+	if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
+	    setresuid(id->uid, id->uid, id->uid) < 0)
+		return -errno;
+	if (!irrevocable(id))
+		return -EPERM;
+	if ((id->home && setenv("HOME", id->home, 1) < 0) || (id->name && setenv("USER", id->name, 1) < 0) ||
+	    (id->name && setenv("LOGNAME", id->name, 1) < 0))
+		return -errno;
+	return 0;
+}

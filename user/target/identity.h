@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whose rights the program runs with: under sudo, the invoking user's. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct error;
+
+struct identity {
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups; /* supplementary */
+	size_t n_groups;
+	char *home, *name;
+	bool switches; /* false: as we are, the rest is informative */
+};
+
+/* From SUDO_UID and SUDO_GID when we are root and @keep_root is false; else our own ids, switches = false. A malformed SUDO_UID or
+ * one unknown to the user database is -EINVAL. The contents are the caller's (identity_free). */
+int identity_find(bool keep_root, struct identity *ret, struct error *e);
+void identity_free(struct identity *id);
+/* In the child before exec: groups, gid, uid (in that order, checked to be irrevocable), HOME, USER, LOGNAME. Negative errno on
+ * failure: the caller must then _exit. */
+int identity_assume(const struct identity *id);

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The parent's side of starting the program. */
+#include "target/launch.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "target/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U /* Linux 6.3 */
+#endif
+/* How long after exec the kernel may take to map the program. Far above what it needs; the wait ends with the program. */
+#define MAPPED_TIMEOUT_NS (1 * NSEC_PER_SEC)
+
+struct target {
+	pid_t pid;
+	int pidfd;
+	int socket;
+	char *path;
+	bool execed;
+	bool reaped;
+	int status;
+};
+
+static int make_image(const struct target_spec *spec, int *ret_fd, struct error *e)
+{
+	_cleanup_close_ int fd = memfd_create("cozbpf-shim", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
+	const char *p = spec->shim;
+	size_t left = spec->shim_size;
+
+	if (fd < 0 && errno == EINVAL)
+		fd = memfd_create("cozbpf-shim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return fail(e, errno, "cannot create the memory file for the preloaded library: %s%s", strerror(errno),
+			    errno == EACCES ? " (sysctl vm.memfd_noexec=1 allows it)" : "");
+	while (left > 0) {
+		ssize_t n = write(fd, p, left);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return fail(e, n < 0 ? errno : EIO, "cannot fill the preloaded library's memory file: %s",
+				    strerror(n < 0 ? errno : EIO));
+		p += n;
+		left -= (size_t)n;
+	}
+	/* The loader opens it again by name, as the user that the program runs as. */
+	if (fchmod(fd, 0755) < 0)
+		return fail(e, errno, "cannot make the preloaded library readable: %s", strerror(errno));
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* What a failure of the child's means to the person at the terminal. */
+static int explain(const struct target *t, const struct child_report *r, const struct target_spec *spec, struct error *e)
+{
+	int errnum = r->errnum > 0 ? r->errnum : EIO;
+
+	switch (r->stage) {
+	case CHILD_IDENTITY:
+		return fail(e, errnum, "cannot become user %s: %s; --keep-root runs the program as root",
+			    spec && spec->identity && spec->identity->name ? spec->identity->name : "?", strerror(errnum));
+	case CHILD_PRELOAD:
+		if (errnum == EMFILE)
+			return fail(e, errnum, "no three consecutive file descriptors are free for the program; raise ulimit -n");
+		return fail(e, errnum, "cannot hand the preloaded library over: %s", strerror(errnum));
+	case CHILD_EXEC:
+		if (errnum == ENOEXEC)
+			return fail(e, errnum, "%s: not an executable of this machine", t->path);
+		if (errnum == ENOENT)
+			return fail(e, errnum, "%s: its interpreter does not exist", t->path);
+		return fail(e, errnum, "%s: %s", t->path, strerror(errnum));
+	default:
+		return fail(e, errnum, "cannot start %s: %s", t->path, strerror(errnum));
+	}
+}
+
+static void reap(struct target *t)
+{
+	pid_t r;
+
+	if (t->reaped)
+		return;
+	do
+		r = waitpid(t->pid, &t->status, 0);
+	while (r < 0 && errno == EINTR);
+	t->reaped = true;
+}
+
+/* Only before exec. */
+static void kill_child(struct target *t)
+{
+	if (t->reaped)
+		return;
+	(void)kill(t->pid, SIGKILL);
+	reap(t);
+}
+
+/* 1 and a report, 0 when the child's end is closed, or a negative errno. */
+static int receive(const struct target *t, struct child_report *ret)
+{
+	ssize_t n;
+
+	do
+		n = recv(t->socket, ret, sizeof(*ret), 0);
+	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)sizeof(*ret))
+		return 1;
+	/* ECONNRESET: it ended with our byte unread. */
+	if (n == 0 || (n < 0 && errno == ECONNRESET))
+		return 0;
+	return n < 0 ? -errno : -EPROTO;
+}
+
+static int fork_child(struct child_plan *plan, struct target *t, struct error *e)
+{
+	int pair[2];
+	sigset_t all, before;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return fail(e, errno, "cannot create a socket pair: %s", strerror(errno));
+	t->socket = pair[0];
+	plan->socket = pair[1];
+	plan->parent = getpid();
+	/* Our handlers must not run in the child; it gets its own mask when nothing of ours is left. */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	t->pid = fork();
+	if (t->pid == 0)
+		child_run(plan);
+	if (t->pid < 0) {
+		int errnum = errno;
+
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+		(void)close(pair[1]);
+		t->reaped = true;
+		return fail(e, errnum, "cannot fork: %s", strerror(errnum));
+	}
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)close(pair[1]);
+	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
+	if (t->pidfd < 0)
+		return fail(e, errno, "cannot open a pidfd (Linux 5.3 or later is needed): %s", strerror(errno));
+	return 0;
+}
+
+int target_spawn(const struct target_spec *spec, struct target **ret, struct error *e)
+{
+	_cleanup_close_ int image_fd = -1;
+	struct child_plan plan = {.spec = spec};
+	struct child_report report = {0};
+	struct target *t;
+	int r;
+
+	target_save_signals();
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return fail(e, ENOMEM, "out of memory");
+	*t = (struct target){.pidfd = -1, .socket = -1, .reaped = true};
+	r = target_find_executable(spec->argv[0], &t->path, e);
+	if (r == 0 && spec->shim_size > 0)
+		r = make_image(spec, &image_fd, e);
+	if (r == 0) {
+		plan.path = t->path;
+		plan.image_fd = image_fd;
+		t->reaped = false;
+		r = fork_child(&plan, t, e);
+	}
+	if (r == 0) {
+		r = receive(t, &report);
+		if (r == 0)
+			r = fail(e, ECHILD, "%s: the process ended before it could start the program", t->path);
+		else if (r < 0)
+			r = fail(e, -r, "no answer from the child process: %s", strerror(-r));
+		else
+			r = report.stage == CHILD_READY ? 0 : explain(t, &report, spec, e);
+	}
+	if (r < 0) {
+		target_free(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+pid_t target_pid(const struct target *t)
+{
+	return t->pid;
+}
+
+int target_pidfd(const struct target *t)
+{
+	return t->pidfd;
+}
+
+static bool has_ended(const struct target *t)
+{
+	siginfo_t info = {0};
+
+	return waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != 0;
+}
+
+/* Close-on-exec descriptors close before the kernel maps the program. It writes the auxiliary vector after that; until then
+ * the file shows one empty pair. A program that we may not inspect is not waited for. */
+static void await_mapped(const struct target *t)
+{
+	const struct timespec pause = {.tv_nsec = 100 * 1000};
+	uint64_t start = clock_monotonic_ns();
+	char path[64], vector[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)t->pid);
+	while (clock_monotonic_ns() - start < MAPPED_TIMEOUT_NS && !has_ended(t)) {
+		_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		if (fd < 0 || read(fd, vector, sizeof(vector)) > (ssize_t)(2 * sizeof(long)))
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
+int target_exec(struct target *t, struct error *e)
+{
+	struct child_report report = {0};
+	char go = 1;
+	int r;
+
+	if (t->execed || t->reaped)
+		return fail(e, EINVAL, "%s was started already", t->path);
+	do
+		r = (int)send(t->socket, &go, sizeof(go), MSG_NOSIGNAL);
+	while (r < 0 && errno == EINTR);
+	if (r < 0) {
+		r = errno;
+		kill_child(t);
+		return fail(e, r == EPIPE ? ECHILD : r, "%s: the process ended before it could start the program", t->path);
+	}
+	r = receive(t, &report);
+	if (r < 0) {
+		kill_child(t);
+		return fail(e, -r, "no answer from the child process: %s", strerror(-r));
+	}
+	if (r > 0) {
+		reap(t);
+		return explain(t, &report, NULL, e);
+	}
+	t->execed = true;
+	await_mapped(t);
+	return 0;
+}
+
+int target_reap(struct target *t, int *ret_status)
+{
+	reap(t);
+	*ret_status = t->status;
+	return 0;
+}
+
+void target_free(struct target *t)
+{
+	if (!t)
+		return;
+	if (!t->execed)
+		kill_child(t);
+	if (t->socket >= 0)
+		(void)close(t->socket);
+	if (t->pidfd >= 0)
+		(void)close(t->pidfd);
+	free(t->path);
+	free(t);
+}
+
+int target_exit_code(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}

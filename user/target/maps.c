@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "target/maps.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* The target chooses its paths: bound what we keep of them. */
+#define MAX_PATHS_BYTES (32U * 1024 * 1024)
+/* A path of PATH_MAX bytes, each of them a newline that the kernel prints as four characters. */
+#define MAX_LINE (4 * PATH_MAX + 256)
+#define DELETED " (deleted)"
+
+struct reader {
+	struct map_list list;
+	size_t capacity;
+	size_t path_bytes;
+};
+
+/* A field of hexadecimal digits (1 to 16) that ends in @end. */
+static bool take_hex(const char **p, const char *limit, char end, uint64_t *ret)
+{
+	uint64_t v = 0;
+	int n = 0;
+
+	for (; *p < limit && **p != end; (*p)++, n++) {
+		char c = **p;
+
+		if (n >= 16)
+			return false;
+		if (c >= '0' && c <= '9')
+			v = v << 4 | (uint64_t)(c - '0');
+		else if (c >= 'a' && c <= 'f')
+			v = v << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return false;
+	}
+	if (n == 0 || *p == limit)
+		return false;
+	(*p)++;
+	*ret = v;
+	return true;
+}
+
+/* The inode ends in a blank, or with the line. */
+static bool take_inode(const char **p, const char *limit, uint64_t *ret)
+{
+	uint64_t v = 0;
+	const char *start = *p;
+
+	for (; *p < limit && **p >= '0' && **p <= '9'; (*p)++)
+		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(**p - '0'), &v))
+			return false;
+	*ret = v;
+	return *p > start && (*p == limit || **p == ' ');
+}
+
+/* The kernel escapes a newline as \012, and nothing else, not even the backslash. */
+static char *copy_path(const char *p, const char *limit)
+{
+	char *path = malloc((size_t)(limit - p) + 1), *out = path;
+
+	if (!path)
+		return NULL;
+	while (p < limit) {
+		if (limit - p >= 4 && memcmp(p, "\\012", 4) == 0) {
+			*out++ = '\n';
+			p += 4;
+		} else {
+			*out++ = *p++;
+		}
+	}
+	*out = '\0';
+	return path;
+}
+
+/* 1: an executable file mapping; 0: something else, or nonsense. The path is left in the line. */
+static bool parse_line(const char *p, const char *limit, struct map_entry *m, const char **ret_path)
+{
+	uint64_t major, minor;
+	const char *perms;
+
+	if (!take_hex(&p, limit, '-', &m->start) || !take_hex(&p, limit, ' ', &m->end) || m->start >= m->end)
+		return false;
+	perms = p;
+	if (limit - p < 5 || p[4] != ' ')
+		return false;
+	p += 5;
+	if (!take_hex(&p, limit, ' ', &m->offset) || !take_hex(&p, limit, ':', &major) || !take_hex(&p, limit, ' ', &minor) ||
+	    !take_inode(&p, limit, &m->inode))
+		return false;
+	while (p < limit && *p == ' ')
+		p++;
+	/* Offset plus length is computed by everybody who translates an address. */
+	if (perms[2] != 'x' || m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) ||
+	    major > UINT_MAX || minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
+		return false;
+	m->dev_major = (unsigned int)major;
+	m->dev_minor = (unsigned int)minor;
+	*ret_path = p;
+	return true;
+}
+
+/* Adds the line's mapping if it is one; -ENOMEM is the only failure. */
+static int add_line(struct reader *r, const char *line, size_t size)
+{
+	struct map_list *l = &r->list;
+	const char *path, *limit = line + size;
+	struct map_entry m = {0};
+
+	if (size > MAX_LINE || !parse_line(line, limit, &m, &path))
+		return 0;
+	if (l->n > 0 && m.start < l->entries[l->n - 1].end)
+		return 0;
+	if ((size_t)(limit - path) > strlen(DELETED) && memcmp(limit - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
+		limit -= strlen(DELETED);
+	if (l->n >= MAP_LIST_MAX || r->path_bytes + (size_t)(limit - path) > MAX_PATHS_BYTES)
+		return 0;
+	if (l->n == r->capacity) {
+		size_t bigger = r->capacity ? r->capacity * 2 : 32;
+		struct map_entry *grown = reallocarray(l->entries, bigger, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		l->entries = grown;
+		r->capacity = bigger;
+	}
+	m.path = copy_path(path, limit);
+	if (!m.path)
+		return -ENOMEM;
+	r->path_bytes += (size_t)(limit - path);
+	l->entries[l->n++] = m;
+	return 0;
+}
+
+int map_list_parse(const char *text, size_t size, struct map_list *ret)
+{
+	struct reader r = {0};
+
+	while (size > 0) {
+		const char *eol = memchr(text, '\n', size);
+		size_t n = eol ? (size_t)(eol - text) : size;
+
+		if (add_line(&r, text, n) < 0) {
+			map_list_free(&r.list);
+			return -ENOMEM;
+		}
+		n += eol != NULL;
+		text += n;
+		size -= n;
+	}
+	*ret = r.list;
+	return 0;
+}
+
+int map_list_read(pid_t pid, struct map_list *ret, struct error *e)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ char *line = NULL;
+	struct reader r = {0};
+	size_t capacity = 0;
+	char path[64];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	if (!f && (errno == ENOENT || errno == ESRCH))
+		return fail(e, ESRCH, "process %d does not exist", (int)pid);
+	if (!f)
+		return fail(e, errno, "cannot read %s: %s", path, strerror(errno));
+	for (;;) {
+		errno = 0;
+		n = getline(&line, &capacity, f);
+		if (n <= 0)
+			break;
+		if (line[n - 1] == '\n')
+			n--;
+		if (add_line(&r, line, (size_t)n) < 0) {
+			map_list_free(&r.list);
+			return fail(e, ENOMEM, "out of memory");
+		}
+	}
+	if (ferror(f)) {
+		int errnum = errno ? errno : EIO;
+
+		map_list_free(&r.list);
+		if (errnum == ESRCH)
+			return fail(e, ESRCH, "process %d does not exist", (int)pid);
+		return fail(e, errnum, "cannot read %s: %s", path, strerror(errnum));
+	}
+	*ret = r.list;
+	return 0;
+}
+
+void map_list_free(struct map_list *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n; i++)
+		free(l->entries[i].path);
+	free(l->entries);
+	*l = (struct map_list){0};
+}
+
+const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr)
+{
+	size_t low = 0, high = l->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (l->entries[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < l->n && l->entries[low].start <= addr ? &l->entries[low] : NULL;
+}
+
+/* The kernel's link to the mapped file itself. Guarded against a mapping that was replaced since we read the list: by the
+ * inode, or by the name where a stacking filesystem shows another inode in maps than in stat. */
+static char *through_map_files(pid_t pid, const struct map_entry *m)
+{
+	_cleanup_free_ char *target = NULL;
+	char link[96], *path;
+	struct stat st;
+	size_t length = strlen(m->path);
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
+		       (unsigned long long)m->end);
+	if (stat(link, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	if (st.st_ino != m->inode) {
+		target = malloc(PATH_MAX);
+		n = target ? readlink(link, target, PATH_MAX) : -1;
+		if (n < 0 || (size_t)n < length || memcmp(target, m->path, length) != 0)
+			return NULL;
+		if ((size_t)n != length && ((size_t)n != length + strlen(DELETED) ||
+					    memcmp(target + length, DELETED, strlen(DELETED)) != 0))
+			return NULL;
+	}
+	path = strdup(link);
+	return path;
+}
+
+int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)
+{
+	/* The second form is for a file whose name really ends like that. */
+	static const char *const suffixes[] = {"", DELETED};
+	bool exists = false;
+	char *path = through_map_files(pid, m);
+
+	if (path) {
+		*ret = path;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		struct stat st;
+
+		if (asprintf(&path, "/proc/%d/root%s%s", (int)pid, m->path, suffixes[i]) < 0)
+			return fail(e, ENOMEM, "out of memory");
+		if (stat(path, &st) == 0) {
+			exists = true;
+			if (S_ISREG(st.st_mode) && st.st_ino == m->inode && st.st_dev == makedev(m->dev_major, m->dev_minor)) {
+				*ret = path;
+				return 0;
+			}
+		}
+		free(path);
+	}
+	if (exists)
+		return fail(e, ESTALE, "%s is not the file that process %d has mapped: it was replaced", m->path, (int)pid);
+	return fail(e, ENOENT, "%s, mapped by process %d, cannot be found", m->path, (int)pid);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The executable file mappings of a process, from /proc/PID/maps. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct error;
+
+/* The kernel's own default limit on the mappings of a process (vm.max_map_count) is about as high. */
+#define MAP_LIST_MAX 65536
+
+struct map_entry {
+	uint64_t start, end; /* in the process */
+	uint64_t offset;     /* in the file */
+	uint64_t inode;
+	unsigned int dev_major, dev_minor;
+	char *path; /* as the kernel prints it, " (deleted)" cut off; "[vdso]" and anonymous code are left out */
+};
+
+struct map_list {
+	struct map_entry *entries; /* ascending by start */
+	size_t n;
+};
+
+/* All executable file mappings of @pid. -ESRCH: no such process. The contents are the caller's (map_list_free). */
+int map_list_read(pid_t pid, struct map_list *ret, struct error *e);
+/* The same from a text (what the tests and the fuzzer drive). Lines that make no sense, or overlap an earlier mapping, are
+ * skipped; at most MAP_LIST_MAX entries are kept. */
+int map_list_parse(const char *text, size_t size, struct map_list *ret);
+void map_list_free(struct map_list *l);
+/* The entry that contains @addr, or NULL. */
+const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr);
+/* A path to open the file by: /proc/PID/map_files/<range> where we may follow it (root: the mapped file itself, even if it was
+ * deleted or replaced), else /proc/PID/root/<path> if that is the mapped inode, else -ENOENT / -ESTALE. Valid while the process
+ * lives and keeps the mapping. The caller frees *ret. */
+int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e);
