@@ -3,5 +3,6 @@
  * that name the same kernel function. */
 #include "bpf/sample.h"
 #include "bpf/edges.h"
+#include "bpf/calibrate.h"
 
 char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

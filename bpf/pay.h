@@ -6,26 +6,27 @@
 
 static int pay_callback(struct bpf_map *map, void *key, void *value);
 
-/* Has the callback run when @task next returns to user mode; a task that runs elsewhere is kicked there. */
-static __always_inline void pay_schedule(struct task_struct *task, struct thread *t, u64 asked_at)
+/* Has the callback run when @task next returns to user mode; a task that runs elsewhere is kicked there. Returns whether that was
+ * arranged now. */
+static __always_inline bool pay_schedule(struct task_struct *task, struct thread *t, u64 asked_at)
 {
 	struct work *w;
 	u32 i;
 	int err;
 
 	if (!config.has_task_work)
-		return;
+		return false;
 	if (!t->slot) {
 		count(COUNTER_no_slot);
-		return;
+		return false;
 	}
 	if (__sync_lock_test_and_set(&t->pending, 1))
-		return;
+		return false;
 	i = 2 * (t->slot - 1) + (t->work & 1);
 	w = bpf_map_lookup_elem(&works, &i);
 	if (!w) {
 		t->pending = 0;
-		return;
+		return false;
 	}
 	t->asked_at = asked_at;
 	err = bpf_task_work_schedule_resume_impl(task, &w->tw, &works, pay_callback, NULL);
@@ -33,6 +34,7 @@ static __always_inline void pay_schedule(struct task_struct *task, struct thread
 		t->pending = 0;
 		count(err == -16 /* EBUSY */ ? COUNTER_work_busy : COUNTER_work_failed);
 	}
+	return !err;
 }
 
 static __always_inline void pay_note_latency(struct thread *t, u64 now, struct abi_totals *sum)
@@ -71,7 +73,7 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 	struct hold h = {.t = t, .sum = sum, .until = now + config.slice_ns, .epoch = epoch};
 
 	/* What the payment costs the thread outside of this function was measured once; it is stopped time as well. */
-	thread_paid(t, config.overhead_ns, sum);
+	thread_paid(t, control.pay_overhead_ns, sum);
 	ADD(sum->payments, 1);
 	t->hold_from = now;
 	bpf_loop(1 << 20, hold_step, &h, 0);
@@ -163,10 +165,10 @@ static int pay_callback(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-/* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough. */
-static __always_inline void pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
+/* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
+static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
 	if (config.payer == ABI_PAY_NONE || t->hold_from || thread_owes(t) < config.threshold_ns)
-		return;
-	pay_schedule(task, t, asked_at);
+		return false;
+	return pay_schedule(task, t, asked_at);
 }

@@ -36,6 +36,7 @@ static __always_inline void count_sample(u64 addr)
 struct prompt {
 	u64 now;
 	u32 me;
+	u32 asked;
 };
 
 /* G grew: who runs now must stop now, not at its next tick. */
@@ -56,7 +57,7 @@ static long prompt_step(u32 i, struct prompt *p)
 	t = thread_get(task);
 	if (t) {
 		thread_enter(t, control.epoch);
-		pay_ask(task, t, p->now);
+		p->asked += pay_ask(task, t, p->now);
 	}
 	bpf_task_release(task);
 	return 0;
@@ -128,6 +129,9 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
 
 			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
+			/* The asking stopped this thread as well. */
+			if (p.asked)
+				thread_paid(t, control.hit_overhead_ns * p.asked, sum);
 		}
 	}
 	if (config.has_task_work)

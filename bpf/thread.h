@@ -86,7 +86,7 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 		count(COUNTER_paid_clamped);
 		d = d < 0 ? 0 : (s64)(now - t->signalled_at);
 	}
-	d += config.overhead_ns;
+	d += control.pay_overhead_ns;
 	ADD(t->local, d);
 	ADD(t->paid, d);
 	sum = totals_here();

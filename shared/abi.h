@@ -40,10 +40,9 @@ struct abi_config {
 	abi_s64 bank_ns;        /* most unused blocked time a thread keeps as credit */
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
-	abi_s64 overhead_ns;    /* hold: time a payment stops a thread outside of the callback, calibrated */
 	abi_u64 max_pay_ns;     /* one payment at most */
 };
-_Static_assert(sizeof(struct abi_config) == 80, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 72, "abi_config");
 
 struct abi_interval {
 	abi_u64 lo, hi; /* half-open */
@@ -64,11 +63,13 @@ struct abi_control {
 	abi_u64 execs;    /* BPF: of the scope's process, so far */
 	abi_u64 signals_ok; /* the shim's handler is in place; BPF clears it at an exec */
 	abi_u64 exit_ns;  /* BPF: the last exit of a thread in scope */
+	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
+	abi_s64 hit_overhead_ns; /* what a hit that asks others to pay stops its own thread for, beside the sample */
 	abi_u64 n_ranges; /* scope ranges in the half of the array that ranges_half names */
 	abi_u64 ranges_half;
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 56 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 72 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Sampling events a CPU can have. Their periods, by cpu * ABI_MAX_EVENTS + event: the context's sample_period is the one that the event
  * was opened with, whatever PERF_EVENT_IOC_PERIOD made of it since. */

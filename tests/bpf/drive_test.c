@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The programs at work on a real process: a child with threads whose hot loops, wake-ups and exits make every program run. */
+#include "base/clock.h"
+#include "base/error.h" /* before cmocka, whose macro fail() would hit it */
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/error.h"
 #include "session/code_map.h"
 #include "session/session.h"
 #include "tests/bpf/require.h"

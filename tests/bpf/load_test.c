@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "cozbpf.skel.h"
 #include "session/probe.h"
 #include "shared/abi.h"
+
+#include "cozbpf.skel.h"
 #include "tests/bpf/require.h"
 
 #include <bpf/bpf.h>

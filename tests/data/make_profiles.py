@@ -21,6 +21,11 @@ SPEEDUPS = [0, 25, 50, 75, 100]
 SAMPLES = {"hot.c:10": 500, "lock.c:20": 300, "cold.c:30": 150, "other.c:1": 50}
 
 
+def share(percent):
+    """As the program writes a share: no ".0"."""
+    return percent / 100 if percent % 100 else percent // 100
+
+
 def experiments(repeats, noise, rng):
     """(line, function, speedup in %, visits, span of the visits, duration)"""
     for _ in range(repeats):
@@ -36,25 +41,25 @@ def native(path, repeats, noise):
     rng = random.Random(7)
     records = [{"type": "startup", "time": 1700000000000000000,
                 "cozbpf": {"version": "0.1.0", "command": "./app --work", "kernel": "6.1.0", "host": "box", "sync": "sched",
-                           "pay": "sleep", "fallback": "ticks in user mode pay: the kernel has no task work", "seed": 42,
-                           "granularity": "line", "period_ns": 1000000}}]
+                           "pay": "sleep", "fallback": "ticks in user mode pay: the kernel has no task work", "granularity": "line",
+                           "seed": 42, "period_ns": 1000000}}]
     runtime = 0
     for line, function, percent, visits, span, duration in experiments(repeats, noise, rng):
         growth = duration * percent // 400
         runtime += duration + growth
-        records.append({"type": "experiment", "selected": DIRECTORY + line, "speedup": percent / 100, "duration": duration,
+        records.append({"type": "experiment", "selected": DIRECTORY + line, "speedup": share(percent), "duration": duration,
                         "selected_samples": 25, "function": function, "elapsed": duration + growth, "growth": growth, "hits": 25,
                         "hit_ns": growth, "owed": 1000, "paid": growth - 1000 if growth else 0, "payments": 25 if growth else 0,
                         "credited": 2000, "rq_credited": -300, "forgiven": 500, "late": 40000 if growth else 0,
                         "oversleep": 700, "samples": 50, "threads": 4, "imbalance": -12,
-                        "foreign": 0.1 if line == "cold.c:30" else 0.0})
+                        "foreign": share(10 if line == "cold.c:30" else 0)})
         records.append({"type": "throughput-point", "name": "frame", "delta": visits, "first_ns": 1000, "last_ns": 1000 + span,
                         "effective_ns": span})
         records.append({"type": "throughput-point", "name": "never", "delta": 0})
         # Two requests in flight on average: latency is twice the time between departures.
         records.append({"type": "latency-point", "name": "request", "arrivals": visits, "departures": visits, "difference": 2})
     records.append({"type": "runtime", "time": runtime})
-    records += [{"type": "samples", "location": DIRECTORY + location, "count": count} for location, count in SAMPLES.items()]
+    records += [{"type": "samples", "location": DIRECTORY + location, "count": count} for location, count in sorted(SAMPLES.items())]
     with open(os.path.join(HERE, path), "w", encoding="utf-8") as f:
         for record in records:
             f.write(json.dumps(record, separators=(",", ":")) + "\n")
@@ -77,7 +82,7 @@ def text(path, repeats, noise, old):
                 f.write(f"throughput-point\tname=frame\tdelta={visits}\n")
                 f.write(f"latency-point\tname=request\tarrivals={visits}\tdepartures={visits}\tdifference=2\n")
         f.write(f"shutdown\ttime={runtime}\tsamples=1000\n" if old else f"runtime\ttime={runtime}\n")
-        for location, count in SAMPLES.items():
+        for location, count in sorted(SAMPLES.items()):
             f.write(f"samples\tlocation={DIRECTORY}{location}\tcount={count}\n")
 
 

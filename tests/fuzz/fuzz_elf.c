@@ -43,6 +43,8 @@ const char *__asan_default_options(void)
 }
 #endif
 
+static bool verbose; /* one iteration: somebody wants to see it */
+
 static void on_crash(int sig)
 {
 	void *frames[64];
@@ -51,16 +53,14 @@ static void on_crash(int sig)
 	Dl_info own, at;
 
 	(void)dladdr((void *)(uintptr_t)outcome_names, &own);
-	for (int i = 1; i < n; i++) {
+	for (int i = 1; i < n; i++) { /* the first is this handler */
 		if (!dladdr(frames[i], &at) || !at.dli_fname)
-			continue;
-		if (at.dli_fbase == own.dli_fbase && i < 3) /* this handler */
 			continue;
 		library = strstr(at.dli_fname, "libdwarf") || strstr(at.dli_fname, "libelf");
 		if (library || at.dli_fbase == own.dli_fbase)
 			break;
 	}
-	if (!library)
+	if (!library || verbose)
 		backtrace_symbols_fd(frames, n, STDERR_FILENO);
 	_exit(sig == SIGALRM ? (library ? LIBRARY_HANG : OUR_HANG) : (library ? LIBRARY_CRASH : OUR_CRASH));
 }
@@ -247,6 +247,7 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "%s: not an ELF file\n", path);
 		return 1;
 	}
+	verbose = iterations == 1;
 	(void)backtrace(warm, 4); /* loads its library now, not in the handler */
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		(void)signal(signals[i], on_crash);

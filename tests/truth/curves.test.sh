@@ -10,7 +10,7 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 export PYTHONDONTWRITEBYTECODE=1
 options=(--cozbpf "$COZBPF" --programs "$BUILD/tests/truth")
 if [ "${FULL:-0}" -eq 1 ]; then
-	options+=(--bar strict --repeat 3 --seconds 60 --pay sleep,hold)
+	options+=(--bar strict --repeat 3 --seconds 60 --pay "sleep,hold")
 else
 	options+=(--bar loose --seconds 15)
 	for case in 'barrier-20ms/*' 'independent-1/*' 'independent-2/*' 'pipeline-5ms/*' 'lock-inside-mutex-5ms/*' 'pingpong-mutex-5ms/*' \

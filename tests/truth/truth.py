@@ -22,7 +22,7 @@ BUILD = os.path.join(HERE, "..", "..", "build")
 LOOSE_BAR = 10.0  # points, or percent
 LOOSE_REPEATS = 2
 FOREIGN_SEEN = 0.05  # with one CPU kept busy the profile must own to at least this share
-NATIVE_BAR = 3.0
+NATIVE_BAR, NATIVE_BAR_SHORT = 3.0, 5.0
 
 
 class Failure(Exception):
@@ -236,7 +236,7 @@ class Runner:
     def judge(self, case, pay):
         """True: passed, False: failed, None: skipped."""
         print(f"{case.name}  ({case.source}:{line_of(case.source, case.line)}, pay {pay})", flush=True)
-        bar = NATIVE_BAR if pay == "native" else case.bar
+        bar = (NATIVE_BAR_SHORT if case.short else NATIVE_BAR) if pay == "native" else case.bar
         loose = self.options.bar == "loose"
         if loose:
             bar = max(bar, LOOSE_BAR)

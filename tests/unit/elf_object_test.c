@@ -229,6 +229,7 @@ static void test_foreign(void **state)
 	_cleanup_close_ int fd = copy_self(0, path, &h);
 
 	(void)state;
+	(void)fd;
 	h->e_machine = EM_AARCH64;
 	expect_open(path, -EINVAL, "built for ARM64");
 	h->e_machine = EM_386;
@@ -254,6 +255,7 @@ static void test_truncated(void **state)
 		Elf64_Ehdr *h;
 		_cleanup_close_ int fd = copy_self(sizes[i], path, &h);
 
+		(void)fd;
 		expect_open(path, -ENOEXEC, sizes[i] < 4 ? "not an ELF" : "truncated or corrupt");
 	}
 }
@@ -267,6 +269,7 @@ static void test_corrupt_segments(void **state)
 	size_t code = 0;
 
 	(void)state;
+	(void)fd;
 	while (ph[code].p_type != PT_LOAD || !(ph[code].p_flags & PF_X))
 		code++;
 	saved = ph[code];

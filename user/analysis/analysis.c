@@ -51,7 +51,7 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 		return false;
 	qsort(sorted, n, sizeof(*sorted), by_location);
 	for (size_t i = 0; i < c->n_lines; i++) {
-		struct profile_samples key = { .location = (char *)c->lines[i] };
+		struct profile_samples key = {.location = (char *)c->lines[i]};
 		const struct profile_samples *kp = &key, **hit = bsearch(&kp, sorted, n, sizeof(*sorted), by_location);
 
 		info[i].share = hit ? (double)(*hit)->count / total : 0;
@@ -59,8 +59,8 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 	return true;
 }
 
-/* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the experiments that watched it,
- * scaled up. */
+/* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the experiments that watched
+ * it, scaled up. */
 static void shares_from_experiments(const struct profile *p, const uint32_t *lines, size_t n_lines, struct line_info *info)
 {
 	_cleanup_free_ double *seen = calloc(n_lines + 1, sizeof(*seen));
@@ -120,7 +120,7 @@ static struct line_place *place_lines(const struct observation *obs, size_t n, s
 	n_places = 0;
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || obs[i].line != obs[i - 1].line)
-			places[n_places++] = (struct line_place){ i, 0 };
+			places[n_places++] = (struct line_place){i, 0};
 		places[n_places - 1].n++;
 	}
 	if (n_places)
@@ -132,7 +132,7 @@ static struct line_place *place_lines(const struct observation *obs, size_t n, s
 static int analyse_point(const struct collection *c, const struct collected_point *from, const struct line_info *info,
 			 size_t max_lines, double run_s, struct rng *rng, struct analysis_point *point)
 {
-	_cleanup_(point_context_free) struct point_context ctx = { 0 };
+	_cleanup_(point_context_free) struct point_context ctx = {0};
 	const struct observation *obs = c->obs + from->first;
 	size_t n_lines = 0;
 	_cleanup_free_ struct line_place *places = place_lines(obs, from->n, &n_lines);
@@ -210,8 +210,8 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 {
-	_cleanup_(collection_free) struct collection c = { 0 };
-	_cleanup_(analysis_free) struct analysis a = { 0 };
+	_cleanup_(collection_free) struct collection c = {0};
+	_cleanup_(analysis_free) struct analysis a = {0};
 	_cleanup_free_ struct line_info *info = NULL;
 	size_t n, max_lines;
 	struct rng rng;
@@ -233,7 +233,7 @@ int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 			return r;
 	}
 	*ret = a;
-	a = (struct analysis){ 0 };
+	a = (struct analysis){0};
 	return 0;
 }
 
@@ -242,5 +242,5 @@ void analysis_free(struct analysis *a)
 	for (size_t i = 0; i < a->n_points; i++)
 		free(a->points[i].lines);
 	free(a->points);
-	*a = (struct analysis){ 0 };
+	*a = (struct analysis){0};
 }

@@ -40,7 +40,7 @@ static size_t number_names(struct name_ref *refs, size_t n)
 
 static struct observation observe(const struct profile_experiment *x, const struct profile_point *p)
 {
-	struct observation o = { 0 };
+	struct observation o = {0};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
 
 	o.key = (uint16_t)lround(speedup * 1000);
@@ -95,7 +95,7 @@ static int number_lines(const struct profile *p, uint32_t *ids, struct collectio
 	if (!refs)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
-		refs[i] = (struct name_ref){ p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0, &ids[i] };
+		refs[i] = (struct name_ref){p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0, &ids[i]};
 	c->n_lines = number_names(refs, p->n_experiments);
 	c->lines = calloc(c->n_lines + 1, sizeof(*c->lines));
 	if (!c->lines)
@@ -122,7 +122,7 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 			c->obs[at] = observe(&x->x, point);
 			c->obs[at].line = lines[i];
 			c->obs[at].experiment = (uint32_t)i;
-			refs[at] = (struct name_ref){ point->name ? point->name : "", (int)point->kind, &c->obs[at].point };
+			refs[at] = (struct name_ref){point->name ? point->name : "", (int)point->kind, &c->obs[at].point};
 		}
 	}
 	c->n_points = number_names(refs, at);
@@ -130,13 +130,13 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 	if (!c->points)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_points; i++)
-		c->points[i] = (struct collected_point){ refs[i].name, (enum profile_point_kind)refs[i].kind, 0, 0 };
+		c->points[i] = (struct collected_point){refs[i].name, (enum profile_point_kind)refs[i].kind, 0, 0};
 	return 0;
 }
 
 int collect(const struct profile *p, struct collection *ret)
 {
-	_cleanup_(collection_free) struct collection c = { .n_obs = count_points(p) };
+	_cleanup_(collection_free) struct collection c = {.n_obs = count_points(p)};
 	_cleanup_free_ uint32_t *lines = calloc(p->n_experiments + 1, sizeof(*lines));
 
 	c.obs = calloc(c.n_obs + 1, sizeof(*c.obs));
@@ -151,7 +151,7 @@ int collect(const struct profile *p, struct collection *ret)
 			point->first = i;
 	}
 	*ret = c;
-	c = (struct collection){ 0 };
+	c = (struct collection){0};
 	return 0;
 }
 
@@ -160,5 +160,5 @@ void collection_free(struct collection *c)
 	free(c->obs);
 	free(c->points);
 	free(c->lines);
-	*c = (struct collection){ 0 };
+	*c = (struct collection){0};
 }

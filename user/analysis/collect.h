@@ -4,17 +4,19 @@
 
 #include "analysis/analysis.h"
 
-/* Two ways to read a period per visit off an experiment; a line's cells and baseline all use the same. Either is a quotient of
- * sums, num / den, over experiments:
- *  - WHOLE (Coz): whole duration and all visits. Unbiased whatever the visits do, but a visit more or less at the edges counts
- *    in full: with five visits +-20 %. Latency uses it too: Little's law, W = L / lambda = sum(L * duration) / sum(departures).
- *  - TIMED: from first to last visit, and one visit less. No edges; but gaps that fit into an experiment are the shorter ones,
- *    so that the period reads low by about c*c/n of itself, for n visits an experiment whose gaps have a coefficient of variation
- *    c (visits of a Poisson process, n = 5: -20 %). That is nothing for the regular visits whose edges matter most.
- * TIMED is used where it pays: if the point's experiments scatter with less than half the variance of WHOLE, which they can only
- * do for c*c < 1/(6n). A line is read so if all visits that it needs, its own and its baseline's, were timed and at least half
- * of the experiments have three or more. An experiment with one visit or none has no span; it counts with its whole duration and
- * visits, so that nothing is dropped for its outcome, and if more than one in ten are like that the line is read by WHOLE. */
+/* Two ways to read a period per visit off an experiment; a line's cells and baseline all use the same. Either is a quotient
+ * of sums, num / den, over experiments:
+ *  - WHOLE (Coz): whole duration and all visits. Unbiased whatever the visits do, but a visit more or less at the edges
+ * counts in full: with five visits +-20 %. Latency uses it too: Little's law, W = L / lambda = sum(L * duration) /
+ * sum(departures).
+ *  - TIMED: from first to last visit, and one visit less. No edges; but gaps that fit into an experiment are the shorter
+ * ones, so that the period reads low by about c*c/n of itself, for n visits an experiment whose gaps have a coefficient of
+ * variation c (visits of a Poisson process, n = 5: -20 %). That is nothing for the regular visits whose edges matter most.
+ * TIMED is used where it pays: if the point's experiments scatter with less than half the variance of WHOLE, which they can
+ * only do for c*c < 1/(6n). A line is read so if all visits that it needs, its own and its baseline's, were timed and at
+ * least half of the experiments have three or more. An experiment with one visit or none has no span; it counts with its
+ * whole duration and visits, so that nothing is dropped for its outcome, and if more than one in ten are like that the line
+ * is read by WHOLE. */
 enum reading { READ_WHOLE, READ_TIMED, N_READINGS };
 
 struct observation {

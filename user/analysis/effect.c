@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <math.h>
 
-/* How many experiments the pooled noise is worth against a group's own: enough to steady two or three experiments, too few to
- * drown twenty. */
+/* How many experiments the pooled noise is worth against a group's own: enough to steady two or three experiments, too few
+ * to drown twenty. */
 #define NOISE_WEIGHT 4
 #define PLACEBO_SPLITS 400
 
@@ -20,7 +20,7 @@ static double quotient(double num, double den)
 
 struct group group_make(const struct observation *obs, size_t n, enum reading how)
 {
-	struct group g = { .n = n };
+	struct group g = {.n = n};
 	double mean;
 
 	for (size_t i = 0; i < n; i++) {
@@ -67,7 +67,7 @@ double group_variance(const struct group *g, const struct noise *noise, double *
 
 struct effect effect_of(const struct group *g, const struct group *base, const struct noise *noise)
 {
-	struct effect e = { NAN, NAN, 1 };
+	struct effect e = {NAN, NAN, 1};
 	double df, df0, v = group_variance(g, noise, &df), v0 = group_variance(base, noise, &df0);
 
 	if (g->n == 0 || base->n == 0 || isnan(g->period) || isnan(base->period))
@@ -84,6 +84,9 @@ struct effect effect_of(const struct group *g, const struct group *base, const s
 	e.df = v + v0 > 0 ? (v + v0) * (v + v0) / (v * v / df + v0 * v0 / df0) : df + df0;
 	if (!isfinite(e.df))
 		e.df = df + df0;
+	/* The pooled noise holds everything that is known of the scatter, these two groups' own included. */
+	if (noise->df > 0)
+		e.df = fmin(e.df, noise->df);
 	return e;
 }
 
@@ -131,7 +134,7 @@ int group_resample(const struct observation *obs, size_t n, enum reading how, st
 	if (!blocks)
 		return -ENOMEM;
 	for (size_t i = 0; i < RESAMPLES; i++) {
-		struct block sum = { 0 };
+		struct block sum = {0};
 
 		for (size_t j = 0; j < n_blocks; j++) {
 			const struct block *b = &blocks[rng_below(rng, n_blocks)];
@@ -147,7 +150,7 @@ int group_resample(const struct observation *obs, size_t n, enum reading how, st
 /* One random half against the other. */
 static double split(struct block *blocks, size_t n, struct rng *rng)
 {
-	struct block half[2] = { 0 };
+	struct block half[2] = {0};
 
 	for (size_t i = n; i > 1; i--) {
 		size_t j = rng_below(rng, i);

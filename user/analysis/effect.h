@@ -13,13 +13,13 @@
 struct group {
 	size_t n;
 	double num, den, visits;
-	double period;    /* num / den; NaN without visits */
+	double period;	  /* num / den; NaN without visits */
 	double noise_sum; /* sum of squared residuals, each relative to the period of an average experiment */
 };
 
-/* How much experiments of the same kind differ, pooled over all groups of a point: relative variance of one experiment, and on
- * how many degrees of freedom it rests. It steadies groups too small to tell by themselves: random speedups on a fine grid
- * leave one or two experiments in a cell. */
+/* How much experiments of the same kind differ, pooled over all groups of a point: relative variance of one experiment, and
+ * on how many degrees of freedom it rests. It steadies groups too small to tell by themselves: random speedups on a fine
+ * grid leave one or two experiments in a cell. */
 struct noise {
 	double variance, df;
 };

@@ -50,7 +50,8 @@ static enum reading choose_reading(const struct point_context *ctx, const struct
 
 /* Adds one cell to the comparison of the two readings. Experiments without a span are the same in both: they would only hide
  * the difference. */
-static void compare_readings(const struct observation *cell, size_t n, struct observation *scratch, struct noise compared[N_READINGS])
+static void compare_readings(const struct observation *cell, size_t n, struct observation *scratch,
+			     struct noise compared[N_READINGS])
 {
 	size_t spans = 0;
 
@@ -64,14 +65,14 @@ static void compare_readings(const struct observation *cell, size_t n, struct ob
 	}
 }
 
-/* Do the 0 % periods of the lines differ by more than their noise? Cochran's Q over lines with enough of them, all other lines
- * together being one more. */
+/* Do the 0 % periods of the lines differ by more than their noise? Cochran's Q over lines with enough of them, all other
+ * lines together being one more. */
 static int test_pooling(struct point_context *ctx)
 {
 	_cleanup_free_ struct observation *rest = calloc(ctx->n_zeros + 1, sizeof(*rest));
 	_cleanup_free_ struct group *groups = calloc(ctx->n_zeros + 1, sizeof(*groups));
 	enum reading how = choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0);
-	struct noise noise = { 0 };
+	struct noise noise = {0};
 	double sum_w = 0, sum = 0, q = 0;
 	size_t n_rest = 0, k = 0;
 
@@ -103,7 +104,8 @@ static int test_pooling(struct point_context *ctx)
 
 		q += (double)groups[i].n * d * d;
 	}
-	/* Negated, so that a line without any visit counts as different. The last term forgives rounding where there is no noise. */
+	/* Negated, so that a line without any visit counts as different. The last term forgives rounding where there is no
+	 * noise. */
 	ctx->pooled = q <= noise.variance * stats_chi2_80((double)(k - 1)) + 1e-18;
 	return 0;
 }
@@ -111,9 +113,9 @@ static int test_pooling(struct point_context *ctx)
 int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n, struct rng *rng)
 {
 	_cleanup_free_ struct observation *scratch = calloc(n + 1, sizeof(*scratch));
-	struct noise compared[N_READINGS] = { 0 };
+	struct noise compared[N_READINGS] = {0};
 
-	*ctx = (struct point_context){ .obs = obs, .n = n, .rng = rng };
+	*ctx = (struct point_context){.obs = obs, .n = n, .rng = rng};
 	ctx->zeros = calloc(n + 1, sizeof(*ctx->zeros));
 	if (!ctx->zeros || !scratch)
 		return -ENOMEM;
@@ -137,8 +139,8 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 		noise_finish(&compared[how]);
 	}
 	/* With nothing to compare (one experiment a cell) the one without edges it is. */
-	ctx->timed_pays = isnan(compared[READ_WHOLE].variance) ||
-			  compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
+	ctx->timed_pays =
+		isnan(compared[READ_WHOLE].variance) || compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
 	return test_pooling(ctx);
 }
 
@@ -147,12 +149,13 @@ void point_context_free(struct point_context *ctx)
 	free(ctx->zeros);
 	for (int how = 0; how < N_READINGS; how++)
 		free(ctx->pool_resampled[how]);
-	*ctx = (struct point_context){ 0 };
+	*ctx = (struct point_context){0};
 }
 
 int point_placebo(struct point_context *ctx, double *ret)
 {
-	return group_placebo(ctx->zeros, ctx->n_zeros, choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng, ret);
+	return group_placebo(ctx->zeros, ctx->n_zeros, choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng,
+			     ret);
 }
 
 /* A line's baseline and how everything of the line is read. */
@@ -160,7 +163,7 @@ struct baseline {
 	enum reading how;
 	struct group g;
 	const double *resampled; /* NULL: no experiments */
-	double *own;             /* to be freed */
+	double *own;		 /* to be freed */
 };
 
 static void baseline_free(struct baseline *b)
@@ -231,7 +234,7 @@ static int fill_interval(struct point_context *ctx, const struct observation *ob
 static struct effect trend(const struct effect *quarters, const double *speedups, const struct baseline *base,
 			   const struct noise *noise)
 {
-	struct effect t = { NAN, NAN, 0 };
+	struct effect t = {NAN, NAN, 0};
 	double sxx = 0, sxy = 0, sxr = 0, df0, v0 = group_variance(&base->g, noise, &df0);
 
 	for (size_t i = 0; i < N_QUARTERS; i++) {
@@ -254,14 +257,14 @@ static struct effect trend(const struct effect *quarters, const double *speedups
 	return t;
 }
 
-static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
-			  struct evidence *ev)
+static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n,
+			  const struct baseline *base, struct evidence *ev)
 {
-	double speedups[N_QUARTERS] = { 0 };
+	double speedups[N_QUARTERS] = {0};
 	struct effect slope;
 
 	for (size_t q = 0; q < N_QUARTERS; q++)
-		ev->quarters[q] = (struct effect){ NAN, NAN, 0 };
+		ev->quarters[q] = (struct effect){NAN, NAN, 0};
 	for (size_t i = count_zeros(obs, n), len; i < n; i += len) {
 		size_t q = ((size_t)obs[i].key - 1) * N_QUARTERS / 1000;
 		struct group g;
@@ -296,13 +299,12 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 		      struct analysis_line *line, struct evidence *ev)
 {
 	unsigned int step = cell_step(obs, n);
-	double strongest[2] = { -1, -1 }, least = NAN, least_sign = 0;
+	double strongest[2] = {-1, -1}, least = NAN, least_sign = 0;
 	size_t tried = 0;
 
 	if (base->g.n)
-		line->cells[line->n_cells++] = (struct analysis_cell){ .experiments = base->g.n,
-								       .visits = base->g.visits,
-								       .period_ns = base->g.period };
+		line->cells[line->n_cells++] = (struct analysis_cell){
+			.experiments = base->g.n, .visits = base->g.visits, .period_ns = base->g.period};
 	for (size_t i = count_zeros(obs, n), len; i < n; i += len) {
 		struct analysis_cell *cell = &line->cells[line->n_cells];
 		unsigned int key = cell_key(obs[i].key, step);
@@ -315,11 +317,11 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 			;
 		g = group_make(obs + i, len, base->how);
 		e = effect_of(&g, &base->g, &ctx->noise[base->how]);
-		*cell = (struct analysis_cell){ .speedup = key / 1000.0,
-						.experiments = len,
-						.visits = g.visits,
-						.period_ns = g.period,
-						.effect = e.value };
+		*cell = (struct analysis_cell){.speedup = key / 1000.0,
+					       .experiments = len,
+					       .visits = g.visits,
+					       .period_ns = g.period,
+					       .effect = e.value};
 		r = fill_interval(ctx, obs + i, len, base, &e, cell);
 		if (r)
 			return r;
@@ -353,8 +355,8 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
 		 struct evidence *ret)
 {
-	_cleanup_(baseline_free) struct baseline base = { 0 };
-	struct evidence ev = { .best = { SIZE_MAX, SIZE_MAX }, .best_any = SIZE_MAX };
+	_cleanup_(baseline_free) struct baseline base = {0};
+	struct evidence ev = {.best = {SIZE_MAX, SIZE_MAX}, .best_any = SIZE_MAX};
 	int r = make_baseline(ctx, obs, n, &base);
 
 	if (r)

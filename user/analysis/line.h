@@ -13,10 +13,10 @@ struct point_context {
 	struct noise noise[N_READINGS];
 	bool timed_pays; /* see enum reading */
 	/* The 0 % experiments of all lines are one baseline: at 0 % nothing is paused, so which line was selected makes no
-	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments fall
-	 * into the phases in which it runs, and then only its own are comparable. They are pooled if the lines' 0 % periods
-	 * show no sign of differing (a test at the lenient level of 20 %); otherwise a line with at least three of its own
-	 * uses these, and one with fewer has no better than the pool. */
+	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments
+	 * fall into the phases in which it runs, and then only its own are comparable. They are pooled if the lines' 0 %
+	 * periods show no sign of differing (a test at the lenient level of 20 %); otherwise a line with at least three of
+	 * its own uses these, and one with fewer has no better than the pool. */
 	bool pooled;
 	double *pool_resampled[N_READINGS]; /* RESAMPLES each, made at the first use */
 	struct rng *rng;
@@ -26,9 +26,9 @@ struct point_context {
 #define N_QUARTERS 4
 
 struct evidence {
-	double chance;   /* p-value of "this line has no effect at any speedup" */
-	double sign;     /* of the effect that the p-value speaks of */
-	size_t best[2];  /* cells of largest evidence for an effect: below 0, above 0; SIZE_MAX: none */
+	double chance;	/* p-value of "this line has no effect at any speedup" */
+	double sign;	/* of the effect that the p-value speaks of */
+	size_t best[2]; /* cells of largest evidence for an effect: below 0, above 0; SIZE_MAX: none */
 	size_t best_any;
 	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
 };

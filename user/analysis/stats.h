@@ -12,6 +12,6 @@ double stats_t_tail(double t, double df);
 double stats_chi2_80(double df);
 /* The @q quantile of @n > 0 numbers, which are reordered (sorted). */
 double stats_quantile(double *values, size_t n, double q);
-/* Benjamini and Hochberg (1995): returns the largest p-value still called a discovery among @n at false discovery rate @rate,
- * or -1 for none. @p is sorted. */
+/* Benjamini and Hochberg (1995): returns the largest p-value still called a discovery among @n at false discovery rate
+ * @rate, or -1 for none. @p is sorted. */
 double stats_discovery_limit(double *p, size_t n, double rate);

@@ -62,7 +62,7 @@ static int terminal_width(void)
 
 static int print(const struct report_command *c, const struct profile *p)
 {
-	_cleanup_(analysis_free) struct analysis a = { 0 };
+	_cleanup_(analysis_free) struct analysis a = {0};
 	struct report_options o = {
 		.color = color_wanted(c->color, STDOUT_FILENO),
 		.width = c->width ? (int)c->width : terminal_width(),
@@ -81,9 +81,9 @@ static int print(const struct report_command *c, const struct profile *p)
 
 int cmd_report(int argc, char **argv)
 {
-	_cleanup_(profile_free) struct profile p = { 0 };
-	struct report_command c = { 0 };
-	struct error e = { 0 };
+	_cleanup_(profile_free) struct profile p = {0};
+	struct report_command c = {0};
+	struct error e = {0};
 	int first;
 
 	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */

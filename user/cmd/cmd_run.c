@@ -12,6 +12,7 @@
 #include "target/launch.h"
 
 #include <errno.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -179,6 +180,7 @@ int cmd_run(int argc, char **argv)
 	int status;
 
 	target_save_signals();
+	(void)setlocale(LC_CTYPE, ""); /* the report's characters */
 	if (run_options_parse(argc, argv, &r.options, &e) < 0)
 		return complain("%s", e.text);
 	if (r.options.help) {

@@ -78,18 +78,18 @@ static int point_object(struct run *r, const struct point_spec *p, const struct 
 	return 0;
 }
 
-static int no_function(const struct elf_object *o, const struct point_spec *p, int err, struct error *e)
+static int no_function(const struct elf_object *o, const struct point_spec *p, const char *option, int err, struct error *e)
 {
 	char *similar[3] = {NULL, NULL, NULL};
 	size_t n;
 
 	if (err == -EINVAL)
-		return fail(e, EINVAL, "-p %s: %s is data in %s, not a function", p->name, p->function, elf_object_path(o));
+		return fail(e, EINVAL, "%s %s: %s is data in %s, not a function", option, p->name, p->function, elf_object_path(o));
 	if (!elf_object_has_symbols(o))
-		return fail(e, ENOENT, "-p %s: %s has no symbols (it was stripped); name an address by -p %s:FUNCTION+OFFSET in an "
-			    "unstripped copy or keep the symbols", p->name, elf_object_path(o), elf_object_path(o));
+		return fail(e, ENOENT, "%s %s: %s has no symbols (it was stripped); use an unstripped build", option,
+			    p->name, elf_object_path(o));
 	n = elf_object_similar_functions(o, p->function, similar, 3);
-	(void)fail(e, ENOENT, "-p %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all", p->name, p->function,
+	(void)fail(e, ENOENT, "%s %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all", option, p->name, p->function,
 		   elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
 		   n > 2 ? " or " : "", n > 2 ? similar[2] : "");
 	for (size_t i = 0; i < n; i++)
@@ -97,8 +97,8 @@ static int no_function(const struct elf_object *o, const struct point_spec *p, i
 	return -ENOENT;
 }
 
-static int line_sites(const struct elf_object *o, struct line_table *t, const struct point_spec *p, uint64_t **ret, size_t *ret_n,
-		      struct error *e)
+static int line_sites(const struct elf_object *o, struct line_table *t, const struct point_spec *p, const char *option,
+		      uint64_t **ret, size_t *ret_n, struct error *e)
 {
 	const char *near[2];
 	uint32_t nearest;
@@ -106,23 +106,51 @@ static int line_sites(const struct elf_object *o, struct line_table *t, const st
 	int err;
 
 	if (!t)
-		return fail(e, ENODATA, "-p %s: %s has no line information; build it with -g, or name a function", p->name,
+		return fail(e, ENODATA, "%s %s: %s has no line information; build it with -g, or name a function", option, p->name,
 			    elf_object_path(o));
 	err = line_table_statements(t, p->file, p->line, ret, ret_n, &nearest);
 	if (err == -ENOENT && nearest)
-		return fail(e, ENOENT, "-p %s: line %u of %s has no code; the nearest line that has is %s:%u", p->name, p->line,
+		return fail(e, ENOENT, "%s %s: line %u of %s has no code; the nearest line that has is %s:%u", option, p->name, p->line,
 			    p->file, p->file, nearest);
 	if (err == -ENOENT)
-		return fail(e, ENOENT, "-p %s: no line of %s has code in %s", p->name, p->file, elf_object_path(o));
+		return fail(e, ENOENT, "%s %s: no line of %s has code in %s", option, p->name, p->file, elf_object_path(o));
 	if (err == -ENXIO) {
 		n = line_table_similar_files(t, p->file, near, 2);
-		return fail(e, ENOENT, "-p %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all", p->name, p->file,
+		return fail(e, ENOENT, "%s %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all", option, p->name, p->file,
 			    elf_object_path(o), n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "",
 			    n > 1 ? near[1] : "");
 	}
 	if (err < 0)
-		return fail(e, -err, "-p %s: cannot read the line information of %s: %s", p->name, elf_object_path(o), strerror(-err));
+		return fail(e, -err, "%s %s: cannot read the line information of %s: %s", option, p->name, elf_object_path(o), strerror(-err));
 	return 0;
+}
+
+/* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable cannot be
+ * looked up before it is loaded. */
+static int check_fixed_line(struct run *r, struct error *e)
+{
+	const char *written = r->options.fixed_line, *colon = written ? strrchr(written, ':') : NULL;
+	struct point_spec p = {.name = (char *)written, .kind = POINT_FILE_LINE};
+	const struct elf_object *o = code_map_main(r->code);
+	_cleanup_free_ uint64_t *addrs = NULL;
+	_cleanup_free_ char *file = NULL;
+	struct elf_symbol sym;
+	size_t n;
+	int err;
+
+	if (!written || r->options.n_binaries)
+		return 0;
+	if (r->options.functions) {
+		p.function = (char *)written;
+		err = elf_object_find_function(o, written, &sym);
+		return err < 0 ? no_function(o, &p, "--fixed-line", err, e) : 0;
+	}
+	file = strndup(written, colon ? (size_t)(colon - written) : strlen(written));
+	if (!file)
+		return fail(e, ENOMEM, "out of memory");
+	p.file = file;
+	p.line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+	return line_sites(o, code_map_main_lines(r->code), &p, "--fixed-line", &addrs, &n, e);
 }
 
 /* Addresses of a point. *ret is the caller's. */
@@ -138,10 +166,10 @@ static int point_sites(struct run *r, const struct point_spec *p, const struct e
 		return err;
 	*ret_object = o;
 	if (p->kind == POINT_FILE_LINE)
-		return line_sites(o, lines, p, ret, ret_n, e);
+		return line_sites(o, lines, p, "-p", ret, ret_n, e);
 	err = elf_object_find_function(o, p->function, &sym);
 	if (err < 0)
-		return no_function(o, p, err, e);
+		return no_function(o, p, "-p", err, e);
 	if (p->offset && p->offset >= sym.size)
 		return fail(e, EINVAL, "-p %s: offset %llu is outside of %s, which has %llu bytes", p->name,
 			    (unsigned long long)p->offset, p->function, (unsigned long long)sym.size);
@@ -164,7 +192,7 @@ int run_check_points(struct run *r, struct error *e)
 		if (err < 0)
 			return err;
 	}
-	return 0;
+	return check_fixed_line(r, e);
 }
 
 int run_add_points(struct run *r, struct error *e)

@@ -15,8 +15,13 @@ static inline void dwarf_forget(Dwarf_Debug d, Dwarf_Error *e)
 	*e = NULL;
 }
 
-/* Calls @cb for each address range of a DIE (low and high address, or a range list; @base is the unit's low address, for lists of
- * DWARF 4 and before), until it returns non-zero, and returns that. */
-int dwarf_die_ranges(Dwarf_Debug d, Dwarf_Die die, uint64_t base, int (*cb)(uint64_t lo, uint64_t hi, void *arg), void *arg);
-/* The unit's low address, 0 without one. */
-uint64_t dwarf_die_low(Dwarf_Debug d, Dwarf_Die die);
+/* What a unit's lists of ranges count from. */
+struct unit_bases {
+	uint64_t low;       /* the unit's low address */
+	uint64_t addresses; /* its share of .debug_addr */
+	uint64_t lists;     /* its table in .debug_rnglists */
+};
+struct unit_bases dwarf_unit_bases(Dwarf_Debug d, Dwarf_Die unit);
+/* Calls @cb for each address range of a DIE (low and high address, or a list) until it returns non-zero, and returns that. */
+int dwarf_die_ranges(const struct line_table *t, Dwarf_Die die, const struct unit_bases *b,
+		     int (*cb)(uint64_t lo, uint64_t hi, void *arg), void *arg);

@@ -11,7 +11,7 @@ struct walk {
 	struct line_table *t;
 	struct line_instances *out;
 	size_t capacity, range_capacity;
-	uint64_t base;
+	struct unit_bases bases;
 	size_t instance; /* the one whose ranges are being added */
 };
 
@@ -87,7 +87,7 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret)
 		w->capacity = capacity;
 	}
 	w->instance = o->n;
-	r = dwarf_die_ranges(w->t->dwarf, die, w->base, add_instance_range, w);
+	r = dwarf_die_ranges(w->t, die, &w->bases, add_instance_range, w);
 	if (r < 0 || o->n_ranges == before) /* a declaration, or the abstract function behind the copies */
 		return r;
 	o->all[o->n++].parent = parent;
@@ -137,7 +137,7 @@ static int walk_unit(struct walk *w, Dwarf_Die unit)
 	Dwarf_Die die = next_die(d, unit, true), child;
 	int r = 0;
 
-	w->base = dwarf_die_low(d, unit);
+	w->bases = dwarf_unit_bases(d, unit);
 	while (die || depth) {
 		if (!die) { /* the children are done: on to what follows their parent */
 			depth--;

@@ -60,11 +60,16 @@ struct unit_range {
 	size_t unit;
 };
 
+/* Of a section, unpacked; libelf's, while the object is open. */
+struct section_bytes {
+	const unsigned char *p;
+	size_t n;
+};
+
 struct line_table {
 	const struct elf_object *object;
 	struct Dwarf_Debug_s *dwarf;
-	const unsigned char *program; /* .debug_line, unpacked; libelf's */
-	size_t program_size;
+	struct section_bytes program, addresses, lists; /* .debug_line, .debug_addr, .debug_rnglists */
 	struct line_unit *units; /* by program */
 	size_t n_units;
 	struct line_die *dies;
@@ -76,6 +81,9 @@ struct line_table {
 	size_t n_files;
 	size_t decoded, bad;
 };
+
+/* lines_sections.c: -ENODATA without a line on @e when there is no line information at all. */
+int line_sections_check(struct line_table *t, struct error *e);
 
 /* lines_units.c: finds the units and what they cover, from their first DIE alone. */
 int line_units_open(struct line_table *t, struct error *e);

@@ -2,15 +2,11 @@
 /* Runs a line number program (DWARF 2 to 5, section 6.2 of the standard). Not through libdwarf: the 2021 release starts version 5
  * programs at file 0 where the standard says 1, which moves a header's lines into the source file. */
 #include "elf/lines_private.h"
+#include "elf/lines_reader.h"
 
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct reader {
-	const unsigned char *at, *end;
-	bool bad; /* something was cut off */
-};
 
 struct header {
 	unsigned int min_length, line_range, opcode_base;
@@ -26,40 +22,6 @@ struct rows {
 	bool open;    /* within a sequence */
 	bool no_room; /* memory ran out */
 };
-
-static uint64_t fixed(struct reader *r, size_t n)
-{
-	uint64_t v = 0;
-
-	if ((size_t)(r->end - r->at) < n) {
-		r->bad = true;
-		r->at = r->end;
-		return 0;
-	}
-	memcpy(&v, r->at, n);
-	r->at += n;
-	return v;
-}
-
-static uint64_t leb(struct reader *r, bool is_signed)
-{
-	uint64_t v = 0;
-	unsigned int shift = 0, byte = 0x80;
-
-	while (byte & 0x80) {
-		if (r->at == r->end) {
-			r->bad = true;
-			return 0;
-		}
-		byte = *r->at++;
-		if (shift < 64)
-			v |= (uint64_t)(byte & 0x7f) << shift;
-		shift += 7;
-	}
-	if (is_signed && byte & 0x40 && shift < 64)
-		v |= ~0ULL << shift;
-	return v;
-}
 
 static bool read_header(struct reader *r, struct header *ret)
 {
@@ -263,18 +225,18 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 bool line_program_run(const struct line_table *t, struct line_unit *u)
 {
 	size_t next = (size_t)(u - t->units) + 1;
-	struct reader r = {.at = t->program, .end = t->program + t->program_size};
+	struct reader r = {.at = t->program.p, .end = t->program.p + t->program.n};
 	struct rows out = {.unit = u};
 	struct header h;
 	bool ok;
 
-	if (u->program >= t->program_size)
+	if (u->program >= t->program.n)
 		return false;
 	r.at += u->program;
 	if (!read_header(&r, &h))
 		return false;
 	/* Programs do not overlap; where a file says so, few bytes could stand for any number of rows. */
-	if (next < t->n_units && t->units[next].program < (uint64_t)(r.end - t->program))
+	if (next < t->n_units && t->units[next].program < (uint64_t)(r.end - t->program.p))
 		return false;
 	run(&r, &h, &out);
 	ok = !r.bad && !out.no_room && order_sequences(t, &out, u);

@@ -5,63 +5,6 @@
 #include "base/error.h"
 
 #include <errno.h>
-#include <string.h>
-
-/* zlib cannot do better than 1032:1: a section that claims more wants our memory. */
-#define MAX_RATIO 1032
-
-static int read_program(struct line_table *t, Elf_Scn *s, struct error *e)
-{
-	GElf_Shdr h;
-	Elf_Data *d;
-
-	if (gelf_getshdr(s, &h) && h.sh_flags & SHF_COMPRESSED && elf_compress(s, 0, 0) < 0)
-		return fail(e, ENOEXEC, "%s: corrupt ELF file (compressed section .debug_line); build it again",
-			    t->object->path);
-	d = elf_getdata(s, NULL);
-	if (!d || !d->d_buf)
-		return -ENODATA;
-	t->program = d->d_buf;
-	t->program_size = d->d_size;
-	return 0;
-}
-
-/* What can be checked before the library sees the file: sections inside it, and no compressed bombs. */
-static int check_sections(struct line_table *t, struct error *e)
-{
-	const struct elf_object *o = t->object;
-	Elf_Scn *program = NULL;
-	bool info = false;
-	size_t names;
-	Elf_Scn *s = NULL;
-	GElf_Shdr h;
-	GElf_Chdr c;
-
-	if (elf_getshdrstrndx(o->elf, &names) < 0)
-		names = 0;
-	while ((s = elf_nextscn(o->elf, s))) {
-		const char *name;
-		bool zipped;
-
-		if (!gelf_getshdr(s, &h) || h.sh_type == SHT_NOBITS || h.sh_type == SHT_NULL)
-			continue;
-		name = elf_strptr(o->elf, names, h.sh_name);
-		if (h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset)
-			return fail(e, ENOEXEC, "%s: truncated or corrupt ELF file (section %s reaches past the end); "
-				    "build or copy it again", o->path, name ? name : "?");
-		zipped = h.sh_flags & SHF_COMPRESSED;
-		if (zipped && (!gelf_getchdr(s, &c) || c.ch_size / MAX_RATIO > h.sh_size))
-			return fail(e, ENOEXEC, "%s: corrupt ELF file (compressed section %s); build it again", o->path,
-				    name ? name : "?");
-		/* The older way of compressing has no flag; no linker of the last ten years writes it. */
-		if (!name || !strncmp(name, ".zdebug", 7))
-			continue;
-		info |= !strcmp(name, ".debug_info");
-		if (!strcmp(name, ".debug_line"))
-			program = s;
-	}
-	return info && program ? read_program(t, program, e) : -ENODATA;
-}
 
 static bool line_program_of(Dwarf_Debug d, Dwarf_Die die, uint64_t *ret)
 {
@@ -121,6 +64,7 @@ static int add_range(uint64_t lo, uint64_t hi, void *arg)
 static int add_unit(struct listing *l, Dwarf_Debug d, Dwarf_Die die)
 {
 	size_t before = l->t->n_index;
+	struct unit_bases bases;
 	Dwarf_Error e = NULL;
 	Dwarf_Off offset;
 	uint64_t program;
@@ -142,7 +86,8 @@ static int add_unit(struct listing *l, Dwarf_Debug d, Dwarf_Die die)
 		l->capacity = capacity;
 	}
 	l->found[l->n++] = (struct found){.program = program, .die = offset};
-	r = dwarf_die_ranges(d, die, dwarf_die_low(d, die), add_range, l);
+	bases = dwarf_unit_bases(d, die);
+	r = dwarf_die_ranges(l->t, die, &bases, add_range, l);
 	l->found[l->n - 1].covers = l->t->n_index > before;
 	return r;
 }
@@ -297,7 +242,7 @@ int line_units_open(struct line_table *t, struct error *e)
 	Dwarf_Error de = NULL;
 	int r;
 
-	r = check_sections(t, e);
+	r = line_sections_check(t, e);
 	if (r == -ENODATA)
 		goto none;
 	if (r < 0)

@@ -4,49 +4,41 @@
 #include <stdlib.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define FIELD(type, member, kind, required) { #member, offsetof(struct type, member), kind, required }
+#define FIELD(type, member, kind, required)                                                                                 \
+	{                                                                                                                   \
+#member, offsetof(struct type, member), kind, required                                                      \
+	}
 #define X(member, kind, required) FIELD(profile_experiment, member, kind, required)
 #define S(member, kind) FIELD(profile_startup, member, kind, false)
 #define P(member, kind, required) FIELD(profile_point, member, kind, required)
 
 static const struct field experiment_list[] = {
-	X(selected, FIELD_STRING, true),
-	X(speedup, FIELD_SHARE, true),
-	X(duration, FIELD_U64, true),
-	X(selected_samples, FIELD_U64, false),
-	X(function, FIELD_STRING, false),
-	X(elapsed, FIELD_U64, false),
-	X(growth, FIELD_U64, false),
-	X(hits, FIELD_U64, false),
-	X(hit_ns, FIELD_U64, false),
-	X(owed, FIELD_U64, false),
-	X(paid, FIELD_U64, false),
-	X(payments, FIELD_U64, false),
-	X(credited, FIELD_I64, false),
-	X(rq_credited, FIELD_I64, false),
-	X(forgiven, FIELD_U64, false),
-	X(late, FIELD_U64, false),
-	X(oversleep, FIELD_I64, false),
-	X(samples, FIELD_U64, false),
-	X(threads, FIELD_U64, false),
-	X(imbalance, FIELD_I64, false),
+	X(selected, FIELD_STRING, true),  X(speedup, FIELD_SHARE, true),
+	X(duration, FIELD_U64, true),	  X(selected_samples, FIELD_U64, false),
+	X(function, FIELD_STRING, false), X(elapsed, FIELD_U64, false),
+	X(growth, FIELD_U64, false),	  X(hits, FIELD_U64, false),
+	X(hit_ns, FIELD_U64, false),	  X(owed, FIELD_U64, false),
+	X(paid, FIELD_U64, false),	  X(payments, FIELD_U64, false),
+	X(credited, FIELD_I64, false),	  X(rq_credited, FIELD_I64, false),
+	X(forgiven, FIELD_U64, false),	  X(late, FIELD_U64, false),
+	X(oversleep, FIELD_I64, false),	  X(samples, FIELD_U64, false),
+	X(threads, FIELD_U64, false),	  X(imbalance, FIELD_I64, false),
 	X(foreign, FIELD_SHARE, false),
 };
-const struct field_table experiment_fields = { experiment_list, COUNT(experiment_list) };
+const struct field_table experiment_fields = {experiment_list, COUNT(experiment_list)};
 
 static const struct field startup_list[] = {
-	S(version, FIELD_STRING),  S(command, FIELD_STRING), S(kernel, FIELD_STRING),
-	S(host, FIELD_STRING),     S(sync, FIELD_STRING),    S(pay, FIELD_STRING),
-	S(fallback, FIELD_STRING), S(granularity, FIELD_STRING),
-	S(seed, FIELD_U64),        S(period_ns, FIELD_U64),
+	S(version, FIELD_STRING), S(command, FIELD_STRING), S(kernel, FIELD_STRING),   S(host, FIELD_STRING),
+	S(sync, FIELD_STRING),	  S(pay, FIELD_STRING),	    S(fallback, FIELD_STRING), S(granularity, FIELD_STRING),
+	S(seed, FIELD_U64),	  S(period_ns, FIELD_U64),
 };
-const struct field_table startup_fields = { startup_list, COUNT(startup_list) };
+const struct field_table startup_fields = {startup_list, COUNT(startup_list)};
 
 static const struct field throughput_list[] = {
 	P(name, FIELD_STRING, true),
 	P(delta, FIELD_U64, true),
 };
-const struct field_table throughput_fields = { throughput_list, COUNT(throughput_list) };
+const struct field_table throughput_fields = {throughput_list, COUNT(throughput_list)};
 
 /* Valid together or not at all, hence a table of their own with nothing optional. */
 static const struct field throughput_timing_list[] = {
@@ -54,7 +46,7 @@ static const struct field throughput_timing_list[] = {
 	P(last_ns, FIELD_U64, true),
 	P(effective_ns, FIELD_U64, true),
 };
-const struct field_table throughput_timing_fields = { throughput_timing_list, COUNT(throughput_timing_list) };
+const struct field_table throughput_timing_fields = {throughput_timing_list, COUNT(throughput_timing_list)};
 
 static const struct field latency_list[] = {
 	P(name, FIELD_STRING, true),
@@ -62,13 +54,13 @@ static const struct field latency_list[] = {
 	P(departures, FIELD_U64, true),
 	P(difference, FIELD_I64, true),
 };
-const struct field_table latency_fields = { latency_list, COUNT(latency_list) };
+const struct field_table latency_fields = {latency_list, COUNT(latency_list)};
 
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),
 };
-const struct field_table samples_fields = { samples_list, COUNT(samples_list) };
+const struct field_table samples_fields = {samples_list, COUNT(samples_list)};
 
 void fields_free(const struct field_table *t, void *record)
 {

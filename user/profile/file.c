@@ -57,7 +57,7 @@ static ssize_t look(int fd, off_t at, char *buf)
 /* An existing file must begin with a record of the format that we are going to append. */
 static int check_head(int fd, const char *path, enum profile_format format, char *buf, struct error *e)
 {
-	static const char *const names[] = { [PROFILE_JSON] = "JSON lines", [PROFILE_COZ_TEXT] = "Coz's text form" };
+	static const char *const names[] = {[PROFILE_JSON] = "JSON lines", [PROFILE_COZ_TEXT] = "Coz's text form"};
 	enum profile_format found;
 	ssize_t n = look(fd, 0, buf);
 	const char *nl;
@@ -68,7 +68,8 @@ static int check_head(int fd, const char *path, enum profile_format format, char
 		return 0; /* made by mktemp, say: nothing there to lose */
 	nl = memchr(buf, '\n', (size_t)n);
 	if (!is_record(buf, nl ? (size_t)(nl - buf) : (size_t)n, &found))
-		return fail(e, EEXIST, "'%s' exists and is not a profile: not overwritten; choose another file with -o", path);
+		return fail(e, EEXIST, "'%s' exists and is not a profile: not overwritten; choose another file with -o",
+			    path);
 	if (found != format)
 		return fail(e, EEXIST, "'%s' is a profile in %s, this run would write %s: choose another file with -o", path,
 			    names[found], names[format]);
@@ -136,9 +137,10 @@ static bool still_ours(const struct profile_file *f)
 	return fstat(f->fd, &a) == 0 && lstat(f->path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-int profile_file_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_file *ret, struct error *e)
+int profile_file_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_file *ret,
+		      struct error *e)
 {
-	struct profile_file f = { .fd = -1 };
+	struct profile_file f = {.fd = -1};
 	int r = 0;
 
 	if (strcmp(path, "-") == 0)
@@ -214,6 +216,6 @@ int profile_file_close(struct profile_file *f)
 	if (f->fd >= 0 && close(f->fd))
 		r = -errno;
 	free(f->path);
-	*f = (struct profile_file){ .fd = -1 };
+	*f = (struct profile_file){.fd = -1};
 	return r;
 }

@@ -11,7 +11,7 @@ struct profile_file {
 	char *path;
 	bool created; /* by us, so ours to remove again */
 	bool written;
-	off_t size;  /* up to the end of the last whole record */
+	off_t size;	    /* up to the end of the last whole record */
 	bool needs_newline; /* the last record lacks its end of line */
 };
 

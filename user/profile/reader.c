@@ -137,7 +137,7 @@ static int add_experiment(struct parser *ps, const struct profile_experiment *x)
 
 	if (r)
 		return r;
-	ps->p.experiments[ps->p.n_experiments++] = (struct profile_run_experiment){ .x = *x, .run = ps->p.n_runs - 1 };
+	ps->p.experiments[ps->p.n_experiments++] = (struct profile_run_experiment){.x = *x, .run = ps->p.n_runs - 1};
 	ps->in_experiment = true;
 	return 0;
 }
@@ -168,7 +168,8 @@ static int add_samples(struct parser *ps, const struct profile_samples *s)
 	return 0;
 }
 
-/* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line; other errors end the reading. */
+/* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line; other errors end the
+ * reading. */
 static int add_record(struct parser *ps, const struct record *rec)
 {
 	static const struct profile_startup nameless;
@@ -284,13 +285,13 @@ static int join(struct profile *p, struct profile *add)
 	free(add->runs);
 	free(add->experiments);
 	free(add->samples);
-	*add = (struct profile){ 0 };
+	*add = (struct profile){0};
 	return 0;
 }
 
 int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name, struct error *e)
 {
-	struct parser ps = { 0 };
+	struct parser ps = {0};
 	int r;
 
 	if (size == 0)
@@ -382,5 +383,5 @@ void profile_free(struct profile *p)
 	free(p->runs);
 	free(p->experiments);
 	free(p->samples);
-	*p = (struct profile){ 0 };
+	*p = (struct profile){0};
 }

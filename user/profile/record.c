@@ -8,7 +8,7 @@
 
 static int parse_startup(const struct source *src, struct profile_startup *s)
 {
-	_cleanup_(source_free) struct source ours = { 0 };
+	_cleanup_(source_free) struct source ours = {0};
 	int r = source_u64(src, "time", &s->time);
 
 	if (r && r != -ENOENT)
@@ -20,7 +20,7 @@ static int parse_startup(const struct source *src, struct profile_startup *s)
 static int parse_throughput(const struct source *src, struct profile_point *p)
 {
 	int r = source_fill(src, &throughput_fields, p);
-	struct profile_point timing = { 0 };
+	struct profile_point timing = {0};
 
 	p->kind = PROFILE_THROUGHPUT;
 	if (r)
@@ -72,8 +72,8 @@ static int parse(const struct source *src, struct record *ret)
 
 int record_parse(struct json_tokener *tok, const char *line, size_t len, struct record *ret)
 {
-	_cleanup_(source_free) struct source src = { 0 };
-	struct record rec = { 0 };
+	_cleanup_(source_free) struct source src = {0};
+	struct record rec = {0};
 	int r = source_parse(tok, line, len, &src);
 
 	if (r)

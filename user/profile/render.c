@@ -15,7 +15,7 @@
 void buffer_free(struct buffer *b)
 {
 	free(b->data);
-	*b = (struct buffer){ 0 };
+	*b = (struct buffer){0};
 }
 
 static void put(struct buffer *b, const char *s, size_t n)
@@ -121,8 +121,9 @@ static struct json_object *begin(struct buffer *b, const char *type)
 static void end(struct buffer *b, struct json_object *o)
 {
 	size_t n = 0;
-	const char *s = b->error ? NULL
-				 : json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &n);
+	const char *s =
+		b->error ? NULL
+			 : json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &n);
 
 	if (s) {
 		put(b, s, n);

@@ -35,15 +35,14 @@ static int parse_json(struct json_tokener *tok, const char *line, size_t len, st
 		json_object_put(o);
 		return -EINVAL;
 	}
-	*ret = (struct source){ .json = o,
-				.type = { json_object_get_string(type), (size_t)json_object_get_string_len(type) } };
+	*ret = (struct source){.json = o, .type = {json_object_get_string(type), (size_t)json_object_get_string_len(type)}};
 	return 0;
 }
 
 static int parse_text(const char *line, size_t len, struct source *ret)
 {
 	const char *end = line + len, *p = line;
-	struct source src = { 0 };
+	struct source src = {0};
 
 	while (p < end) {
 		const char *tab = memchr(p, '\t', (size_t)(end - p));
@@ -51,10 +50,10 @@ static int parse_text(const char *line, size_t len, struct source *ret)
 		const char *eq = memchr(p, '=', (size_t)(stop - p));
 
 		if (p == line) {
-			src.type = (struct source_slice){ p, (size_t)(stop - p) };
+			src.type = (struct source_slice){p, (size_t)(stop - p)};
 		} else if (eq && src.n_pairs < SOURCE_MAX_PAIRS) {
-			src.pairs[src.n_pairs].key = (struct source_slice){ p, (size_t)(eq - p) };
-			src.pairs[src.n_pairs++].value = (struct source_slice){ eq + 1, (size_t)(stop - eq - 1) };
+			src.pairs[src.n_pairs].key = (struct source_slice){p, (size_t)(eq - p)};
+			src.pairs[src.n_pairs++].value = (struct source_slice){eq + 1, (size_t)(stop - eq - 1)};
 		}
 		p = stop + (tab ? 1 : 0);
 	}
@@ -72,7 +71,7 @@ int source_parse(struct json_tokener *tok, const char *line, size_t len, struct 
 void source_free(struct source *src)
 {
 	json_object_put(src->json);
-	*src = (struct source){ 0 };
+	*src = (struct source){0};
 }
 
 bool source_is(const struct source *src, const char *type)
@@ -110,7 +109,7 @@ int source_child(const struct source *src, const char *key, struct source *ret)
 
 	if (!v || !json_object_is_type(v, json_type_object))
 		return -ENOENT;
-	*ret = (struct source){ .json = json_object_get(v) };
+	*ret = (struct source){.json = json_object_get(v)};
 	return 0;
 }
 
@@ -118,7 +117,7 @@ int source_child(const struct source *src, const char *key, struct source *ret)
 static int text_number(const struct source_slice *v, bool *negative, uint64_t *whole, double *value)
 {
 	const char *p = v->s, *end = v->s + v->n;
-	double scale = 1;
+	double scale = 1, fraction = 0;
 
 	*negative = p < end && *p == '-';
 	if (*negative)
@@ -130,9 +129,14 @@ static int text_number(const struct source_slice *v, bool *negative, uint64_t *w
 		if (__builtin_mul_overflow(*whole, 10, whole) || __builtin_add_overflow(*whole, (uint64_t)(*p - '0'), whole))
 			return -EINVAL;
 	*value = (double)*whole;
+	/* One division, so that 0.75 is the double 0.75; digits beyond a double's are of no consequence. */
 	if (p < end && *p == '.')
 		for (p++; p < end && *p >= '0' && *p <= '9'; p++)
-			*value += (*p - '0') * (scale /= 10);
+			if (scale < 1e15) {
+				fraction = fraction * 10 + (*p - '0');
+				scale *= 10;
+			}
+	*value += fraction / scale;
 	if (p != end)
 		return -EINVAL;
 	if (*negative)
@@ -195,9 +199,9 @@ static int get_i64(const struct source *src, const char *key, int64_t *ret)
 
 	if (r)
 		return r;
-	if (whole > INT64_MAX)
+	if (whole > (uint64_t)INT64_MAX + negative)
 		return -EINVAL;
-	*ret = negative ? -(int64_t)whole : (int64_t)whole;
+	*ret = negative ? (int64_t)(0 - whole) : (int64_t)whole;
 	return 0;
 }
 

@@ -42,16 +42,16 @@ static int flush(struct profile_writer *w, const struct buffer *b)
 
 int profile_write_startup(struct profile_writer *w, const struct profile_startup *s)
 {
-	_cleanup_(buffer_free) struct buffer b = { 0 };
+	_cleanup_(buffer_free) struct buffer b = {0};
 
 	render_startup(&b, w->format, s);
 	return flush(w, &b);
 }
 
-int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points,
-			     size_t n_points)
+int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x,
+			     const struct profile_point *points, size_t n_points)
 {
-	_cleanup_(buffer_free) struct buffer b = { 0 };
+	_cleanup_(buffer_free) struct buffer b = {0};
 
 	render_experiment(&b, w->format, x);
 	for (size_t i = 0; i < n_points; i++)
@@ -61,7 +61,7 @@ int profile_write_experiment(struct profile_writer *w, const struct profile_expe
 
 int profile_write_log(struct profile_writer *w, uint64_t runtime_ns, const struct profile_samples *samples, size_t n)
 {
-	_cleanup_(buffer_free) struct buffer b = { 0 };
+	_cleanup_(buffer_free) struct buffer b = {0};
 
 	render_runtime(&b, w->format, runtime_ns);
 	for (size_t i = 0; i < n; i++)

@@ -76,7 +76,7 @@ static void draw(const struct analysis_line *line, struct plot *p)
 
 static void print_axis(const struct report *r, const struct plot *p)
 {
-	static const char *const labels[] = { "0", "25", "50", "75", "100 %" };
+	static const char *const labels[] = {"0", "25", "50", "75", "100 %"};
 	int at = 0;
 
 	(void)fprintf(r->out, "%*s", LABEL, "");
@@ -90,23 +90,23 @@ static void print_axis(const struct report *r, const struct plot *p)
 
 static void print_plot(const struct report *r, const struct plot *p)
 {
-	static const char *const ascii[] = { [EMPTY] = " ", [ZERO] = "-", [BAR] = "|", [DOT] = "o" };
-	static const char *const utf8[] = { [EMPTY] = " ", [ZERO] = "\u2500", [BAR] = "\u2502", [DOT] = "\u25cf" };
+	static const char *const ascii[] = {[EMPTY] = " ", [ZERO] = "-", [BAR] = "|", [DOT] = "o"};
+	static const char *const utf8[] = {[EMPTY] = " ", [ZERO] = "\u2500", [BAR] = "\u2502", [DOT] = "\u25cf"};
 	const char *const *marks = r->utf8 ? utf8 : ascii;
 	int zero = row_of(p, 0);
 
 	for (int y = 0; y < ROWS; y++) {
 		int last = p->columns - 1;
 
+		while (last >= 0 && p->at[y][last] == EMPTY)
+			last--;
 		if (y == 0 || y == ROWS - 1 || y == zero) {
 			double value = y == zero ? 0 : 100 * (p->high + (p->low - p->high) * y / (ROWS - 1));
 
 			(void)fprintf(r->out, "%5.0f %% ", fabs(value) < 0.5 ? 0.0 : value);
-		} else {
+		} else if (last >= 0) {
 			(void)fprintf(r->out, "%*s", LABEL, "");
 		}
-		while (last >= 0 && p->at[y][last] == EMPTY)
-			last--;
 		for (int x = 0; x <= last; x++)
 			(void)fputs(marks[p->at[y][x]], r->out);
 		(void)fputc('\n', r->out);
@@ -130,7 +130,7 @@ void curves_print(const struct report *r, const struct analysis_point *point)
 	for (size_t i = 0; left && i < point->n_lines && i < r->top; i++) {
 		const struct analysis_line *line = &point->lines[i];
 		_cleanup_free_ char *name = NULL;
-		struct plot p = { 0 };
+		struct plot p = {0};
 
 		/* A flat curve and one of a single speedup say no more than the table. */
 		if (line->verdict == VERDICT_NO_EFFECT || known_cells(line) < 2)

@@ -51,13 +51,15 @@ static bool no_samples(const struct report *r)
 		return false;
 	if (out) {
 		paragraph(r, 2,
-			  "- No sample fell into the scope; all %" PRIu64 " fell outside it. The scope is the program's own sources "
+			  "- No sample fell into the scope; all %" PRIu64
+			  " fell outside it. The scope is the program's own sources "
 			  "unless --source and --binary say otherwise: widen it with --binary '*' or --source GLOB.",
 			  seen);
 		return true;
 	}
 	paragraph(r, 2,
-		  "- There are no samples: the program hardly ran on a CPU. A causal profile speeds up code that runs; a program "
+		  "- There are no samples: the program hardly ran on a CPU. A causal profile speeds up code that runs; a "
+		  "program "
 		  "that only waits has none.");
 	return true;
 }
@@ -70,7 +72,8 @@ static bool no_lines(const struct report *r)
 		return false;
 	name = text_clean(r, r->h->no_debug_info ? r->h->no_debug_info : "the program");
 	paragraph(r, 2,
-		  "- %s has no debug information: %" PRIu64 " of %" PRIu64 " samples in scope belong to no line. Build with -g, or use "
+		  "- %s has no debug information: %" PRIu64 " of %" PRIu64
+		  " samples in scope belong to no line. Build with -g, or use "
 		  "--granularity function.",
 		  name, r->h->samples_without_line, r->h->samples_in_scope);
 	return true;
@@ -86,7 +89,8 @@ static bool no_visits(const struct report *r)
 
 		some = true;
 		paragraph(r, 2,
-			  "- Progress point '%s' never fired. Is it on the path that the program takes, once per unit of work? A "
+			  "- Progress point '%s' never fired. Is it on the path that the program takes, once per unit of "
+			  "work? A "
 			  "function that was inlined everywhere is never entered: use FILE:LINE.",
 			  name);
 	}
@@ -109,12 +113,14 @@ static bool too_short(const struct report *r)
 		return false;
 	if (r->p->n_experiments == 0)
 		paragraph(r, 2,
-			  "- No experiment was completed%s. The run lasted %.1f s; a first verdict on a few lines takes about %.0f s of "
+			  "- No experiment was completed%s. The run lasted %.1f s; a first verdict on a few lines takes "
+			  "about %.0f s of "
 			  "work. Give the program more to do, or repeat the run: runs into the same file add up.",
 			  s < SHORT_RUN_S ? ": the run was too short" : "", s, USEFUL_RUN_S);
 	else
 		paragraph(r, 2,
-			  "- Only %zu experiments in %.1f s: a first verdict on a few lines takes about %.0f s. Runs into the same file "
+			  "- Only %zu experiments in %.1f s: a first verdict on a few lines takes about %.0f s. Runs into "
+			  "the same file "
 			  "add up.",
 			  r->p->n_experiments, s, USEFUL_RUN_S);
 	return true;

@@ -38,7 +38,8 @@ static void print_fidelity(const struct report *r)
 	amount(r, "paid", a->paid_ns, "time that threads were really stopped");
 	amount(r, "credited", a->credited_ns, "not to be paid: spent waiting for threads that had paid");
 	if (a->rq_credited_ns != 0)
-		amount(r, "cpu credit", a->rq_credited_ns, "not to be paid: spent waiting for a CPU behind threads that had paid");
+		amount(r, "cpu credit", a->rq_credited_ns,
+		       "not to be paid: spent waiting for a CPU behind threads that had paid");
 	amount(r, "owed", a->owed_ns, "still open when experiments ended");
 	amount(r, "forgiven", a->forgiven_ns, "open debts that ended with their experiment");
 	amount(r, "oversleep", a->oversleep_ns, "stopped beyond what was owed, carried to the next payment");
@@ -80,14 +81,14 @@ static void print_runs(const struct report *r)
 
 		if (!s->pay && !s->version)
 			continue; /* not by us */
-		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) && same(s->fallback, before->fallback) &&
-		    s->seed == before->seed)
+		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) &&
+		    same(s->fallback, before->fallback) && s->seed == before->seed)
 			continue;
 		text_duration((double)s->period_ns, period);
-		paragraph(r, 2, "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed %" PRIu64 ".", i + 1, pay,
-			  sync, period, s->seed);
+		paragraph(r, 2, "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed %" PRIu64 ".",
+			  i + 1, pay, sync, period, s->seed);
 		if (*fallback)
-			paragraph(r, 4, "  Fallback in use: %s", fallback);
+			paragraph(r, 2, "Fallback in use: %s", fallback);
 		shown++;
 	}
 }
@@ -101,8 +102,8 @@ static void print_placebo(const struct report *r)
 		if (!point->visits)
 			continue;
 		if (isfinite(point->placebo))
-			paragraph(r, 2, "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% experiments).", name,
-				  r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
+			paragraph(r, 2, "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% experiments).",
+				  name, r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
 		else
 			paragraph(r, 2, "Noise floor of '%s': unknown (it takes four experiments at 0 %%).", name);
 	}
@@ -111,7 +112,7 @@ static void print_placebo(const struct report *r)
 static bool any_verdict(const struct analysis *a, enum verdict v)
 {
 	for (size_t i = 0; i < a->n_points; i++)
-		for (size_t j = 0; j < a->points[i].n_lines; j++)
+		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++)
 			if (a->points[i].lines[j].verdict == v)
 				return true;
 	return false;
@@ -125,13 +126,15 @@ void footer_print(const struct report *r)
 	print_runs(r);
 	if (any_verdict(r->a, VERDICT_HURTS))
 		paragraph(r, 2,
-			  "A negative effect means contention: if the line gets faster, threads meet more often where they get in "
+			  "A negative effect means contention: if the line gets faster, threads meet more often where they "
+			  "get in "
 			  "each other's way (a lock, a cache line, a queue). Look there before you make it faster.");
 	if (any_verdict(r->a, VERDICT_UNDECIDED))
 		paragraph(r, 2,
-			  "Undecided: the intervals are still too wide, in parentheses about how much longer to run. Further runs "
+			  "Undecided: the intervals are still too wide, in parentheses about how much longer to run. "
+			  "Further runs "
 			  "into the same file add up.");
 	if (r->p->bad_lines)
-		paragraph(r, 2, "%zu lines of the input were no records and were skipped (the first: line %zu).", r->p->bad_lines,
-			  r->p->first_bad_line);
+		paragraph(r, 2, "%zu lines of the input were no records and were skipped (the first: line %zu).",
+			  r->p->bad_lines, r->p->first_bad_line);
 }

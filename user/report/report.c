@@ -14,12 +14,12 @@
 #define DEFAULT_TOP 15
 #define DEFAULT_CURVES 3
 
-static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
-				 const struct report_hints *h)
+static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a,
+				 const struct report_options *o, const struct report_hints *h)
 {
 	static const struct report_options no_options;
 	static const struct report_hints no_hints;
-	struct report r = { .out = out, .p = p, .a = a, .h = h ? h : &no_hints };
+	struct report r = {.out = out, .p = p, .a = a, .h = h ? h : &no_hints};
 
 	if (!o)
 		o = &no_options;
@@ -68,10 +68,12 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	(void)fputc('\n', r->out);
 	if (point->kind == PROFILE_LATENCY) {
 		heading(r, "Latency point '%s': %" PRIu64 " departures", name, point->visits);
-		paragraph(r, 0, "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
+		paragraph(r, 0,
+			  "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
 	} else {
 		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
-		paragraph(r, 0, "Per line: by how many %% the time per visit shrinks if the line runs 25, 50, 75, 100 %% faster.");
+		paragraph(r, 0,
+			  "Per line: by how many %% the time per visit shrinks if the line runs 25, 50, 75, 100 %% faster.");
 	}
 	if (!table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);

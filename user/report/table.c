@@ -14,15 +14,15 @@ static const struct {
 	double width_hint;
 	int flags;
 } columns[N_COLUMNS] = {
-	[LINE] = { "line", 10, 0 },
-	[FUNCTION] = { "function", 8, SCOLS_FL_TRUNC },
-	[SHARE] = { "share", 5, SCOLS_FL_RIGHT },
-	[AT_25] = { "25 %", 9, SCOLS_FL_RIGHT },
-	[AT_50] = { "50 %", 9, SCOLS_FL_RIGHT },
-	[AT_75] = { "75 %", 9, SCOLS_FL_RIGHT },
-	[AT_100] = { "100 %", 9, SCOLS_FL_RIGHT },
-	[VERDICT] = { "verdict", 9, 0 },
-	[EXPERIMENTS] = { "exp.", 4, SCOLS_FL_RIGHT },
+	[LINE] = {"line", 10, 0},
+	[FUNCTION] = {"function", 8, SCOLS_FL_TRUNC},
+	[SHARE] = {"share", 5, SCOLS_FL_RIGHT},
+	[AT_25] = {"25 %", 9, SCOLS_FL_RIGHT},
+	[AT_50] = {"50 %", 9, SCOLS_FL_RIGHT},
+	[AT_75] = {"75 %", 9, SCOLS_FL_RIGHT},
+	[AT_100] = {"100 %", 9, SCOLS_FL_RIGHT},
+	[VERDICT] = {"verdict", 9, 0},
+	[EXPERIMENTS] = {"exp.", 4, SCOLS_FL_RIGHT},
 };
 
 /* Speedups are what the run had on its grid: the nearest one stands for the column if it is this near. */
@@ -75,7 +75,7 @@ static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM
 
 static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line)
 {
-	static const double at[] = { 0.25, 0.50, 0.75, 1.00 };
+	static const double at[] = {0.25, 0.50, 0.75, 1.00};
 	size_t room = (size_t)r->width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");

@@ -18,8 +18,8 @@ static void *need(void *p)
 	return p;
 }
 
-/* Characters that steer the terminal or the direction of writing: C1 controls, and the marks, embeddings, overrides and isolates
- * of U+200E-F, U+2028-E, U+2066-9. @c is well-formed. */
+/* Characters that steer the terminal or the direction of writing: C1 controls, and the marks, embeddings, overrides and
+ * isolates of U+200E-F, U+2028-E, U+2066-9. @c is well-formed. */
 static bool steers(const unsigned char *c, size_t len)
 {
 	if (len == 1)
@@ -129,8 +129,10 @@ void text_duration(double ns, char text[NUMBER_ROOM])
 		(void)snprintf(text, NUMBER_ROOM, "%.1f s", ns / 1e9);
 	else if (fabs(ns) >= 1e6 || ns == 0)
 		(void)snprintf(text, NUMBER_ROOM, "%.1f ms", ns / 1e6);
-	else
+	else if (fabs(ns) >= 1e3)
 		(void)snprintf(text, NUMBER_ROOM, "%.0f us", ns / 1e3);
+	else
+		(void)snprintf(text, NUMBER_ROOM, "%.0f ns", ns);
 }
 
 static char *format(const char *fmt, va_list ap)

@@ -15,8 +15,9 @@ struct report {
 	size_t prefix; /* so many bytes at the start of each line's name are the common directory */
 };
 
-/* A printable copy of a foreign string (the caller's): control characters, bytes that are no text and, outside UTF-8 locales,
- * everything beyond ASCII become '?'; so does what would turn the direction of writing. Never NULL (aborts without memory). */
+/* A printable copy of a foreign string (the caller's): control characters, bytes that are no text and, outside UTF-8
+ * locales, everything beyond ASCII become '?'; so does what would turn the direction of writing. Never NULL (aborts without
+ * memory). */
 char *text_clean(const struct report *r, const char *s);
 /* The same for the name of a line: without the common directory, its head cut to @columns at most. */
 char *text_line_name(const struct report *r, const char *selected, size_t columns);
@@ -29,7 +30,7 @@ size_t text_columns(const char *s);
 
 /* "12.4 ±1.3" in points; "-" if unknown. */
 void text_effect(const struct report *r, const struct analysis_cell *cell, char text[NUMBER_ROOM]);
-/* "1.5 s", "12.0 ms", "18 us" of nanoseconds. */
+/* "15.0 s", "12.0 ms", "18 us", "7 ns". */
 void text_duration(double ns, char text[NUMBER_ROOM]);
 
 void heading(const struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -41,5 +42,6 @@ void curves_print(const struct report *r, const struct analysis_point *point);
 void footer_print(const struct report *r);
 /* Why there is nothing to print a table of. */
 void empty_print(const struct report *r);
-/* Points without a visit, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names). */
+/* Points without a visit, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names).
+ */
 const char **silent_points(const struct report *r);

@@ -64,3 +64,6 @@ void points_close(struct session *s);
 
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
+
+/* calibrate.c: measures what payments and hits cost beside what BPF can see, and tells BPF. Some 20 ms. */
+int calibrate(struct session *s);

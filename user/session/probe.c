@@ -37,18 +37,23 @@ static bool named_in(const char *list, const char *name)
 /* Loads one program of the probe alone: 0 or a negative errno. */
 static int try_program(const char *program)
 {
+	libbpf_print_fn_t old = libbpf_set_print(no_print);
 	struct probe_bpf *skel = probe_bpf__open();
 	struct bpf_program *p;
 	int r = -ENOENT;
 
-	if (!skel)
-		return -errno;
+	if (!skel) {
+		r = -errno;
+		(void)libbpf_set_print(old);
+		return r;
+	}
 	p = bpf_object__find_program_by_name(skel->obj, program);
 	if (p) {
 		(void)bpf_program__set_autoload(p, true);
 		r = probe_bpf__load(skel);
 	}
 	probe_bpf__destroy(skel);
+	(void)libbpf_set_print(old);
 	return r;
 }
 
@@ -139,14 +144,11 @@ int session_probe(const char *disabled, struct feature **ret, size_t *ret_n)
 {
 	const size_t n = sizeof(trials) / sizeof(*trials);
 	struct feature *f = calloc(n, sizeof(*f));
-	libbpf_print_fn_t old;
 
 	if (!f)
 		return -ENOMEM;
-	old = libbpf_set_print(no_print);
 	for (size_t i = 0; i < n; i++)
 		describe(&trials[i], trials[i].program ? try_program(trials[i].program) : trials[i].try(), disabled, &f[i]);
-	(void)libbpf_set_print(old);
 	*ret = f;
 	*ret_n = n;
 	return 0;

@@ -51,12 +51,9 @@ static void configure(struct session *s)
 	c->bank_ns = BANK_PERIODS * (long long)session_period_ns(s);
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
-	c->overhead_ns = 0;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
 	if (getenv("CZ_BANK"))
 		c->bank_ns = atoll(getenv("CZ_BANK"));
-	if (getenv("CZ_OVER"))
-		c->overhead_ns = atoll(getenv("CZ_OVER"));
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
@@ -92,8 +89,16 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);
+		if (r == -EPERM || r == -EACCES)
+			return fail(e, EPERM, "not allowed to load BPF programs: run as root (sudo cozbpf ...) or with CAP_BPF and "
+				    "CAP_PERFMON; `cozbpf check` shows what is missing");
+		if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+			return fail(e, ENOTSUP, "this kernel has no type information (/sys/kernel/btf/vmlinux): boot one built with "
+				    "CONFIG_DEBUG_INFO_BTF=y");
 		return fail(e, -r, "the kernel refused the BPF programs (%s); `cozbpf check` says what is missing", strerror(-r));
 	}
+	/* Without figures the payments are only a little less exact. */
+	(void)calibrate(s);
 	*ret = s;
 	return 0;
 }

@@ -230,8 +230,9 @@ static inline void program_finish(const struct program *p, void (*last)(void))
 	if (p->seconds == 0)
 		for (;;)
 			(void)pause();
-	sleep_seconds(warm);
-	first = visits_so_far(&first_ns);
+	do
+		sleep_seconds(warm);
+	while ((first = visits_so_far(&first_ns)) == 0);
 	sleep_seconds(p->seconds - warm);
 	n = visits_so_far(&elapsed) - first;
 	elapsed -= first_ns;

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Mutates profiles of both forms and checks what the reader promises; what it read goes through analysis and report.
+ * fuzz_profile [ITERATIONS [SEED]] */
+#include "base/error.h"
+#include "base/rng.h"
+#include "profile/reader.h"
+#include "report/report.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM 4096
+
+static const char native[] =
+	"{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a\",\"pay\":\"hold\",\"seed\":42}}\n"
+	"{\"type\":\"experiment\",\"selected\":\"/s/"
+	"a.c:1\",\"speedup\":0,\"duration\":500,\"selected_samples\":3,\"foreign\":0.5}\n"
+	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":390}\n"
+	"{\"type\":\"experiment\",\"selected\":\"/s/a.c:1\",\"speedup\":0,\"duration\":510,\"imbalance\":-1}\n"
+	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":390}\n"
+	"{\"type\":\"experiment\",\"selected\":\"/s/"
+	"b.c:1\",\"speedup\":0.25,\"duration\":500,\"function\":\"f\",\"elapsed\":600}\n"
+	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4}\n"
+	"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
+	"{\"type\":\"runtime\",\"time\":900}\n"
+	"{\"type\":\"samples\",\"location\":\"/s/a.c:1\",\"count\":12}\n";
+static const char text[] = "startup\ttime=1\n"
+			   "experiment\tselected=a.c:1\tspeedup=0.00\tduration=1000\tselected-samples=2\n"
+			   "throughput-point\tname=p\tdelta=3\n"
+			   "experiment\tselected=a.c:1\tspeedup=0.75\tduration=1000\tselected-samples=2\n"
+			   "progress-point\tname=p\ttype=source\tdelta=4\n"
+			   "latency-point\tname=l\tarrivals=2\tdepartures=1\tdifference=1\n"
+			   "runtime\ttime=77\nsamples\tlocation=a.c:1\tcount=8\nshutdown\ttime=9\n";
+static const char *const tokens[] = {"\n",
+				     "\t",
+				     "=",
+				     "{",
+				     "}",
+				     "\"",
+				     "[[[[",
+				     "-",
+				     "NaN",
+				     "1e999",
+				     "18446744073709551616",
+				     ":null,",
+				     "\\u0000",
+				     "\\ud800",
+				     "experiment",
+				     "\"type\":\"samples\",",
+				     "speedup=1.00",
+				     "\033[2J",
+				     "\xff"};
+
+static size_t mutate(struct rng *r, char *data, size_t n)
+{
+	size_t at = n ? rng_below(r, n) : 0, length = rng_below(r, n - at + 1);
+	const char *token;
+
+	switch (rng_below(r, 5)) {
+	case 0: /* a byte */
+		if (n)
+			data[at] = (char)rng_next(r);
+		return n;
+	case 1: /* a digit */
+		if (n)
+			data[at] = (char)('0' + rng_below(r, 10));
+		return n;
+	case 2: /* cut out a little, sometimes much */
+		if (rng_below(r, 8))
+			length = length < 8 ? length : 8;
+		memmove(data + at, data + at + length, n - at - length);
+		return n - length;
+	case 3: /* repeat a piece at the end */
+		if (n + length > ROOM)
+			return n;
+		memmove(data + n, data + at, length);
+		return n + length;
+	default: /* insert a token */
+		token = tokens[rng_below(r, sizeof(tokens) / sizeof(tokens[0]))];
+		length = strlen(token);
+		if (n + length > ROOM)
+			return n;
+		memmove(data + at + length, data + at, n - at);
+		memcpy(data + at, token, length);
+		return n + length;
+	}
+}
+
+static bool holds(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_run_experiment *x = &p->experiments[i];
+
+		if (x->run >= p->n_runs || !x->x.selected || !(x->x.speedup >= 0 && x->x.speedup <= 1) ||
+		    !(x->x.foreign >= 0 && x->x.foreign <= 1))
+			return false;
+		for (size_t j = 0; j < x->n_points; j++)
+			if (!x->points[j].name || (x->points[j].timed && x->points[j].delta < 2))
+				return false;
+	}
+	for (size_t i = 1; i < p->n_samples; i++)
+		if (strcmp(p->samples[i - 1].location, p->samples[i].location) >= 0)
+			return false;
+	return (p->bad_lines == 0) == (p->first_bad_line == 0);
+}
+
+/* Prints into memory; no control character but the newline may come out. */
+static bool report_is_clean(const struct profile *p, uint64_t seed)
+{
+	struct analysis a;
+	char *out = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&out, &size);
+	bool clean = true;
+
+	if (!f || analyse(p, seed, &a) < 0)
+		return false;
+	report_print(f, p, &a, NULL, NULL);
+	analysis_free(&a);
+	(void)fclose(f);
+	for (size_t i = 0; i < size; i++)
+		clean &= out[i] == '\n' || ((unsigned char)out[i] >= 0x20 && out[i] != 0x7f);
+	free(out);
+	return clean;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 20000;
+	unsigned long kept = 0;
+	struct rng r;
+
+	rng_seed(&r, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
+	for (unsigned long i = 0; i < iterations; i++) {
+		const char *from = i & 1 ? text : native;
+		size_t n = i & 1 ? sizeof(text) - 1 : sizeof(native) - 1;
+		char data[ROOM], *exact;
+		struct profile p = {0};
+		struct error e = {0};
+		int ret;
+
+		memcpy(data, from, n);
+		for (uint64_t k = rng_below(&r, 12); k > 0; k--)
+			n = mutate(&r, data, n);
+		/* A buffer of exactly that size, so that the sanitizer sees one byte too far. */
+		exact = malloc(n ? n : 1);
+		if (!exact)
+			return 1;
+		memcpy(exact, data, n);
+		ret = profile_read_buffer(&p, exact, n, "fuzzed", &e);
+		/* On failure: one line of reason, and nothing kept. The report is slower: every eighth. */
+		if ((ret < 0) != (e.text[0] != '\0') || (ret < 0 && (p.n_runs || p.n_samples)) || !holds(&p) ||
+		    (i % 8 < 2 && !report_is_clean(&p, i))) {
+			(void)fprintf(stderr, "iteration %lu breaks a promise\n", i);
+			return 1;
+		}
+		kept += p.n_experiments;
+		profile_free(&p);
+		free(exact);
+	}
+	(void)printf("%lu profiles, %lu experiments\n", iterations, kept);
+	return 0;
+}

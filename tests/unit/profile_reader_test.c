@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/error.h"
+#include "profile/reader.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int read_text(struct profile *p, const char *text)
+{
+	struct error e = {0};
+
+	return profile_read_buffer(p, text, strlen(text), "test", &e);
+}
+
+static void native_keys(void **state)
+{
+	static const char text[] =
+		"{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a "
+		"b\",\"pay\":\"hold\",\"seed\":42,"
+		"\"period_ns\":1000000,\"unknown\":[1]}}\n"
+		"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0.25,\"duration\":500,\"selected_samples\":3,"
+		"\"function\":\"f\",\"elapsed\":600,\"credited\":-5,\"foreign\":0.125,\"unknown\":{}}\n"
+		"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
+		"390}\n"
+		"{\"type\":\"throughput-point\",\"name\":\"q\",\"delta\":1,\"first_ns\":10,\"last_ns\":10,\"effective_ns\":"
+		"0}\n"
+		"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
+		"{\"type\":\"runtime\",\"time\":900}\n"
+		"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":12}\n";
+	struct profile p = {0};
+	const struct profile_run_experiment *x;
+
+	(void)state;
+	assert_int_equal(read_text(&p, text), 0);
+	assert_int_equal(p.bad_lines, 0);
+	assert_int_equal(p.n_runs, 1);
+	assert_int_equal(p.runs[0].time, 7);
+	assert_string_equal(p.runs[0].command, "./a b");
+	assert_string_equal(p.runs[0].pay, "hold");
+	assert_null(p.runs[0].fallback);
+	assert_int_equal(p.runs[0].seed, 42);
+	assert_int_equal(p.n_experiments, 1);
+	x = &p.experiments[0];
+	assert_string_equal(x->x.selected, "a.c:1");
+	assert_true(x->x.speedup == 0.25);
+	assert_int_equal(x->x.duration, 500);
+	assert_int_equal(x->x.selected_samples, 3);
+	assert_string_equal(x->x.function, "f");
+	assert_int_equal(x->x.elapsed, 600);
+	assert_int_equal(x->x.credited, -5);
+	assert_true(x->x.foreign == 0.125);
+	assert_int_equal(x->n_points, 3);
+	assert_true(x->points[0].timed);
+	assert_int_equal(x->points[0].effective_ns, 390);
+	assert_false(x->points[1].timed); /* one visit spans nothing */
+	assert_int_equal(x->points[2].kind, PROFILE_LATENCY);
+	assert_int_equal(x->points[2].departures, 4);
+	assert_int_equal(x->points[2].difference, -1);
+	assert_int_equal(p.runtime_ns, 900);
+	assert_int_equal(p.n_samples, 1);
+	profile_free(&p);
+	profile_free(&p); /* harmless */
+}
+
+static void text_form_of_all_ages(void **state)
+{
+	static const char text[] = "startup\ttime=5\r\n"
+				   "experiment\tselected=/a=b/x.c:1\tspeedup=0.75\tduration=1000\tselected-samples=2\n"
+				   "throughput-point\tname=p\tdelta=3\n"
+				   "progress-point\tname=q\ttype=source\tdelta=4\n"
+				   "throughput_point\tname=r\tdelta=5\n"
+				   "latency_point\tname=l\tarrivals=2\tdepartures=1\tdifference=1\n"
+				   "\n"
+				   "experiment\tselected=y.c:2\tspeedup=1.00\tduration=10\tselected_samples=9\n"
+				   "runtime\ttime=77\n"
+				   "samples\tlocation=y.c:2\tcount=8\n"
+				   "shutdown\ttime=99\tsamples=8\n";
+	struct profile p = {0};
+
+	(void)state;
+	assert_int_equal(read_text(&p, text), 0);
+	assert_int_equal(p.bad_lines, 0);
+	assert_int_equal(p.n_experiments, 2);
+	assert_string_equal(p.experiments[0].x.selected, "/a=b/x.c:1");
+	assert_true(p.experiments[0].x.speedup == 0.75);
+	assert_int_equal(p.experiments[0].n_points, 4);
+	assert_string_equal(p.experiments[0].points[1].name, "q");
+	assert_int_equal(p.experiments[0].points[2].delta, 5);
+	assert_int_equal(p.experiments[0].points[3].difference, 1);
+	assert_int_equal(p.experiments[1].x.selected_samples, 9);
+	assert_int_equal(p.experiments[1].n_points, 0);
+	assert_int_equal(p.runtime_ns, 77);
+	profile_free(&p);
+}
+
+/* A run's logs are cumulative: the last one counts, and runs add up. */
+static void logs_supersede_within_a_run(void **state)
+{
+	static const char text[] = "startup\ttime=1\n"
+				   "runtime\ttime=10\nsamples\tlocation=a\tcount=1\nsamples\tlocation=b\tcount=1\n"
+				   "runtime\ttime=20\nsamples\tlocation=b\tcount=5\nsamples\tlocation=a\tcount=3\n"
+				   "startup\ttime=2\n"
+				   "runtime\ttime=100\nsamples\tlocation=a\tcount=1000\n";
+	struct profile p = {0};
+
+	(void)state;
+	assert_int_equal(read_text(&p, text), 0);
+	assert_int_equal(p.n_runs, 2);
+	assert_int_equal(p.runtime_ns, 120);
+	assert_int_equal(p.n_samples, 2);
+	assert_string_equal(p.samples[0].location, "a");
+	assert_int_equal(p.samples[0].count, 1003);
+	assert_int_equal(p.samples[1].count, 5);
+	profile_free(&p);
+}
+
+static void bad_lines_are_skipped_and_counted(void **state)
+{
+	static const char text[] = "startup\ttime=1\n"
+				   "throughput-point\tname=early\tdelta=3\n" /* of no experiment */
+				   "experiment\tselected=a\tspeedup=0.50\tduration=1\n"
+				   "throughput-point\tname=p\tdelta=-3\n"
+				   "throughput-point\tname=p\tdelta=3x\n"
+				   "throughput-point\tname=p\tdelta=18446744073709551616\n"
+				   "throughput-point\tdelta=3\n"
+				   "experiment\tselected=a\tspeedup=1.01\tduration=1\n"
+				   "throughput-point\tname=of-the-bad-one\tdelta=3\n"
+				   "{\"type\":\"experiment\",\"selected\":5,\"speedup\":0,\"duration\":1}\n"
+				   "{\"type\":\"experiment\",\"selected\":\"a\",\"speedup\":NaN,\"duration\":1}\n"
+				   "{\"type\":\"experiment\",\"selected\":\"a\\u0000b\",\"speedup\":0,\"duration\":1}\n"
+				   "{\"type\":\"experiment\",\"selected\":\"a\",\"speedup\":0,\"duration\":1} trailing\n"
+				   "{\"type\":\"exper\n"
+				   "{}\n"
+				   "nonsense\n";
+	struct profile p = {0};
+
+	(void)state;
+	assert_int_equal(read_text(&p, text), 0);
+	assert_int_equal(p.n_experiments, 1);
+	assert_int_equal(p.experiments[0].n_points, 0);
+	assert_int_equal(p.bad_lines, 14);
+	assert_int_equal(p.first_bad_line, 2);
+	profile_free(&p);
+}
+
+static void refusals_leave_the_profile(void **state)
+{
+	struct profile p = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(read_text(&p, "experiment\tselected=a\tspeedup=0.00\tduration=1\n"), 0);
+	assert_int_equal(read_text(&p, "dear diary\n"), -EINVAL);
+	assert_int_equal(profile_read_buffer(&p, "", 0, "void", &e), -EINVAL);
+	assert_non_null(strstr(e.text, "'void' is empty"));
+	assert_int_equal(profile_read_buffer(&p, "\0\0\n\377", 4, "bin", NULL), -EINVAL);
+	assert_int_equal(profile_read(&p, "/nonexistent/x", &e), -ENOENT);
+	assert_non_null(strstr(e.text, "/nonexistent/x"));
+	assert_int_equal(profile_read(&p, "/", &e), -EISDIR);
+	assert_int_equal(profile_read(&p, "/dev/null", &e), -EINVAL);
+	assert_int_equal(p.n_experiments, 1);
+	assert_int_equal(p.n_runs, 1);
+	assert_int_equal(p.bad_lines, 0);
+	profile_free(&p);
+}
+
+static void several_files_are_one_profile(void **state)
+{
+	struct profile p = {0};
+
+	(void)state;
+	assert_int_equal(
+		read_text(
+			&p,
+			"startup\ttime=1\nexperiment\tselected=a\tspeedup=0.00\tduration=1\nsamples\tlocation=z\tcount=1\n"),
+		0);
+	assert_int_equal(
+		read_text(&p, "{\"type\":\"startup\",\"time\":2}\n{\"type\":\"experiment\",\"selected\":\"b\",\"speedup\":0,"
+			      "\"duration\":1}\n{\"type\":\"samples\",\"location\":\"z\",\"count\":2}\n"),
+		0);
+	assert_int_equal(p.n_runs, 2);
+	assert_int_equal(p.n_experiments, 2);
+	assert_int_equal(p.experiments[1].run, 1);
+	assert_int_equal(p.n_samples, 1);
+	assert_int_equal(p.samples[0].count, 3);
+	profile_free(&p);
+}
+
+static void huge_inputs_are_bounded(void **state)
+{
+	const size_t size = 3u << 20;
+	char *text = malloc(size);
+	struct profile p = {0};
+
+	(void)state;
+	assert_non_null(text);
+	/* One line longer than any record, and deep nesting. */
+	memset(text, 'x', size);
+	assert_int_equal(profile_read_buffer(&p, text, size, "long", NULL), -EINVAL);
+	memset(text, '[', size);
+	memcpy(text, "{\"type\":", 8);
+	assert_int_equal(profile_read_buffer(&p, text, size / 4, "deep", NULL), -EINVAL);
+	/* A name beyond any path. */
+	memcpy(text, "startup\nexperiment\tspeedup=0.00\tduration=1\tselected=", 52);
+	memset(text + 52, 'y', 5000);
+	assert_int_equal(profile_read_buffer(&p, text, 5052, "name", NULL), 0);
+	assert_int_equal(p.n_experiments, 0);
+	assert_int_equal(p.bad_lines, 1);
+	profile_free(&p);
+	free(text);
+}
+
+static void too_large_a_file(void **state)
+{
+	char path[] = "/tmp/cozbpf-reader-XXXXXX";
+	int fd = mkstemp(path);
+	struct profile p = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 200l << 20), 0); /* sparse */
+	assert_int_equal(profile_read(&p, path, &e), -E2BIG);
+	assert_non_null(strstr(e.text, "larger than"));
+	(void)close(fd);
+	(void)unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(native_keys),
+		cmocka_unit_test(text_form_of_all_ages),
+		cmocka_unit_test(logs_supersede_within_a_run),
+		cmocka_unit_test(bad_lines_are_skipped_and_counted),
+		cmocka_unit_test(refusals_leave_the_profile),
+		cmocka_unit_test(several_files_are_one_profile),
+		cmocka_unit_test(huge_inputs_are_bounded),
+		cmocka_unit_test(too_large_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/error.h"
+#include "profile/reader.h"
+#include "profile/writer.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char directory[] = "/tmp/cozbpf-writer-XXXXXX";
+static char path[64], other[64];
+
+static int make_directory(void **state)
+{
+	(void)state;
+	if (!mkdtemp(directory))
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/profile", directory);
+	(void)snprintf(other, sizeof(other), "%s/other", directory);
+	return 0;
+}
+
+static int remove_directory(void **state)
+{
+	(void)state;
+	return rmdir(directory);
+}
+
+static int remove_files(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	(void)unlink(other);
+	return 0;
+}
+
+static int open_writer(enum profile_format format, struct profile_writer **w, struct error *e)
+{
+	return profile_writer_open(path, format, (uid_t)-1, (gid_t)-1, w, e);
+}
+
+static void put_file(const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static char *get_file(void)
+{
+	static char text[16384];
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text) - 1, f);
+	text[n] = '\0';
+	(void)fclose(f);
+	return text;
+}
+
+static struct profile_experiment experiment = {.selected = "/a/b.c:12",
+					       .speedup = 0.25,
+					       .duration = 500000000,
+					       .selected_samples = 17,
+					       .function = "f",
+					       .elapsed = UINT64_MAX,
+					       .hits = 3,
+					       .credited = -4,
+					       .oversleep = INT64_MIN,
+					       .foreign = 0.1};
+static struct profile_point points[] = {
+	{.kind = PROFILE_THROUGHPUT, .name = "p", .delta = 5, .timed = true, .first_ns = 1, .last_ns = 9, .effective_ns = 7},
+	{.kind = PROFILE_THROUGHPUT, .name = "q\t\"\n\x1b\xff", .delta = 1},
+	{.kind = PROFILE_LATENCY, .name = "l", .arrivals = 3, .departures = 2, .difference = -2},
+};
+static struct profile_samples samples[] = {{"/a/b.c:12", 40}, {"c.c:1", 2}};
+
+static void write_all(enum profile_format format)
+{
+	struct profile_startup s = {.time = 123, .version = "1", .command = "./a \"b\"", .pay = "sleep", .seed = 1ull << 51};
+	struct profile_writer *w = NULL;
+	struct error e = {0};
+
+	assert_int_equal(open_writer(format, &w, &e), 0);
+	assert_int_equal(profile_write_startup(w, &s), 0);
+	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
+	assert_int_equal(profile_write_log(w, 777, samples, 2), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+}
+
+static void json_is_as_specified(void **state)
+{
+	const char *text;
+
+	(void)state;
+	write_all(PROFILE_JSON);
+	text = get_file();
+	assert_ptr_equal(
+		strstr(text,
+		       "{\"type\":\"startup\",\"time\":123,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a \\\"b\\\"\""),
+		text);
+	assert_non_null(
+		strstr(text, "\n{\"type\":\"experiment\",\"selected\":\"/a/b.c:12\",\"speedup\":0.25,\"duration\":500000000,"
+			     "\"selected_samples\":17,\"function\":\"f\",\"elapsed\":18446744073709551615,"));
+	assert_non_null(strstr(text, "\"foreign\":0.1}\n"));
+	assert_non_null(strstr(text,
+			       "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":1,\"last_ns\":9,"
+			       "\"effective_ns\":7}\n"));
+	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"q\\t\\\"\\n\\u001b?\",\"delta\":1}\n"));
+	assert_non_null(strstr(
+		text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
+	assert_non_null(strstr(
+		text,
+		"{\"type\":\"runtime\",\"time\":777}\n{\"type\":\"samples\",\"location\":\"/a/b.c:12\",\"count\":40}\n"));
+}
+
+static void text_is_as_specified(void **state)
+{
+	(void)state;
+	write_all(PROFILE_COZ_TEXT);
+	assert_string_equal(get_file(),
+			    "startup\ttime=123\n"
+			    "experiment\tselected=/a/b.c:12\tspeedup=0.25\tduration=500000000\tselected-samples=17\n"
+			    "throughput-point\tname=p\tdelta=5\n"
+			    "throughput-point\tname=q \" \x1b?\tdelta=1\n"
+			    "latency-point\tname=l\tarrivals=3\tdepartures=2\tdifference=-2\n"
+			    "runtime\ttime=777\n"
+			    "samples\tlocation=/a/b.c:12\tcount=40\n"
+			    "samples\tlocation=c.c:1\tcount=2\n");
+}
+
+static void what_is_written_reads_back(void **state)
+{
+	struct profile p = {0};
+	const struct profile_experiment *x;
+
+	(void)state;
+	write_all(PROFILE_JSON);
+	write_all(PROFILE_JSON); /* appended */
+	assert_int_equal(profile_read(&p, path, NULL), 0);
+	assert_int_equal(p.bad_lines, 0);
+	assert_int_equal(p.n_runs, 2);
+	assert_int_equal(p.runs[1].seed, 1ull << 51);
+	assert_int_equal(p.n_experiments, 2);
+	x = &p.experiments[1].x;
+	assert_int_equal(x->elapsed, UINT64_MAX);
+	assert_int_equal(x->oversleep, INT64_MIN);
+	assert_int_equal(x->credited, -4);
+	assert_true(x->foreign == 0.1 && x->speedup == 0.25);
+	assert_int_equal(p.experiments[1].n_points, 3);
+	assert_true(p.experiments[1].points[0].timed);
+	assert_false(p.experiments[1].points[1].timed);
+	assert_int_equal(p.runtime_ns, 2 * 777);
+	assert_int_equal(p.samples[0].count, 80);
+	profile_free(&p);
+}
+
+static void odd_numbers_stay_json(void **state)
+{
+	static const double odd[] = {0, 1, 0.05, 1.0 / 3, 0.0 / 0.0, -1, 1e300, 5e-324};
+	struct profile_experiment x = {.selected = NULL};
+	struct profile_writer *w = NULL;
+	struct profile p = {0};
+
+	(void)state;
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	for (size_t i = 0; i < 8; i++) {
+		x.speedup = odd[i];
+		assert_int_equal(profile_write_experiment(w, &x, NULL, 0), 0);
+	}
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_non_null(strstr(get_file(), "\"speedup\":0.05,"));
+	assert_int_equal(profile_read(&p, path, NULL), 0);
+	assert_int_equal(p.bad_lines, 0);
+	assert_int_equal(p.n_experiments, 8);
+	assert_true(p.experiments[3].x.speedup == 1.0 / 3);
+	assert_true(p.experiments[4].x.speedup == 0 && p.experiments[6].x.speedup == 1);
+	profile_free(&p);
+}
+
+static void text_speedups_keep_apart_from_the_baseline(void **state)
+{
+	struct profile_experiment x = {.selected = "a", .speedup = 0.001};
+	struct profile_writer *w = NULL;
+
+	(void)state;
+	assert_int_equal(open_writer(PROFILE_COZ_TEXT, &w, NULL), 0);
+	assert_int_equal(profile_write_experiment(w, &x, NULL, 0), 0);
+	x.speedup = 1;
+	assert_int_equal(profile_write_experiment(w, &x, NULL, 0), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_non_null(strstr(get_file(), "speedup=0.01\t"));
+	assert_non_null(strstr(get_file(), "speedup=1.00\t"));
+}
+
+static void refused(enum profile_format format, int expected, const char *words)
+{
+	struct profile_writer *w = NULL;
+	struct error e = {0};
+
+	assert_int_equal(open_writer(format, &w, &e), -expected);
+	assert_null(w);
+	assert_non_null(strstr(e.text, words));
+	assert_null(strchr(e.text, '\n'));
+}
+
+static void foreign_files_are_refused_and_kept(void **state)
+{
+	(void)state;
+	put_file("dear diary\n");
+	refused(PROFILE_JSON, EEXIST, "not a profile");
+	assert_string_equal(get_file(), "dear diary\n");
+	put_file("{\"type\":\"config\"}\n");
+	refused(PROFILE_JSON, EEXIST, "not a profile");
+	put_file("startup\ttime=1\n");
+	refused(PROFILE_JSON, EEXIST, "Coz's text form");
+	put_file("{\"type\":\"startup\",\"time\":1}\n");
+	refused(PROFILE_COZ_TEXT, EEXIST, "JSON lines");
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n");
+}
+
+static void only_regular_files(void **state)
+{
+	struct profile_writer *w = NULL;
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(symlink("other", path), 0);
+	refused(PROFILE_JSON, ELOOP, "symbolic link");
+	assert_int_equal(access(other, F_OK), -1); /* a dangling link creates nothing */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	refused(PROFILE_JSON, EINVAL, "not a regular file");
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(profile_writer_open(directory, PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
+	assert_int_equal(profile_writer_open("/dev/null", PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
+	assert_int_equal(profile_writer_open("-", PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
+	assert_int_equal(profile_writer_open("/nonexistent/x", PROFILE_JSON, -1, -1, &w, &e), -ENOENT);
+	assert_null(w);
+}
+
+static void nothing_written_leaves_nothing(void **state)
+{
+	struct profile_writer *w = NULL;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777 & ~0644, 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	/* What was there before stays, and so does what somebody put there meanwhile. */
+	put_file("");
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(rename(path, other), 0);
+	put_file("mine");
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_string_equal(get_file(), "mine");
+	assert_int_equal(profile_writer_close(NULL), 0);
+}
+
+static void two_runs_at_once_are_refused(void **state)
+{
+	struct profile_writer *w = NULL;
+
+	(void)state;
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	refused(PROFILE_JSON, EBUSY, "another run");
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+}
+
+/* A killed run's half line would stop a viewer. */
+static void torn_tails_are_mended(void **state)
+{
+	struct profile_writer *w = NULL;
+
+	(void)state;
+	put_file("{\"type\":\"startup\",\"time\":1}\n{\"type\":\"experiment\",\"sel");
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(profile_write_log(w, 5, NULL, 0), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5}\n");
+	put_file("{\"type\":\"startup\",\"time\":1}"); /* whole, but for its newline */
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(profile_write_log(w, 5, NULL, 0), 0);
+	assert_int_equal(profile_write_log(w, 6, NULL, 0), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5}\n"
+					"{\"type\":\"runtime\",\"time\":6}\n");
+}
+
+/* A full disk, by way of a limit on file sizes: the torn group is taken back, the file stays readable. */
+static void failed_writes_are_undone(void **state)
+{
+	struct rlimit old, small;
+	struct profile_writer *w = NULL;
+	struct stat before, after;
+	int failure = 0;
+
+	(void)state;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
+	assert_int_equal(stat(path, &before), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	small = old;
+	small.rlim_cur = (rlim_t)before.st_size + 100;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	failure = profile_write_experiment(w, &experiment, points, 3);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_int_equal(failure, -EFBIG);
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
+	assert_int_equal(profile_writer_close(w), -EFBIG); /* the first error is remembered */
+	assert_int_equal(stat(path, &after), 0);
+	assert_int_equal(after.st_size, 2 * before.st_size);
+}
+
+static char *sample_path(const char *name)
+{
+	const char *src = getenv("SRC");
+	const char *const places[] = {src ? src : ".", ".", "..", "../.."};
+	static char sample[4096];
+
+	for (size_t i = 0; i < 4; i++) {
+		(void)snprintf(sample, sizeof(sample), "%s/tests/data/%s", places[i], name);
+		if (access(sample, R_OK) == 0)
+			return sample;
+	}
+	return NULL;
+}
+
+/* A file read and written again is the same file: what other tests do with the samples holds for what we write. */
+static void samples_survive_unchanged(void **state)
+{
+	static const struct {
+		const char *name;
+		enum profile_format format;
+	} files[] = {{"exact.jsonl", PROFILE_JSON}, {"noisy.jsonl", PROFILE_JSON}, {"exact.coz", PROFILE_COZ_TEXT}};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct profile_writer *w = NULL;
+		struct profile p = {0};
+		char *sample = sample_path(files[i].name), command[8192];
+
+		if (!sample)
+			skip();
+		assert_int_equal(profile_read(&p, sample, NULL), 0);
+		assert_int_equal(open_writer(files[i].format, &w, NULL), 0);
+		assert_int_equal(profile_write_startup(w, &p.runs[0]), 0);
+		for (size_t j = 0; j < p.n_experiments; j++)
+			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points,
+								  p.experiments[j].n_points),
+					 0);
+		assert_int_equal(profile_write_log(w, p.runtime_ns, p.samples, p.n_samples), 0);
+		assert_int_equal(profile_writer_close(w), 0);
+		(void)snprintf(command, sizeof(command), "cmp '%s' '%s' >&2", sample, path);
+		assert_int_equal(system(command), 0);
+		assert_int_equal(unlink(path), 0);
+		profile_free(&p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(json_is_as_specified, remove_files),
+		cmocka_unit_test_teardown(text_is_as_specified, remove_files),
+		cmocka_unit_test_teardown(what_is_written_reads_back, remove_files),
+		cmocka_unit_test_teardown(odd_numbers_stay_json, remove_files),
+		cmocka_unit_test_teardown(text_speedups_keep_apart_from_the_baseline, remove_files),
+		cmocka_unit_test_teardown(foreign_files_are_refused_and_kept, remove_files),
+		cmocka_unit_test_teardown(only_regular_files, remove_files),
+		cmocka_unit_test_teardown(nothing_written_leaves_nothing, remove_files),
+		cmocka_unit_test_teardown(two_runs_at_once_are_refused, remove_files),
+		cmocka_unit_test_teardown(torn_tails_are_mended, remove_files),
+		cmocka_unit_test_teardown(failed_writes_are_undone, remove_files),
+		cmocka_unit_test_teardown(samples_survive_unchanged, remove_files),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the report says, on profiles made here and on the sample files. */
+#include "report/report.h"
+#include "analysis_sample.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS 1000000ull
+
+static char *print(const struct profile *p, const struct report_options *o, const struct report_hints *h)
+{
+	struct analysis a;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	assert_int_equal(analyse(p, 1, &a), 0);
+	report_print(f, p, &a, o, h);
+	assert_int_equal(fclose(f), 0);
+	analysis_free(&a);
+	assert_non_null(text);
+	return text;
+}
+
+static void says(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no \"%s\" in:\n%s", part, text);
+}
+
+static void says_not(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("\"%s\" in:\n%s", part, text);
+}
+
+/* The row of a table that begins with @name, spaces squeezed. */
+static void row_is(const char *text, const char *name, const char *expected)
+{
+	char row[512];
+	const char *at = text;
+	size_t n = 0;
+
+	while (at && strncmp(at, name, strlen(name)) != 0) {
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	assert_non_null(at);
+	for (; *at && *at != '\n' && n + 1 < sizeof(row); at++)
+		if (*at != ' ' || (n && row[n - 1] != ' '))
+			row[n++] = *at;
+	while (n && row[n - 1] == ' ')
+		n--;
+	row[n] = '\0';
+	assert_string_equal(row, expected);
+}
+
+/* hot.c helps by half its speedup, lock.c hurts by a fifth, cold.c does nothing. */
+static void fill(struct profile *p)
+{
+	for (int i = 0; i < 4; i++)
+		for (int s = 0; s <= 100; s += 25) {
+			struct profile_run_experiment *x;
+
+			x = sample_visits(p, "/src/app/hot.c:10", s / 100.0, (uint64_t)(1000 - 5 * s) * MS, 100);
+			x->x.elapsed = 1000 * MS;
+			x->x.foreign = i == 0 && s == 0 ? 0.2 : 0;
+			x->x.hit_ns = x->x.growth = x->x.paid = (uint64_t)s * MS;
+			if (i == 0)
+				x->x.function = strdup("encode");
+			(void)sample_visits(p, "/src/app/lib/lock.c:20", s / 100.0, (uint64_t)(1000 + 2 * s) * MS, 100);
+			(void)sample_visits(p, "/src/app/cold.c:30", s / 100.0, 1000 * MS, 100);
+		}
+	p->runs[0].command = strdup("./app x");
+	p->runs[0].pay = strdup("hold");
+	p->runs[0].sync = strdup("sched");
+	p->runs[0].fallback = strdup("no task work");
+	p->runs[0].seed = 4242;
+	p->runs[0].period_ns = MS;
+}
+
+static void table_and_verdicts(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	fill(&p);
+	text = print(&p, NULL, NULL);
+	says(text, "Files are under /src/app/\n");
+	says(text, "of: ./app x\n");
+	says(text, "Progress point 'p': 6000 visits\n");
+	row_is(text, "line", "line function share 25 % 50 % 75 % 100 % verdict exp.");
+	row_is(text, "hot.c:10 ", "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "lib/lock.c:20 ", "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
+	row_is(text, "cold.c:30 ", "cold.c:30 - - 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
+	assert_true(strstr(text, "\nhot.c:10 ") < strstr(text, "\ncold.c:30 "));
+	assert_true(strstr(text, "\ncold.c:30 ") < strstr(text, "\nlib/lock.c:20 "));
+	says(text, "\nhot.c:10 (helps)\n");
+	says(text, "\nlib/lock.c:20 (hurts)\n");
+	says_not(text, "cold.c:30 (");
+	says(text, "A negative effect means contention");
+	says(text, "Warning: 1 of 60 experiments ran with other programs taking CPU (0.");
+	says(text, "1000.0 ms  time that threads were really stopped\n");
+	says(text, "Run 1: delays paid by hold, waits followed by sched, sampled every 1.0 ms, seed 4242.");
+	says(text, "Fallback in use: no task work");
+	says(text, "Noise floor of 'p': +-0.0 points");
+	says_not(text, "Undecided");
+	free(text);
+	profile_free(&p);
+}
+
+static void options_are_honoured(void **state)
+{
+	struct report_options o = {.top = 1, .curves = (size_t)-1, .width = 1};
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	fill(&p);
+	text = print(&p, &o, NULL);
+	says(text, "hot.c:10");
+	says_not(text, "\ncold.c:30");
+	says(text, "(2 more lines: --top 3)");
+	says_not(text, "(helps)");
+	says_not(text, "\033");
+	free(text);
+	o = (struct report_options){.color = true, .width = 120};
+	text = print(&p, &o, NULL);
+	says(text, "\033[32mhelps");
+	says(text, "\033[31mhurts");
+	free(text);
+	profile_free(&p);
+}
+
+static void plots_have_their_marks_in_place(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	fill(&p);
+	text = print(&p, &(struct report_options){.width = 59}, NULL);
+	/* 41 columns for 0..100 %: a mark every 10, the top row at 50 %. */
+	says(text, "\n   50 %                                         o\n");
+	says(text, "\n    0 % o----------------------------------------\n"
+		   "        0         25        50        75        100 % faster\n");
+	free(text);
+	profile_free(&p);
+}
+
+static void utf8_locales_get_signs(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	if (!setlocale(LC_CTYPE, "C.UTF-8"))
+		skip();
+	fill(&p);
+	sample_point(&p.experiments[0], PROFILE_THROUGHPUT, "stra\u00dfe\u202e\xc2\x85")->delta = 1;
+	text = print(&p, NULL, NULL);
+	says(text, "12.5 \u00b10.0");
+	says(text, "\u25cf\u2500");
+	says(text, "'stra\u00dfe?"
+		   "?'"); /* in two pieces: not a trigraph */
+	free(text);
+	assert_non_null(setlocale(LC_CTYPE, "C"));
+	text = print(&p, NULL, NULL);
+	says(text, "'stra?e?"
+		   "?'");
+	for (const char *c = text; *c; c++)
+		assert_true((unsigned char)*c < 0x80);
+	free(text);
+	profile_free(&p);
+}
+
+/* Names come from whoever wrote the program or the file. */
+static void names_cannot_steer_the_terminal(void **state)
+{
+	struct profile p = {0};
+	const char *silent[] = {"s\033]0;t\007"};
+	struct report_hints h = {.silent_points = silent, .n_silent_points = 1, .kernel_counters = "lost: 3\n\033[2Jx\n"};
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 8; i++) {
+		struct profile_run_experiment *x =
+			sample_visits(&p, "/a/\033[31m\r\x9b.c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * MS, 99);
+
+		x->x.function = strdup("f\n\033[0m\377");
+		sample_point(x, PROFILE_LATENCY, "l\b\b\177")->departures = 9;
+	}
+	p.runs[0].command = strdup("./a\n\033c");
+	p.runs[0].pay = strdup("\033x");
+	p.runs[0].fallback = strdup("\a");
+	text = print(&p, NULL, &h);
+	for (const char *c = text; *c; c++)
+		assert_true(*c == '\n' || ((unsigned char)*c >= 0x20 && *c != 0x7f));
+	says(text, "s?]0;t?' never fired");
+	says(text, "  lost: 3\n");
+	free(text);
+	profile_free(&p);
+}
+
+static void long_names_keep_their_line(void **state)
+{
+	struct profile p = {0};
+	char name[600], *text;
+
+	(void)state;
+	memset(name, 'd', sizeof(name));
+	(void)strcpy(name + 580, "/x.c:777");
+	(void)sample_visits(&p, name, 0, 1000 * MS, 100);
+	(void)sample_visits(&p, "/y.c:1", 0.5, 1000 * MS, 100);
+	text = print(&p, &(struct report_options){.width = 90}, NULL);
+	says(text, "...ddddddddddddddddddd/x.c:777");
+	free(text);
+	profile_free(&p);
+}
+
+static void empty_profiles_explain_themselves(void **state)
+{
+	static const char *const silent[] = {"frame_done", "other"}, *const seen[] = {"/usr/lib/libx.so: 70 % of samples"};
+	struct profile p = {0};
+	struct report_hints h = {.silent_points = silent,
+				 .n_silent_points = 2,
+				 .seen_objects = seen,
+				 .n_seen_objects = 1,
+				 .no_debug_info = "/opt/app",
+				 .samples_in_scope = 40,
+				 .samples_without_line = 40,
+				 .run_s = 0.3};
+	char *text;
+
+	(void)state;
+	text = print(&p, NULL, NULL);
+	says(text, "The profile is empty.");
+	says(text, "No experiment was completed: the run was too short.");
+	says(text, "There are no samples");
+	free(text);
+	text = print(&p, NULL, &h);
+	says(text, "'frame_done' never fired");
+	says(text, "'other' never fired");
+	says(text, "/opt/app has no debug information: 40 of 40 samples");
+	says(text, "--granularity");
+	says(text, "lasted 0.3 s");
+	says(text, "/usr/lib/libx.so: 70 % of samples");
+	says_not(text, "There are no samples");
+	free(text);
+	h = (struct report_hints){.samples_out_of_scope = 900, .run_s = 30};
+	text = print(&p, NULL, &h);
+	says(text, "all 900 fell outside it");
+	says_not(text, "too short");
+	free(text);
+	/* Experiments, but no visit in any. */
+	(void)sample_visits(&p, "a.c:1", 0, 500 * MS, 0);
+	text = print(&p, NULL, NULL);
+	says(text, "'p' never fired");
+	says(text, "Only 1 experiments");
+	free(text);
+	profile_free(&p);
+	/* Experiments without points at all. */
+	(void)sample_experiment(&p, "a.c:1", 0, 500 * MS);
+	text = print(&p, NULL, NULL);
+	says(text, "There is no progress point");
+	free(text);
+	profile_free(&p);
+}
+
+static bool read_sample(struct profile *p, const char *name)
+{
+	const char *src = getenv("SRC");
+	const char *const places[] = {src ? src : ".", ".", "..", "../.."};
+	char path[4096];
+
+	for (size_t i = 0; i < 4; i++) {
+		(void)snprintf(path, sizeof(path), "%s/tests/data/%s", places[i], name);
+		if (access(path, R_OK) == 0) {
+			assert_int_equal(profile_read(p, path, NULL), 0);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void sample_files(void **state)
+{
+	static const char *const exact[] = {"exact.jsonl", "exact.coz", "old.coz"};
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		if (!read_sample(&p, exact[i]))
+			skip();
+		text = print(&p, NULL, NULL);
+		row_is(text, "hot.c:10 ",
+		       i ? "hot.c:10 - 50.0 % 12.5 +-0.0 25.0 +-0.0 30.0 +-0.0 30.0 +-0.0 helps 10"
+			 : "hot.c:10 encode 50.0 % 12.5 +-0.0 25.0 +-0.0 30.0 +-0.0 30.0 +-0.0 helps 10");
+		says(text, "hurts");
+		free(text);
+		profile_free(&p);
+	}
+	assert_true(read_sample(&p, "noisy.jsonl"));
+	text = print(&p, NULL, NULL);
+	says(text, "Latency point 'request': 6000 departures");
+	says(text, "Progress point 'never' never fired.");
+	says(text, "Fallback in use: ticks in user mode pay");
+	says(text, "Warning: 20 of 60 experiments");
+	free(text);
+	profile_free(&p);
+	assert_true(read_sample(&p, "hostile.jsonl"));
+	text = print(&p, NULL, NULL);
+	says_not(text, "\033");
+	says(text, "were no records and were skipped (the first: line 4)");
+	free(text);
+	profile_free(&p);
+	assert_true(read_sample(&p, "empty.jsonl"));
+	text = print(&p, NULL, NULL);
+	says(text, "The profile is empty.");
+	free(text);
+	profile_free(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table_and_verdicts),
+		cmocka_unit_test(options_are_honoured),
+		cmocka_unit_test(plots_have_their_marks_in_place),
+		cmocka_unit_test(utf8_locales_get_signs),
+		cmocka_unit_test(names_cannot_steer_the_terminal),
+		cmocka_unit_test(long_names_keep_their_line),
+		cmocka_unit_test(empty_profiles_explain_themselves),
+		cmocka_unit_test(sample_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
