@@ -22,7 +22,7 @@ int calibrate_kick(struct calibrate_args *args)
 	if (t && args->kick) {
 		thread_enter(t, control.epoch);
 		ledger_raise(t->local + 1);
-		pay_schedule(task, t, 0);
+		pay_schedule(task, t, 0, pay_first);
 	}
 	bpf_task_release(task);
 	return 0;

@@ -4,11 +4,11 @@
 
 #include "bpf/thread.h"
 
-static int pay_callback(struct bpf_map *map, void *key, void *value);
+typedef int (*pay_callback)(struct bpf_map *map, void *key, void *value);
 
 /* Has the callback run when @task next returns to user mode; a task that runs elsewhere is kicked there. Returns whether that was
  * arranged now. */
-static __always_inline bool pay_schedule(struct task_struct *task, struct thread *t, u64 asked_at)
+static __always_inline bool pay_schedule(struct task_struct *task, struct thread *t, u64 asked_at, pay_callback callback)
 {
 	struct work *w;
 	u32 i;
@@ -29,7 +29,7 @@ static __always_inline bool pay_schedule(struct task_struct *task, struct thread
 		return false;
 	}
 	t->asked_at = asked_at;
-	err = bpf_task_work_schedule_resume_impl(task, &w->tw, &works, pay_callback, NULL);
+	err = bpf_task_work_schedule_resume_impl(task, &w->tw, &works, callback, NULL);
 	if (err) {
 		t->pending = 0;
 		count(err == -16 /* EBUSY */ ? COUNTER_work_busy : COUNTER_work_failed);
@@ -120,55 +120,61 @@ static __always_inline void pay_extend(struct thread *t)
 
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
 
-/* In the debtor's context, on its way back to user mode. */
-static int pay_callback(struct bpf_map *map, void *key, void *value)
+/* In the debtor's context, on its way back to user mode. Returns whether it was held for a whole slice and owes more. */
+static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	struct abi_totals *sum = totals_here();
-	struct thread *t = thread_get(task);
 	u64 epoch = *(volatile u64 *)&control.epoch, now;
 	s64 owed;
 
-	if (!t || !sum)
-		return 0;
 	t->work++;
 	t->pending = 0;
-	if (!experiment_active(epoch) || t->epoch != epoch)
-		return 0;
+	if (!sum || !experiment_active(epoch) || t->epoch != epoch)
+		return false;
 	now = bpf_ktime_get_ns();
 	thread_fold(t, now);
 	owed = thread_owes(t);
 	if (owed <= 0)
-		return 0;
-	if (config.payer == ABI_PAY_HOLD) {
-		pay_note_latency(t, now, sum);
-		pay_hold(task, t, epoch, now, sum);
-		if (thread_owes(t) > config.threshold_ns)
-			pay_schedule(task, t, 0);
-		return 0;
+		return false;
+	if (config.payer != ABI_PAY_HOLD && control.signals_ok) {
+		if (pay_unanswered(t)) {
+			if (now - t->signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t))
+				return false;
+			count(COUNTER_signal_blocked);
+		} else {
+			pay_note_latency(t, now, sum);
+			pay_signal(task, t, owed, now);
+			return false;
+		}
 	}
-	/* No handler (an image without the shim): a signal would kill. */
-	if (!control.signals_ok) {
-		pay_note_latency(t, now, sum);
-		pay_hold(task, t, epoch, now, sum);
-		return 0;
-	}
-	if (pay_unanswered(t)) {
-		if (now - t->signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t))
-			return 0;
-		count(COUNTER_signal_blocked);
-		pay_hold(task, t, epoch, now, sum);
-		return 0;
-	}
+	/* Also where a signal would not be answered, or would kill for want of a handler. */
 	pay_note_latency(t, now, sum);
-	pay_signal(task, t, owed, now);
-	return 0;
+	pay_hold(task, t, epoch, now, sum);
+	return thread_owes(t) > config.threshold_ns;
 }
+
+/* A payment is held in slices, between which the scheduler can run others: each callback has the next one go on. They end after three,
+ * since the verifier follows a chain of callbacks as calls where it cannot tell that they are asynchronous, and one that named itself
+ * would be endless; the next tick asks again. */
+#define PAY_CALLBACK(name, go_on)                                      \
+	static int name(struct bpf_map *map, void *key, void *value)   \
+	{                                                              \
+		struct task_struct *task = bpf_get_current_task_btf(); \
+		struct thread *t = thread_get(task);                   \
+                                                                       \
+		if (t && pay_now(task, t))                             \
+			go_on;                                         \
+		return 0;                                              \
+	}
+
+PAY_CALLBACK(pay_third, (void)0)
+PAY_CALLBACK(pay_second, pay_schedule(task, t, 0, pay_third))
+PAY_CALLBACK(pay_first, pay_schedule(task, t, 0, pay_second))
 
 /* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
 static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
 	if (config.payer == ABI_PAY_NONE || t->hold_from || thread_owes(t) < config.threshold_ns)
 		return false;
-	return pay_schedule(task, t, asked_at);
+	return pay_schedule(task, t, asked_at, pay_first);
 }

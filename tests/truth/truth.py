@@ -7,6 +7,7 @@ import contextlib
 import fnmatch
 import os
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -65,13 +66,15 @@ class Runner:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             out, err = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
+        except BaseException as e:
             process.terminate()  # a profiler ends the program as well
             try:
                 process.communicate(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
+            if not isinstance(e, subprocess.TimeoutExpired):
+                raise
             raise Failure(f"no end after {limit:.0f} s: {' '.join(command)}") from None
         if process.returncode != 0:
             last = (err.strip().splitlines() or ["nothing on stderr"])[-1]
@@ -316,6 +319,7 @@ def parse(argv):
 
 def main(argv):
     options = parse(argv)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave through the clean-up: nothing stays behind
     chosen = [c for c in CASES if any(fnmatch.fnmatch(c.name, g) for g in options.case or ["*"])]
     if options.native:
         chosen = [c for c in chosen if c.kind == "effect" and not c.foreign]
@@ -348,4 +352,5 @@ def main(argv):
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(line_buffering=True)
     sys.exit(main(sys.argv[1:]))

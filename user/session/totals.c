@@ -41,6 +41,14 @@ uint64_t session_samples_outside(struct session *s)
 	return totals_read(s, &t) < 0 ? 0 : t.samples_outside;
 }
 
+/* Wake-ups by interrupts are no fault, and a few call chains always start in code without a frame pointer. */
+static bool ordinary(const struct abi_totals *t, size_t i)
+{
+	if (i == COUNTER_frame_unreadable)
+		return t->counters[i] * 100 < t->samples + t->samples_outside;
+	return i == COUNTER_irq_wakes || i == COUNTER_hold_preempted;
+}
+
 char *session_counters(struct session *s)
 {
 	struct abi_totals t;
@@ -52,8 +60,7 @@ char *session_counters(struct session *s)
 		return NULL;
 	if (totals_read(s, &t) == 0)
 		for (size_t i = 0; i < COUNTER_MAX; i++)
-			/* Wakes by interrupts are ordinary. */
-			if (t.counters[i] && i != COUNTER_irq_wakes)
+			if (t.counters[i] && !ordinary(&t, i))
 				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
 	if (s->page && s->page->no_slot)
 		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->page->no_slot);
