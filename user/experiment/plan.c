@@ -3,6 +3,10 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
+
+/* Zeros in one deck, at most: keeps a share near 1 from asking for endless decks. */
+#define MAX_ZEROS 1024
 
 /* False for NaN too. */
 static bool within(double v, double low, double high)
@@ -25,19 +29,48 @@ int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_s
 	p->n_grid = n_grid;
 	p->zero_share = zero_share;
 	p->fixed_speedup = fixed_speedup;
-	return 0;
+	p->n_deck = 0;
+	p->deck = calloc(n_grid + MAX_ZEROS + 1, sizeof(*p->deck));
+	return p->deck ? 0 : -ENOMEM;
+}
+
+void plan_free(struct plan *p)
+{
+	free(p->deck);
+	p->deck = NULL;
+}
+
+/* A new deck: the grid once, and as many zeros as make up their share. The fraction of a zero that remains is a draw of its own. */
+static void shuffle(struct plan *p)
+{
+	double zeros = (double)p->n_grid * p->zero_share / (1 - p->zero_share);
+	size_t n_zeros = zeros < MAX_ZEROS ? (size_t)zeros : MAX_ZEROS;
+
+	if (rng_unit(&p->speedups) < zeros - (double)n_zeros)
+		n_zeros++;
+	p->n_deck = p->n_grid + n_zeros;
+	for (size_t i = 0; i < p->n_deck; i++)
+		p->deck[i] = i < p->n_grid ? i : p->n_grid;
+	for (size_t i = p->n_deck; i > 1; i--) {
+		size_t j = rng_below(&p->speedups, i), card = p->deck[j];
+
+		p->deck[j] = p->deck[i - 1];
+		p->deck[i - 1] = card;
+	}
 }
 
 double plan_speedup(struct plan *p)
 {
-	double u;
+	size_t card;
 
 	if (p->fixed_speedup >= 0)
 		return p->fixed_speedup;
-	u = rng_unit(&p->speedups);
-	if (u < p->zero_share || p->n_grid == 0)
+	if (p->n_grid == 0 || p->zero_share >= 1)
 		return 0;
-	return p->grid[rng_below(&p->speedups, p->n_grid)];
+	if (p->n_deck == 0)
+		shuffle(p);
+	card = p->deck[--p->n_deck];
+	return card == p->n_grid ? 0 : p->grid[card];
 }
 
 uint64_t plan_sample(struct plan *p, uint64_t n_samples)

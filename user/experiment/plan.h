@@ -15,11 +15,16 @@ struct plan {
 	size_t n_grid;
 	double zero_share;
 	double fixed_speedup;
+	/* What is left of the deck that speedups are dealt from, as indexes into the grid; n_grid: 0 %. Owned. */
+	size_t *deck;
+	size_t n_deck;
 };
 
-/* @fixed_speedup negative: random, 0 with probability @zero_share, else uniform over @grid (which outlives the plan).
- * -EINVAL: a value out of range, or random without a grid. */
+/* @fixed_speedup negative: random, 0 with probability @zero_share, else uniform over @grid (which outlives the plan). They are dealt
+ * like cards, each value of the grid once before any comes again, so that a short run has no cell left empty by chance.
+ * -EINVAL: a value out of range, or random without a grid; -ENOMEM. */
 int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid);
+void plan_free(struct plan *p); /* frees the contents, not @p */
 /* The next experiment's speedup, 0..1. */
 double plan_speedup(struct plan *p);
 /* One of @n_samples samples, each as likely as any other: its line is so drawn in proportion to time. @n_samples > 0. */

@@ -115,6 +115,7 @@ void runner_free(struct runner *r)
 	tally_free(r->tally);
 	for (size_t i = 0; i < r->n_points; i++)
 		free(r->points[i].name);
+	plan_free(&r->plan);
 	free(r->grid);
 	free(r->fixed_line);
 	free(r);

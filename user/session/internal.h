@@ -27,6 +27,7 @@ struct point {
 struct sampler {
 	int fd;
 	size_t kind; /* which of the CPU's clocks */
+	unsigned int cpu;
 	unsigned long long *period; /* where BPF reads it */
 	struct bpf_link *link;
 };
@@ -39,6 +40,7 @@ struct session {
 	struct rng rng;
 	struct sampler *events;
 	size_t n_events;
+	size_t redraws;
 	struct bpf_link *links[8]; /* edges, iterator */
 	size_t n_links;
 	struct bpf_link *iter;
@@ -56,7 +58,7 @@ struct session {
 /* events.c */
 int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
-/* Draws a new period for every event. */
+/* Draws a new period for one event of each CPU and starts it afresh. */
 void events_redraw(struct session *s);
 
 /* points.c */

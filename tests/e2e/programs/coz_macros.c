@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A program as users of Coz have it: built with coz.h and nothing of ours. Two threads; each item is a throughput visit
  * ("items" counted at two sites, which are one counter) and a transaction (begin and end of "work"). usage: coz_macros
- * SECONDS; prints `items=N`, to compare with the visits in the profile. */
+ * SECONDS [SETTLE_SECONDS]: it computes for the latter before the first visit, and prints `items=N`, to compare with the
+ * visits in the profile. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* coz.h wants RTLD_DEFAULT */
 #endif
@@ -48,14 +49,19 @@ static void *body(void *arg)
 
 int main(int argc, char **argv)
 {
-	double seconds = argc == 2 ? atof(argv[1]) : 0;
-	struct timespec rest;
+	double seconds = argc >= 2 ? atof(argv[1]) : 0;
+	struct timespec rest, begin, now;
 	pthread_t t[2];
 
 	if (!(seconds > 0 && seconds < 1e6)) {
-		fprintf(stderr, "usage: %s SECONDS\n", argv[0]);
+		fprintf(stderr, "usage: %s SECONDS [SETTLE_SECONDS]\n", argv[0]);
 		return 2;
 	}
+	(void)clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		hot(300000);
+		(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	} while (argc > 2 && (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 < atof(argv[2]));
 	for (intptr_t i = 0; i < 2; i++)
 		if (pthread_create(&t[i], NULL, body, (void *)i))
 			return 2;

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Prints the value of a Python expression over a profile in either form: tests/e2e/ask.py PROFILE EXPRESSION. Names in it: runs (the
+cozbpf keys of each startup record), experiments (their keys, and "points": records by name), runtime (ns, of the last run), samples
+(count by location), total(key), visits(name, key="delta"). A profile that does not parse is a failure."""
+
+import json
+import sys
+
+TYPES = {"startup", "experiment", "throughput-point", "latency-point", "runtime", "samples"}
+
+
+def number(text):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def parse(line):
+    if line.startswith("{"):
+        return json.loads(line)
+    kind, *pairs = line.split("\t")
+    record = {key: number(value) for key, _, value in (pair.partition("=") for pair in pairs)}
+    if not all("=" in pair for pair in pairs):
+        raise ValueError(f"no key in {line!r}")
+    if "selected-samples" in record:
+        record["selected_samples"] = record.pop("selected-samples")
+    return {"type": kind, **record}
+
+
+def read(path):
+    runs, experiments, runtimes, samples = [], [], [], {}
+    with open(path, encoding="utf-8") as lines:
+        text = lines.read()
+    if text and not text.endswith("\n"):
+        raise ValueError("the last line is not whole")
+    for line in text.splitlines():
+        record = parse(line)
+        kind = record["type"]
+        if kind not in TYPES:
+            raise ValueError(f"unknown record {kind!r}")
+        if kind == "startup":
+            runs.append(record.get("cozbpf", {}))
+        elif kind == "experiment":
+            experiments.append({**record, "points": {}})
+        elif kind.endswith("-point"):
+            experiments[-1]["points"][record["name"]] = record
+        elif kind == "runtime":
+            runtimes.append(record["time"])
+        else:
+            samples[record["location"]] = samples.get(record["location"], 0) + record["count"]
+    return runs, experiments, runtimes, samples
+
+
+def main(path, expression):
+    runs, experiments, runtimes, samples = read(path)
+    names = {
+        "runs": runs,
+        "experiments": experiments,
+        "runtime": runtimes[-1] if runtimes else 0,
+        "runtimes": runtimes,
+        "samples": samples,
+        "total": lambda key: sum(x.get(key, 0) for x in experiments),
+        "visits": lambda name, key="delta": sum(x["points"].get(name, {}).get(key, 0) for x in experiments),
+    }
+    print(eval(expression, names))  # the tests' own expressions
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,112 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What the behaviour tests share; sourced. A directory of its own ($tmp), verdicts, runs under the profiler, and nothing left behind.
+: "${COZBPF:?the path of cozbpf}" "${BUILD:?the build directory}" "${SRC:?the source directory}"
+here=$SRC/tests/e2e
+programs=$BUILD/tests/e2e/programs
+export PYTHONDONTWRITEBYTECODE=1
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/cozbpf-e2e.XXXXXX") || exit 1
+chmod 755 "$tmp"
+# Inherited by all that a test starts: that is how it is found again.
+export COZBPF_TEST=$tmp
+
+# Process ids of what the test started and still lives, this shell and its subshells excepted.
+left_behind() {
+	local file pid
+	for file in /proc/[0-9]*/environ; do
+		pid=${file#/proc/}
+		pid=${pid%/environ}
+		if grep -qzxF "COZBPF_TEST=$tmp" "$file" 2>/dev/null; then
+			case $(readlink "/proc/$pid/exe") in
+			*/bash | */grep | '') ;;
+			*) printf '%s ' "$pid" ;;
+			esac
+		fi
+	done
+}
+
+# shellcheck disable=SC2317 # called by the trap
+clean_up() {
+	local left
+	left=$(left_behind)
+	# shellcheck disable=SC2086 # several ids
+	[ -z "$left" ] || kill -KILL $left 2>/dev/null
+	rm -rf -- "$tmp"
+}
+trap clean_up EXIT
+trap 'exit 1' INT TERM HUP
+
+# A process that ended takes a moment to go.
+none_left() {
+	local _
+	for _ in {1..30}; do
+		[ -n "$(left_behind)" ] || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# verdict NAME WHY [FILE]...: passed if WHY is empty; else the files' ends go along as comments.
+verdict() {
+	local name=$1 why=$2 file
+	shift 2
+	if [ -z "$why" ]; then
+		printf 'ok %s\n' "$name"
+		return
+	fi
+	printf 'not ok %s: %s\n' "$name" "$why"
+	for file in "$@"; do
+		[ ! -s "$file" ] || tail -n 15 -- "$file" | sed "s|^|# ${file##*/}: |"
+	done
+}
+
+# FILE:LINE of the line of a test program that says /* LINE:MARK */.
+line_of() { # PROGRAM MARK
+	local number
+	number=$(grep -n "/\* LINE:$2 \*/" "$here/programs/$1.c" | cut -d : -f 1)
+	[ -n "$number" ] || exit 1
+	printf '%s.c:%s' "$1" "$number"
+}
+
+# Runs cozbpf with options that every test wants: no status, no report, and a profile in $profile, afresh. The program's output is
+# in $tmp/out and $tmp/err; the return value is the exit status.
+profile=$tmp/profile.jsonl
+limit=60
+profiled() {
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" run --keep-root -q --no-report -o "$profile" "$@" >"$tmp/out" 2>"$tmp/err"
+}
+
+# The value of an expression over the profile: see ask.py.
+ask() {
+	python3 "$here/ask.py" "$profile" "$1" 2>&1
+}
+
+# true if the expression over the profile is true.
+holds() {
+	[ "$(ask "bool($1)")" = True ]
+}
+
+# Waits until a file has a line that matches; false after SECONDS.
+await_line() { # FILE PATTERN SECONDS
+	local turn
+	for ((turn = 0; turn < $3 * 20; turn++)); do
+		! grep -qE -- "$2" "$1" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# Payers that this machine can use. What cannot be used is a skipped test, with cozbpf's reason.
+usable_payers() {
+	local pay
+	for pay in hold sleep spin; do
+		if profiled --pay "$pay" -p progress -- "$programs/launch"; then
+			payers+=("$pay")
+		else
+			printf 'skip payer %s: %s\n' "$pay" "$(head -n 1 "$tmp/err")"
+		fi
+	done
+}
+payers=()

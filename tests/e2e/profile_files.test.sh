@@ -1,0 +1,191 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Where a profile goes: appended to one that is there, in either form, never over something else or through a link, and under sudo it
+# belongs to the invoking user, as whom the program runs.
+# needs: root btf python3
+# shellcheck disable=SC2154,SC2034 # what helpers.sh sets and reads
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+mkdir "$tmp/files"
+chmod 777 "$tmp/files"
+# The build directory may be out of reach of the user that the program becomes.
+mkdir "$tmp/bin"
+cp -- "$programs/ending" "$programs/facts" "$programs/launch" "$tmp/bin/"
+bin=$tmp/bin
+cd "$tmp/files" || exit 1
+
+# A short run into FILE, after options.
+into() { # FILE OPTION...
+	local file=$1
+	shift
+	timeout -k 5 30 "$COZBPF" run --keep-root -q --no-report -o "$file" -p progress --experiment 50 "$@" -- "$bin/ending" 0 0.5 \
+		>"$tmp/out" 2>"$tmp/err" </dev/null
+}
+
+appended() { # NAME OPTION...
+	local name=$1 why='' size form=${1##*.}
+	shift
+	profile=$tmp/files/$name
+	into "$name" "$@" || why+=' the first run failed;'
+	size=$(stat -c %s "$name")
+	cp "$name" before
+	into "$name" "$@" || why+=' the second run failed;'
+	cmp -s -n "$size" before "$name" || why+=' what was there changed;'
+	holds 'len(runs) == 2 and len(runtimes) == 2 and len(experiments) > 2' || why+=" not two runs: $(ask 'len(runs), len(runtimes)');"
+	timeout 20 "$COZBPF" report "$name" >"$tmp/out" 2>"$tmp/err" || why+=' the report fails;'
+	grep -q progress "$tmp/out" || why+=' the report lacks the point;'
+	[ "$form" != coz ] || ! grep -q '^{' "$name" || why+=' JSON in the text form;'
+	verdict "a second run is appended, $form" "$why" "$tmp/err"
+}
+
+cut_off() {
+	local why='' whole
+	profile=$tmp/files/cut.jsonl
+	into cut.jsonl || why+=' the first run failed;'
+	whole=$(ask 'len(experiments)')
+	printf '{"type":"experiment","selec' >>cut.jsonl
+	into cut.jsonl || why+=' it is refused;'
+	holds "len(runs) == 2 and len(experiments) > $whole" || why+=" the result does not parse: $(ask 1);"
+	verdict 'a profile that was cut off is mended' "$why" "$tmp/err"
+}
+
+refused() { # NAME FILE PATTERN OPTION...
+	local name=$1 file=$2 pattern=$3 why='' status before
+	shift 3
+	before=$(sha256sum <"$file" 2>/dev/null)
+	into "$file" "$@"
+	status=$?
+	[ "$status" -eq 125 ] || why+=" status $status, not 125;"
+	[ "$(wc -l <"$tmp/err")" -eq 1 ] || why+=' not one line on stderr;'
+	grep -qE -- "$pattern" "$tmp/err" || why+=" the line does not match '$pattern';"
+	[ "$before" = "$(sha256sum <"$file" 2>/dev/null)" ] || why+=' the file changed;'
+	none_left || why+=' a process was left behind;'
+	verdict "$name" "$why" "$tmp/err"
+}
+
+refusals() {
+	local why=''
+	printf 'dear diary\n' >diary
+	refused 'a file that is no profile is refused' diary 'not a profile'
+	printf 'treasure\n' >target
+	ln -s target link
+	refused 'a link is refused' link 'link'
+	ln -s nowhere dangling
+	refused 'a link to nothing is refused' dangling 'link'
+	[ ! -e nowhere ] || why='it was followed'
+	verdict 'a link to nothing is not followed' "$why"
+	mkfifo pipe
+	# Opening it for its content would wait for ever.
+	into pipe
+	[ $? -eq 125 ] || why='it is not'
+	verdict 'a pipe is refused' "$why" "$tmp/err"
+	into text.coz -f coz || verdict 'a run in the text form' 'it failed' "$tmp/err"
+	refused 'a profile in the other form is refused' text.coz 'profile'
+	: >empty
+	why=''
+	profile=$tmp/files/empty
+	into empty && holds 'len(runs) == 1' || why='it is not'
+	verdict 'an empty file is taken' "$why" "$tmp/err"
+}
+
+# Two runs at once into one file would tear each other's records.
+locked() {
+	local why='' job
+	profile=$tmp/files/both.jsonl
+	"$COZBPF" run --keep-root -q --no-report -o both.jsonl -p progress --experiment 50 -- "$bin/ending" 0 6 >"$tmp/first" 2>&1 </dev/null &
+	job=$!
+	await_line both.jsonl experiment 20 || why+=' the first run does not get on;'
+	into both.jsonl
+	[ $? -eq 125 ] || why+=' the second run was not refused;'
+	grep -q 'another run' "$tmp/err" || why+=' no reason was given;'
+	wait "$job" || why+=' the first run failed;'
+	holds 'len(runs) == 1 and runtime > 0' || why+=' the profile is not whole;'
+	verdict 'a file that another run writes is refused' "$why" "$tmp/err"
+}
+
+user=$(id -nu 65534 2>/dev/null)
+group=$(id -g 65534 2>/dev/null)
+
+# as_sudo FILE OPTION... -- PROGRAM...: what sudo sets, for the user nobody
+as_sudo() {
+	local file=$1
+	shift
+	SUDO_UID=65534 SUDO_GID=$group SUDO_USER=$user SUDO_COMMAND=cozbpf timeout -k 5 30 "$COZBPF" run -q --no-report -o "$file" \
+		-p progress --experiment 50 "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+}
+
+sudo_user() { # PAY
+	local why='' home
+	home=$(getent passwd 65534 | cut -d : -f 6)
+	rm -f -- theirs.jsonl
+	profile=$tmp/files/theirs.jsonl
+	as_sudo theirs.jsonl --pay "$1" -- "$bin/facts" || why+=" status $?;"
+	grep -qE "^Uid:[[:space:]]+65534[[:space:]]+65534[[:space:]]+65534[[:space:]]+65534\$" "$tmp/out" || why+=' another user;'
+	grep -qE "^Gid:[[:space:]]+${group}[[:space:]]+${group}[[:space:]]+${group}[[:space:]]+${group}\$" "$tmp/out" || why+=' another group;'
+	! grep -qE '^Groups:.*\b0\b' "$tmp/out" || why+=" root's group stayed;"
+	grep -qE '^CapEff:[[:space:]]+0+$' "$tmp/out" && grep -qE '^CapPrm:[[:space:]]+0+$' "$tmp/out" || why+=' capabilities stayed;'
+	grep -qx "environment HOME=$home" "$tmp/out" || why+=" HOME is not $home;"
+	! grep -q 'LD_PRELOAD' "$tmp/out" || why+=' LD_PRELOAD is seen;'
+	[ "$(stat -c %u:%g theirs.jsonl)" = "65534:$group" ] || why+=" the file belongs to $(stat -c %u:%g theirs.jsonl);"
+	holds 'runtime > 0 and len(runs) == 1 and sum(samples.values()) > 0' || why+=' the profile is not complete;'
+	verdict "under sudo program and file are the invoking user's, $1" "$why" "$tmp/err"
+}
+
+# Experiments work as well: the shim is loaded by a user who may not open what root made.
+sudo_experiments() { # PAY
+	local why=''
+	rm -f -- theirs.jsonl
+	profile=$tmp/files/theirs.jsonl
+	as_sudo theirs.jsonl --pay "$1" --fixed-line "$(line_of ending burn)" --fixed-speedup 100 -- "$bin/ending" 7 1
+	[ $? -eq 7 ] || why+=' the exit status is lost;'
+	holds 'total("hits") > 0 and total("paid") > 0 and visits("progress") > 0' || why+=' nothing was delayed;'
+	verdict "experiments under sudo, $1" "$why" "$tmp/err"
+}
+
+keep_root() {
+	local why=''
+	rm -f -- mine.jsonl
+	as_sudo mine.jsonl --keep-root -- "$bin/facts" || why+=" status $?;"
+	grep -qE '^Uid:[[:space:]]+0[[:space:]]+0[[:space:]]+0[[:space:]]+0$' "$tmp/out" || why+=' another user;'
+	[ "$(stat -c %u mine.jsonl)" = 0 ] || why+=' the file belongs to another;'
+	verdict '--keep-root keeps root' "$why" "$tmp/err"
+	why=''
+	SUDO_UID=0 SUDO_GID=0 timeout -k 5 30 "$COZBPF" run -q --no-report -o roots.jsonl -p progress -- "$bin/facts" >"$tmp/out" \
+		2>"$tmp/err" </dev/null || why+=" status $?;"
+	grep -qE '^Uid:[[:space:]]+0[[:space:]]' "$tmp/out" || why+=' another user;'
+	verdict 'sudo from root stays root' "$why" "$tmp/err"
+}
+
+mended() {
+	local why='' bad
+	for bad in rabbit -1 4294967295 4000000000 ''; do
+		why=''
+		rm -f -- bad.jsonl
+		SUDO_UID=$bad timeout -k 5 30 "$COZBPF" run -q --no-report -o bad.jsonl -p progress -- "$bin/facts" >"$tmp/out" 2>"$tmp/err" \
+			</dev/null
+		[ $? -eq 125 ] || why+=' not refused;'
+		[ "$(wc -l <"$tmp/err")" -eq 1 ] || why+=' not one line on stderr;'
+		[ ! -s "$tmp/out" ] || why+=' the program ran;'
+		[ ! -e bad.jsonl ] || why+=' a file was left;'
+		verdict "SUDO_UID '$bad' is refused" "$why" "$tmp/err"
+	done
+}
+
+appended run.jsonl
+appended run.coz -f coz
+cut_off
+refusals
+locked
+keep_root
+mended
+if [ -z "$user" ]; then
+	printf 'skip under sudo: there is no user with the id 65534\n'
+	exit 0
+fi
+profile=$tmp/profile.jsonl
+usable_payers
+for pay in "${payers[@]}"; do
+	sudo_user "$pay"
+	sudo_experiments "$pay"
+done
