@@ -242,7 +242,8 @@ static void exits_are_stamped_and_slots_released(void **state)
 	assert_true(session_exit_ns(d.session) > 0);
 	text = session_counters(d.session);
 	assert_non_null(text);
-	assert_string_equal(text, "");
+	if (strstr(text, "slot") || strstr(text, "books"))
+		fail_msg("%s", text);
 	free(text);
 	stop(&d);
 }

@@ -22,7 +22,9 @@ attempt() { # PAY
 	why=''
 	timeout 30 "$programs/steady" 2 >native.out </dev/null
 	native=$(median native.out 4 20)
-	rm -f -- "$profile" out err
+	rm -f -- "$profile"
+	: >out
+	: >err
 	"$COZBPF" run --keep-root -q --no-report -o "$profile" --pay "$1" -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
 		--experiment 600000 -- "$programs/steady" $((intervals / 10)) >out 2>err </dev/null &
 	job=$!
@@ -59,7 +61,9 @@ killed() { # PAY
 killed_output() { # PAY
 	local job turn why=''
 	"$programs/output" 3000 >native.out 2>native.err </dev/null
-	rm -f -- "$profile" out err
+	rm -f -- "$profile"
+	: >out
+	: >err
 	"$COZBPF" run --keep-root -q --no-report -o "$profile" --pay "$1" -p progress --fixed-line "$(line_of output mix)" --fixed-speedup 100 \
 		--experiment 600000 -- "$programs/output" 3000 >out 2>err </dev/null &
 	job=$!

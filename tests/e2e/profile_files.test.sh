@@ -53,13 +53,13 @@ cut_off() {
 refused() { # NAME FILE PATTERN OPTION...
 	local name=$1 file=$2 pattern=$3 why='' status before
 	shift 3
-	before=$(sha256sum <"$file" 2>/dev/null)
+	before=$(sha256sum "$file" 2>/dev/null)
 	into "$file" "$@"
 	status=$?
 	[ "$status" -eq 125 ] || why+=" status $status, not 125;"
 	[ "$(wc -l <"$tmp/err")" -eq 1 ] || why+=' not one line on stderr;'
 	grep -qE -- "$pattern" "$tmp/err" || why+=" the line does not match '$pattern';"
-	[ "$before" = "$(sha256sum <"$file" 2>/dev/null)" ] || why+=' the file changed;'
+	[ "$before" = "$(sha256sum "$file" 2>/dev/null)" ] || why+=' the file changed;'
 	none_left || why+=' a process was left behind;'
 	verdict "$name" "$why" "$tmp/err"
 }

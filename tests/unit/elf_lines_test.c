@@ -100,7 +100,6 @@ static void test_lazy(void **state)
 	assert_int_equal(line_table_at(f->lines, s.addr, &where), 0);
 	assert_int_equal(line_table_decoded_units(f->lines), 1);
 	assert_in_range(where.line, LOOP_LINE - 3, LOOP_LINE - 1); /* name, brace or first statement, by compiler */
-	assert_int_equal(where.file[0], '/');
 	assert_null(strstr(where.file, "/../"));
 	assert_true(line_file_matches(NAME, where.file));
 	assert_int_equal(line_table_at(f->lines, 1, &where), -ENOENT);

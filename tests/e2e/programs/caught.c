@@ -35,9 +35,9 @@ static void *burner(void *arg)
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 	uint64_t end = now_ns() + (uint64_t)(seconds_of(argc, argv) * 1e9);
-	static const int signals[] = { SIGUSR1, SIGUSR2, SIGHUP, SIGTERM };
+	static const int signals[] = {SIGUSR1, SIGUSR2, SIGHUP, SIGTERM};
 	pthread_t t;
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)

@@ -15,16 +15,23 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* One copy of each, and not one for both: the lines must stay two. */
+#ifdef __clang__
+#define KEEP __attribute__((noinline))
+#else
+#define KEEP __attribute__((noipa))
+#endif
+
 static uint64_t items;
 static int stop;
 
-static __attribute__((noinline)) void hot(uint64_t n)
+static KEEP void hot(uint64_t n)
 {
 	for (volatile uint64_t i = n; i > 0; i--) /* LINE:hot */
 		;
 }
 
-static __attribute__((noinline)) void cold(uint64_t n)
+static KEEP void cold(uint64_t n)
 {
 	for (volatile uint64_t i = n; i > 0; i--) /* LINE:cold */
 		;
@@ -61,7 +68,8 @@ int main(int argc, char **argv)
 	do {
 		hot(300000);
 		(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	} while (argc > 2 && (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 < atof(argv[2]));
+	} while (argc > 2 &&
+		 (double)(now.tv_sec - begin.tv_sec) + (double)(now.tv_nsec - begin.tv_nsec) / 1e9 < atof(argv[2]));
 	for (intptr_t i = 0; i < 2; i++)
 		if (pthread_create(&t[i], NULL, body, (void *)i))
 			return 2;

@@ -35,7 +35,7 @@ static void descriptors(void)
 			fds[n++] = atoi(entry->d_name);
 	qsort(fds, (size_t)n, sizeof(fds[0]), compare);
 	for (int i = 0; i < n; i++) {
-		struct stat st = { .st_mode = 0 };
+		struct stat st = {.st_mode = 0};
 
 		(void)fstat(fds[i], &st);
 		printf("fd %d: type %o flags %o %o\n", fds[i], st.st_mode & S_IFMT, fcntl(fds[i], F_GETFL),
@@ -48,9 +48,9 @@ static void descriptors(void)
 /* Of what the kernel tells, the lines that do not change by themselves from run to run. */
 static void status(void)
 {
-	static const char *const names[] = { "Name", "Umask", "Uid",	"Gid",	  "Groups", "Threads", "SigPnd",
-					     "ShdPnd", "SigBlk", "SigIgn", "SigCgt", "CapInh", "CapPrm",  "CapEff",
-					     "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "TracerPid", "CoreDumping" };
+	static const char *const names[] = {"Name",   "Umask",	"Uid",	      "Gid",	 "Groups",    "Threads",    "SigPnd",
+					    "ShdPnd", "SigBlk", "SigIgn",     "SigCgt",	 "CapInh",    "CapPrm",	    "CapEff",
+					    "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp", "TracerPid", "CoreDumping"};
 	FILE *f = fopen("/proc/self/status", "r");
 	char line[1024];
 
