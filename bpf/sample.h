@@ -75,6 +75,18 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	pay_signal(task, t, owed, now);
 }
 
+/* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU so (seen on Linux 6.18 in a virtual
+ * machine, some four times a second); without this nobody would ask the thread to pay until its next switch. */
+static __always_inline void came_unseen(struct task_struct *task, struct thread *t)
+{
+	u32 me = bpf_get_smp_processor_id();
+
+	if (me < ABI_MAX_CPUS)
+		cpus[me].tid = task->pid;
+	t->runnable_at = t->blocked_at = 0;
+	count(COUNTER_unseen_switch);
+}
+
 SEC("perf_event")
 int sample_tick(struct bpf_perf_event_data *ctx)
 {
@@ -96,6 +108,11 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	t = thread_get(task);
 	if (!t || !sum)
 		return 0;
+	if (t->running_at)
+		ADD(sum->run_ns, now - t->running_at);
+	else
+		came_unseen(task, t);
+	t->running_at = now;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);
@@ -105,10 +122,6 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			ADD(sum->held_ns, weight);
 			return 0;
 		}
-	}
-	if (t->running_at) {
-		ADD(sum->run_ns, now - t->running_at);
-		t->running_at = now;
 	}
 	ADD(sum->tick_ns, weight);
 	addr = chain_first_in_scope(&chain, task);

@@ -73,7 +73,7 @@ _Static_assert(sizeof(struct abi_control) == 72 + 2 * sizeof(struct abi_setup), 
 
 /* Sampling events a CPU can have. Their periods, by cpu * ABI_MAX_EVENTS + event: the context's sample_period is the one that the event
  * was opened with, whatever PERF_EVENT_IOC_PERIOD made of it since. */
-#define ABI_MAX_EVENTS 4
+#define ABI_MAX_EVENTS 32
 
 /* G, on a cache line of its own: every CPU reads it all the time. */
 struct abi_global {

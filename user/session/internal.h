@@ -10,8 +10,6 @@
 
 struct cozbpf_bpf;
 
-#define EVENTS_PER_CPU 3
-
 struct point {
 	char *name;
 	bool latency;
@@ -38,6 +36,7 @@ struct session {
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
+	unsigned int events_per_cpu;
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
@@ -56,6 +55,7 @@ struct session {
 };
 
 /* events.c */
+unsigned int events_per_cpu(unsigned int nr_cpus);
 int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
 /* Draws a new period for one event of each CPU and starts it afresh. */

@@ -45,7 +45,7 @@ static void configure(struct session *s)
 	c->signo = (unsigned int)s->options.signo;
 	c->has_task_work = feature_usable("task_work", s->options.disabled);
 	c->has_send_signal_task = feature_usable("send_signal_task", s->options.disabled);
-	c->events_per_cpu = EVENTS_PER_CPU;
+	c->events_per_cpu = s->events_per_cpu;
 	c->rq_edges = keeps_cpu;
 	c->threshold_ns = THRESHOLD_NS;
 	c->bank_ns = BANK_PERIODS * (long long)session_period_ns(s);
@@ -72,6 +72,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return fail(e, ENOMEM, "out of memory");
 	s->options = *o;
 	s->nr_cpus = (unsigned int)cpus;
+	s->events_per_cpu = events_per_cpu(s->nr_cpus);
 	rng_seed(&s->rng, o->seed ^ 0x7065726632);
 	s->percpu = calloc((size_t)cpus, sizeof(*s->percpu));
 	s->percpu_points = calloc((size_t)cpus, sizeof(*s->percpu_points));

@@ -46,7 +46,7 @@ static bool ordinary(const struct abi_totals *t, size_t i)
 {
 	if (i == COUNTER_frame_unreadable)
 		return t->counters[i] * 100 < t->samples + t->samples_outside;
-	return i == COUNTER_irq_wakes || i == COUNTER_hold_preempted;
+	return i == COUNTER_irq_wakes || i == COUNTER_hold_preempted || i == COUNTER_unseen_switch;
 }
 
 char *session_counters(struct session *s)
