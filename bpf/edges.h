@@ -140,6 +140,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	if (!blocked_at)
 		return 0;
 	w->runnable_at = now;
+	w->outside = 1;
 	cpu = p->thread_info.cpu;
 	if (cpu < ABI_MAX_CPUS) {
 		struct abi_cpu *c = &cpus[cpu];
@@ -165,6 +166,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	k = thread_get(current);
 	if (!k)
 		return 0;
+	w->outside = 0;
 	thread_enter(w, epoch);
 	thread_enter(k, epoch);
 	thread_fold(w, now);

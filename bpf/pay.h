@@ -120,6 +120,18 @@ static __always_inline void pay_extend(struct thread *t)
 
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
 
+#define PAY_ASLEEP_NS 200000 /* shorter ones are not worth a signal and a sleep */
+
+/* R6 under hold: what accrued while the thread slept until something outside woke it must be slept, too. In virtual time it is not awake
+ * yet: held, it would keep a CPU from threads that run, for as long as the debt is (100 ms for a timer thread of a 200 ms period). */
+static __always_inline bool pay_asleep(struct thread *t, s64 owed)
+{
+	if (!t->outside)
+		return false;
+	t->outside = 0;
+	return owed >= PAY_ASLEEP_NS;
+}
+
 /* In the debtor's context, on its way back to user mode. Returns whether it was held for a whole slice and owes more. */
 static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 {
@@ -136,7 +148,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	owed = thread_owes(t);
 	if (owed <= 0)
 		return false;
-	if (config.payer != ABI_PAY_HOLD && control.signals_ok) {
+	if (control.signals_ok && (config.payer != ABI_PAY_HOLD || pay_asleep(t, owed))) {
 		if (pay_unanswered(t)) {
 			if (now - t->signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t))
 				return false;

@@ -70,8 +70,6 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 	u64 total, seen;
 	s64 d;
 
-	if (config.payer != ABI_PAY_SLEEP && config.payer != ABI_PAY_SPIN)
-		return;
 	if (!t->slot || !t->signalled_at)
 		return;
 	s = thread_slot(t);
@@ -100,14 +98,12 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 	}
 }
 
-/* Is the thread stopped, or about to be, by a payment that was asked for? (Shim payers.) */
+/* Is the thread in the middle of a payment by the shim? */
 static __always_inline bool thread_pays_in_shim(const struct thread *t)
 {
 	struct shim_slot *s;
 
-	if (config.payer != ABI_PAY_SLEEP && config.payer != ABI_PAY_SPIN)
-		return false;
-	if (!t->slot)
+	if (!t->slot || !t->signalled_at)
 		return false;
 	s = thread_slot(t);
 	return s && *(volatile unsigned int *)&s->paying;

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define KILL_AFTER_NS (2 * NSEC_PER_SEC) /* a program that ignores SIGTERM at the end of --duration */
+#define SHIM_POLL_NS (2 * NSEC_PER_MSEC) /* the shim loads within a few milliseconds of exec ... */
+#define SHIM_WAIT_NS (200 * NSEC_PER_MSEC) /* ... or never: a libc that knows no LD_PRELOAD */
 #define MAPS_EVERY_NS (200 * NSEC_PER_MSEC)
 
 struct loop {
@@ -157,6 +159,10 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return err;
 	}
 	look_for_libraries(l, now);
+	if (r->preload && !__atomic_load_n(&r->page->loaded, __ATOMIC_ACQUIRE) && now < r->start_ns + SHIM_WAIT_NS) {
+		*ret_next = now + SHIM_POLL_NS;
+		return 0;
+	}
 	err = add_new_points(r);
 	if (err < 0)
 		return fail(e, -err, "cannot add a progress point: %s", strerror(-err));

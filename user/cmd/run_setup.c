@@ -50,7 +50,8 @@ int run_open_page(struct run *r, struct error *e)
 	}
 	r->page->magic = SHIM_MAGIC;
 	r->page->signo = (unsigned int)r->options.signo;
-	r->page->pay = r->payer == ABI_PAY_SLEEP ? SHIM_PAY_SLEEP : r->payer == ABI_PAY_SPIN ? SHIM_PAY_SPIN : SHIM_PAY_NONE;
+	/* Under hold, threads that were woken from outside sleep off what accrued while they slept (R6). */
+	r->page->pay = r->payer == ABI_PAY_SPIN ? SHIM_PAY_SPIN : SHIM_PAY_SLEEP;
 	return 0;
 }
 
