@@ -36,9 +36,12 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 	}
-	if (t->running_at)
+	if (t->running_at) {
 		ADD(sum->run_ns, now - t->running_at);
+		ADD(c->exec, now - t->running_at);
+	}
 	t->running_at = 0;
+	t->left_at = now;
 	if (runnable) {
 		t->runnable_at = now;
 		t->blocked_at = 0;
@@ -77,6 +80,8 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		t->blocked_at = 0;
 	}
 	t->running_at = now;
+	if (t->signalled_at && t->left_at)
+		t->paying_off += now - t->left_at;
 	if (t->hold_from)
 		t->hold_from = now;
 	if (t->runnable_at) {

@@ -12,7 +12,6 @@
 
 const volatile struct abi_config config __weak SEC(".rodata") = {};
 struct abi_control control __weak SEC(".bss") = {};
-abi_u64 periods[ABI_MAX_CPUS * ABI_MAX_EVENTS] __weak SEC(".bss") = {};
 struct abi_global global __weak SEC(".bss") = {};
 
 /* A thread's books. Who may write what, and when:
@@ -29,6 +28,8 @@ struct thread {
 	u64 hold_from;   /* holding: the time up to which it is paid; 0: not holding */
 	u64 asked_at;    /* when the debt was noticed, for the latency; 0: nothing asked */
 	u64 signalled_at; /* when the last payment signal was raised */
+	u64 paying_off;  /* time off the CPU since then */
+	u64 left_at;     /* when it last left a CPU */
 	u64 paid_seen;   /* of the slot's paid_ns, folded in */
 	u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
 	u32 foreign_cpu;
@@ -122,6 +123,13 @@ static __always_inline void count(enum abi_counter c)
 
 	if (t)
 		ADD(t->counters[c], 1);
+}
+
+static __always_inline struct abi_cpu *cpu_here(void)
+{
+	u32 me = bpf_get_smp_processor_id();
+
+	return me < ABI_MAX_CPUS ? &cpus[me] : NULL;
 }
 
 static __always_inline bool experiment_active(u64 epoch)

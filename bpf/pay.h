@@ -93,6 +93,7 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 	s->owed_ns = ledger_min(owed, (s64)config.max_pay_ns);
 	ADD(s->asked, 1);
 	t->signalled_at = now;
+	t->paying_off = 0;
 	if (config.has_send_signal_task)
 		err = bpf_send_signal_task(task, config.signo, PIDTYPE_PID, 0);
 	else

@@ -75,14 +75,23 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	pay_signal(task, t, owed, now);
 }
 
+/* A sample stands for all that in-scope threads executed on this CPU since the last one. The clock's period would have the same mean, but
+ * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
+ * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
+ * pause swallowed is missing. */
+static __always_inline u64 take_weight(struct abi_cpu *c)
+{
+	s64 w = *(volatile s64 *)&c->exec;
+
+	ADD(c->exec, -w);
+	return w > 0 ? w : 0;
+}
+
 /* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU so (seen on Linux 6.18 in a virtual
  * machine, some four times a second); without this nobody would ask the thread to pay until its next switch. */
-static __always_inline void came_unseen(struct task_struct *task, struct thread *t)
+static __always_inline void came_unseen(struct abi_cpu *c, struct task_struct *task, struct thread *t)
 {
-	u32 me = bpf_get_smp_processor_id();
-
-	if (me < ABI_MAX_CPUS)
-		cpus[me].tid = task->pid;
+	c->tid = task->pid;
 	t->runnable_at = t->blocked_at = 0;
 	count(COUNTER_unseen_switch);
 }
@@ -92,13 +101,12 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns(), epoch = *(volatile u64 *)&control.epoch;
-	u32 event = bpf_get_attach_cookie(ctx) & (ABI_MAX_CPUS * ABI_MAX_EVENTS - 1);
-	u64 weight = periods[event] / config.events_per_cpu;
 	struct chain chain = {.ip = ctx->regs.ip, .bp = ctx->regs.bp, .user = (ctx->regs.cs & 3) == 3};
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	struct abi_cpu *c = cpu_here();
 	struct abi_totals *sum;
 	struct thread *t;
-	u64 addr;
+	u64 addr, weight;
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
@@ -106,24 +114,25 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	sum = totals_here();
 	t = thread_get(task);
-	if (!t || !sum)
+	if (!t || !sum || !c)
 		return 0;
-	if (t->running_at)
+	if (t->running_at) {
 		ADD(sum->run_ns, now - t->running_at);
-	else
-		came_unseen(task, t);
+		ADD(c->exec, now - t->running_at);
+	} else {
+		came_unseen(c, task, t);
+	}
 	t->running_at = now;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 		/* A stopped thread runs nothing: neither a sample of the program nor a hit. */
 		if (t->hold_from || thread_pays_in_shim(t)) {
-			ADD(sum->tick_ns, weight);
-			ADD(sum->held_ns, weight);
+			ADD(sum->samples_held, 1);
 			return 0;
 		}
 	}
-	ADD(sum->tick_ns, weight);
+	weight = take_weight(c);
 	addr = chain_first_in_scope(&chain, task);
 	if (!addr) {
 		ADD(sum->samples_outside, 1);

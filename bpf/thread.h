@@ -61,6 +61,15 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	}
 }
 
+/* This CPU's thread was stopped for @ns while it was on the CPU: that was not execution. */
+static __always_inline void cpu_stopped(s64 ns)
+{
+	struct abi_cpu *c = cpu_here();
+
+	if (c && ns > 0)
+		ADD(c->exec, -ns);
+}
+
 /* Takes in what the shim reports as paid since the last time. The program can write the slot: more than the time since the signal
  * was raised, or backwards, is cut. */
 static __always_inline void thread_fold(struct thread *t, u64 now)
@@ -84,6 +93,7 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 		count(COUNTER_paid_clamped);
 		d = d < 0 ? 0 : (s64)(now - t->signalled_at);
 	}
+	cpu_stopped(d - (s64)t->paying_off + control.pay_overhead_ns);
 	d += control.pay_overhead_ns;
 	ADD(t->local, d);
 	ADD(t->paid, d);
@@ -142,6 +152,7 @@ static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_
 /* R2, for time that the kernel measured itself. */
 static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_totals *sum)
 {
+	cpu_stopped(ns);
 	ADD(t->local, ns);
 	ADD(t->paid, ns);
 	ADD(sum->paid, ns);

@@ -33,16 +33,14 @@ struct abi_config {
 	abi_u32 signo;         /* payment signal (sleep, spin) */
 	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
 	abi_u32 has_send_signal_task;
-	abi_u32 events_per_cpu; /* sampling events on each CPU: a sample stands for period / events_per_cpu */
 	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
-	abi_u32 pad;
 	abi_s64 threshold_ns;   /* smaller debts wait for more */
 	abi_s64 bank_ns;        /* most unused blocked time a thread keeps as credit */
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
 };
-_Static_assert(sizeof(struct abi_config) == 72, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 64, "abi_config");
 
 struct abi_interval {
 	abi_u64 lo, hi; /* half-open */
@@ -71,9 +69,8 @@ struct abi_control {
 };
 _Static_assert(sizeof(struct abi_control) == 72 + 2 * sizeof(struct abi_setup), "abi_control");
 
-/* Sampling events a CPU can have. Their periods, by cpu * ABI_MAX_EVENTS + event: the context's sample_period is the one that the event
- * was opened with, whatever PERF_EVENT_IOC_PERIOD made of it since. */
-#define ABI_MAX_EVENTS 32
+/* Sampling events a CPU can have. */
+#define ABI_MAX_EVENTS 6
 
 /* G, on a cache line of its own: every CPU reads it all the time. */
 struct abi_global {
@@ -91,7 +88,8 @@ struct abi_cpu {
 	abi_u64 scope_left; /* when an in-scope thread left last */
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
 	abi_u32 pad;
-	abi_u64 fill[2];
+	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
+	abi_u64 fill;
 };
 _Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
 
@@ -107,7 +105,7 @@ enum abi_counter {
 struct abi_totals {
 	abi_u64 samples;          /* in scope */
 	abi_u64 samples_outside;  /* of the process, without an in-scope frame */
-	abi_u64 tick_ns, held_ns; /* what all ticks of the process stand for, and those that found the thread stopped */
+	abi_u64 samples_held;     /* ticks that found the thread stopped: not samples of the program */
 	abi_u64 selected_samples; /* in the selected line, at any speedup */
 	abi_u64 selected_ns;      /* the time they stand for */
 	abi_u64 hits, hit_ns;     /* R1 */

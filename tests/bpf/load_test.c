@@ -67,7 +67,6 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.signo = 40,
 		.has_task_work = task_work,
 		.has_send_signal_task = send_signal,
-		.events_per_cpu = 3,
 		.rq_edges = payer != ABI_PAY_SLEEP,
 		.threshold_ns = 2000,
 		.bank_ns = 3000000,

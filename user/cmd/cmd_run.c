@@ -13,9 +13,11 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Signals that come to us and are meant for the program. They are blocked from the start and read in the loop. */
@@ -123,11 +125,33 @@ static int start(struct run *r, struct error *e)
 	return session_set_code(r->session, r->code, e);
 }
 
+/* Removing probes makes the kernel wait for all CPUs, 100 ms and more. Whoever waits for the program must not wait for that: a child that
+ * shares our descriptors closes them last, while we are gone already. */
+static void close_session_behind(struct run *r)
+{
+	struct pollfd us = {.fd = (int)syscall(SYS_pidfd_open, getpid(), 0), .events = POLLIN};
+	pid_t pid;
+
+	(void)fflush(NULL);
+	pid = r->session ? fork() : -1;
+	if (pid == 0) {
+		for (int fd = 0; fd <= STDERR_FILENO; fd++)
+			(void)close(fd); /* a reader of our output must see its end now */
+		/* What the kernel holds while it waits would stop our end, too. */
+		(void)poll(&us, 1, 2000);
+		session_close(r->session);
+		_exit(0);
+	}
+	if (pid < 0)
+		session_close(r->session);
+	r->session = NULL;
+}
+
 static void run_free(struct run *r)
 {
 	runner_free(r->runner);
 	(void)profile_writer_close(r->writer);
-	session_close(r->session);
+	close_session_behind(r);
 	target_free(r->target);
 	code_map_close(r->code);
 	if (r->page)

@@ -154,8 +154,23 @@ static int check_fixed_line(struct run *r, struct error *e)
 	return line_sites(o, code_map_main_lines(r->code), &p, "--fixed-line", &addrs, &n, e);
 }
 
-/* Addresses of a point. *ret is the caller's. */
-static int point_sites(struct run *r, const struct point_spec *p, const struct elf_object **ret_object, uint64_t **ret,
+/* The kernel refuses a probe on an instruction with a lock prefix, and does so only when the program maps the file: silently. */
+static bool has_lock_prefix(const struct elf_object *o, uint64_t vaddr)
+{
+	static const unsigned char prefixes[] = {0x66, 0x67, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65, 0xf2, 0xf3};
+	unsigned char code[4];
+	int n = elf_object_read(o, vaddr, code, sizeof(code));
+
+	for (int i = 0; i < n; i++) {
+		if (code[i] == 0xf0)
+			return true;
+		if (!memchr(prefixes, code[i], sizeof(prefixes)))
+			return false;
+	}
+	return false;
+}
+
+static int find_sites(struct run *r, const struct point_spec *p, const struct elf_object **ret_object, uint64_t **ret,
 		       size_t *ret_n, struct error *e)
 {
 	const struct elf_object *o;
@@ -180,6 +195,20 @@ static int point_sites(struct run *r, const struct point_spec *p, const struct e
 	**ret = sym.addr + p->offset;
 	*ret_n = 1;
 	return 0;
+}
+
+/* Addresses of a point, each of which can be probed. *ret is the caller's. */
+static int point_sites(struct run *r, const struct point_spec *p, const struct elf_object **ret_object, uint64_t **ret,
+		       size_t *ret_n, struct error *e)
+{
+	int err = find_sites(r, p, ret_object, ret, ret_n, e);
+
+	for (size_t i = 0; err >= 0 && i < *ret_n; i++)
+		if (has_lock_prefix(*ret_object, (*ret)[i]))
+			return fail(e, ENOTSUP, "-p %s: the kernel cannot probe the atomic instruction (lock prefix) at 0x%llx of %s; use "
+				    "the line or FUNCTION+OFFSET of one before or after it", p->name, (unsigned long long)(*ret)[i],
+				    elf_object_path(*ret_object));
+	return err;
 }
 
 int run_check_points(struct run *r, struct error *e)

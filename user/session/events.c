@@ -6,6 +6,8 @@
  * often and running too seldom: with three clocks a CPU, two threads and 100 % speedup, 9 % more ticks than due fell into pauses and 4 %
  * of the hits were missing. (With one, every tick of the second thread can fall into the pause that the first thread's tick caused.) Only
  * a process without memory sees time averages. n clocks of n times the distance leave 1/n of that fault, for the same number of ticks.
+ * What is left of it moves no total, since a sample stands for what was executed since the last one (bpf/sample.h); more clocks than
+ * these only make the distances, and so the pauses, more uneven.
  *
  * For the same reason clocks must not start together, and a new period every now and then keeps them from falling in step with the
  * program's own rounds: after every experiment one clock of each CPU starts afresh. */
@@ -72,8 +74,7 @@ int events_open(struct session *s, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
 		for (size_t i = 0; i < s->events_per_cpu; i++) {
-			uint64_t period = draw_period(s);
-			int fd = open_event(cpu, period);
+			int fd = open_event(cpu, draw_period(s));
 
 			if (fd < 0 && errno == ENODEV) /* the CPU is offline */
 				continue;
@@ -82,10 +83,8 @@ int events_open(struct session *s, struct error *e)
 					    cpu, strerror(errno));
 			struct sampler *v = &s->events[s->n_events++];
 
-			LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = cpu * ABI_MAX_EVENTS + i);
-			*v = (struct sampler){.fd = fd, .period = &s->skel->bss->periods[opts.bpf_cookie], .kind = i, .cpu = cpu};
-			*v->period = period;
-			v->link = bpf_program__attach_perf_event_opts(s->skel->progs.sample_tick, fd, &opts);
+			*v = (struct sampler){.fd = fd, .kind = i, .cpu = cpu};
+			v->link = bpf_program__attach_perf_event(s->skel->progs.sample_tick, fd);
 			if (!v->link)
 				return fail(e, errno, "cannot attach to the sampling clock: %s", strerror(errno));
 		}
@@ -120,7 +119,6 @@ void events_redraw(struct session *s)
 		if ((v->kind + v->cpu + s->redraws) % s->events_per_cpu)
 			continue;
 		period = draw_period(s);
-		if (ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &period) == 0)
-			*v->period = period;
+		(void)ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &period);
 	}
 }

@@ -26,7 +26,6 @@ struct sampler {
 	int fd;
 	size_t kind; /* which of the CPU's clocks */
 	unsigned int cpu;
-	unsigned long long *period; /* where BPF reads it */
 	struct bpf_link *link;
 };
 
