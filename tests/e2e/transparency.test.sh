@@ -88,7 +88,6 @@ same_facts_of() { # NAME PAY ADDED NATIVE-COMMAND... : the program is the same, 
 
 same_facts() { # PAY
 	local added=1
-	[ "$1" != hold ] || added=0
 	same_facts_of 'environment, descriptors, signals, limits are the same' "$1" "$added" "$programs/facts" one '' 'three words'
 	# The image that follows has not even a handler.
 	same_facts_of 'the same after exec' "$1" 0 "$programs/launch" "$programs/facts" one
@@ -101,7 +100,6 @@ same_facts() { # PAY
 # cozbpf blocks and ignores signals of its own; the program gets what cozbpf itself was started with.
 signals_as_inherited() { # PAY
 	local why='' added=1
-	[ "$1" != hold ] || added=0
 	timeout -k 5 60 env --ignore-signal=PIPE,USR1 --block-signal=USR2,WINCH "$programs/facts" >native.out </dev/null
 	rm -f -- "$profile"
 	timeout -k 5 60 env --ignore-signal=PIPE,USR1 --block-signal=USR2,WINCH \
