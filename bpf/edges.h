@@ -57,12 +57,16 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	c->epoch = epoch;
 }
 
-/* How long @t waited behind tasks out of scope, of its @waited. Exact on the CPU where it became runnable; elsewhere, what ran there
- * since the scope left. */
-static __always_inline u64 foreign_wait(const struct thread *t, const struct abi_cpu *c, u32 me, u64 waited, u64 now)
+/* How long @t waited behind tasks out of scope, of its @waited. Exact on the CPU where it became runnable; elsewhere, if such a task just
+ * left, what ran there since the scope did. */
+static __always_inline u64 foreign_wait(const struct thread *t, const struct abi_cpu *c, u32 me, bool foreign, u64 waited, u64 now)
 {
-	u64 f = t->foreign_cpu == me ? c->foreign - t->foreign_mark : now - c->scope_left;
+	u64 f = 0;
 
+	if (t->foreign_cpu == me)
+		f = c->foreign - t->foreign_mark;
+	else if (foreign)
+		f = now - c->scope_left;
 	return f < waited ? f : waited;
 }
 
@@ -88,8 +92,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		u64 waited = now - t->runnable_at;
 
 		ADD(sum->wait_ns, waited);
-		if (foreign)
-			ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, waited, now));
+		ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, foreign, waited, now));
 	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);

@@ -35,9 +35,9 @@ struct thread {
 	u32 foreign_cpu;
 	u32 slot;        /* index + 1; 0: none */
 	u32 outside;     /* its last wake-up came from outside of the scope (R6) */
-	u32 pad;
 	u32 pending;     /* a callback is scheduled */
 	u32 work;        /* which of its two task works is next */
+	u32 pad;
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;
 };

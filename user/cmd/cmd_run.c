@@ -187,7 +187,7 @@ static int run(struct run *r, struct error *e)
 	if (err < 0 && !r->start_ns)
 		return err == -ENOEXEC || err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
 	if (err < 0 || run_loop(r, e) < 0) {
-		/* The program goes on without us, as the issue of its own it is; we report and wait for it. */
+		/* The program is not to blame: it goes on, undelayed, and we wait for it. */
 		session_close(r->session);
 		r->session = NULL;
 		(void)target_reap(r->target, &r->wait_status);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,15 +132,38 @@ static int two_cpus(const cpu_set_t *allowed, int *ret_a, int *ret_b)
 	return 0;
 }
 
-int calibrate(struct session *s)
+static void do_nothing(int signo)
+{
+	(void)signo;
+}
+
+/* What a signal costs beside the handler's own time: the frame, and the way back. The call that raises it is taken off. */
+static int64_t signal_cost(int signo)
+{
+	struct sigaction sa = {.sa_handler = do_nothing}, old;
+	int64_t cost[ROUNDS];
+
+	if (sigaction(signo, &sa, &old) < 0)
+		return 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t a = clock_monotonic_ns(), b;
+
+		(void)tgkill(getpid(), gettid(), 0);
+		b = clock_monotonic_ns();
+		(void)tgkill(getpid(), gettid(), signo);
+		cost[i] = (int64_t)(clock_monotonic_ns() - b) - (int64_t)(b - a);
+	}
+	(void)sigaction(signo, &old, NULL);
+	return median(cost, ROUNDS);
+}
+
+static int calibrate_work(struct session *s)
 {
 	struct abi_control *c = &s->skel->bss->control;
 	struct watcher w = {0};
 	cpu_set_t allowed, one;
 	int here, r;
 
-	if (s->options.payer != ABI_PAY_HOLD)
-		return 0;
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
 		return -errno;
 	r = two_cpus(&allowed, &here, &w.cpu);
@@ -162,5 +186,16 @@ int calibrate(struct session *s)
 	c->epoch = (c->epoch + 1) & ~1ULL;
 	c->tgid = 0;
 	(void)sched_setaffinity(0, sizeof(allowed), &allowed);
+	return r;
+}
+
+int calibrate(struct session *s)
+{
+	int r = 0;
+
+	if (s->skel->rodata->config.has_task_work && s->options.payer != ABI_PAY_NONE)
+		r = calibrate_work(s);
+	if (s->options.payer == ABI_PAY_SLEEP || s->options.payer == ABI_PAY_SPIN)
+		s->skel->bss->control.pay_overhead_ns += signal_cost(s->options.signo);
 	return r;
 }
