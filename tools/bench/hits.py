@@ -56,7 +56,11 @@ def run(bench):
             each = [c["count"] * c["period_ns"] / (c["visits"] * batch_ns) for c in cells]
             rows.append([f"{s} %", pooled(cells, "count"), pooled(cells, "selected"), f"{line_ns / 1e9:.3f}", f"{ratio:.4f}", weighted,
                          f"{common.median(each):.4f}", f"{100 * max(c['foreign'] for c in cells):.1f} %"])  # fmt: skip
-            worst, fewest = max(worst, abs(ratio - 1)), min(fewest, pooled(cells, "count"))
+            # A sample stands for what was executed since the last one, not for a period: the weights are what must be right. At 0 %
+            # nothing is earned and the profile has no weights.
+            if s:
+                worst = max(worst, abs(pooled(cells, "hit_ns") * 100 / s / line_ns - 1))
+            fewest = min(fewest, pooled(cells, "count"))
         print(f"    pay {pay}, period {runs[0][0]['period_ns']} ns, a batch takes {batch_ns / 1000:.2f} us")
         common.table(["speedup", "hits", "samples", "s in line", "ratio", "by weight", "median run", "foreign"], rows)
         few = f"; only {fewest} hits in a cell, {ENOUGH} are asked for (--full)" if fewest < ENOUGH else ""
