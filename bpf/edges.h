@@ -36,10 +36,8 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 	}
-	if (t->running_at) {
-		ADD(sum->run_ns, now - t->running_at);
-		ADD(c->exec, now - t->running_at);
-	}
+	if (t->running_at)
+		thread_ran(t, c, now, sum);
 	t->running_at = 0;
 	t->left_at = now;
 	if (runnable) {

@@ -116,12 +116,10 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	t = thread_get(task);
 	if (!t || !sum || !c)
 		return 0;
-	if (t->running_at) {
-		ADD(sum->run_ns, now - t->running_at);
-		ADD(c->exec, now - t->running_at);
-	} else {
+	if (t->running_at)
+		thread_ran(t, c, now, sum);
+	else
 		came_unseen(c, task, t);
-	}
 	t->running_at = now;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);

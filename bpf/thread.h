@@ -61,6 +61,13 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	}
 }
 
+/* Books what @t has run on this CPU since the last time. It must be running: running_at is not 0. */
+static __always_inline void thread_ran(struct thread *t, struct abi_cpu *c, u64 now, struct abi_totals *sum)
+{
+	ADD(sum->run_ns, now - t->running_at);
+	ADD(c->exec, now - t->running_at);
+}
+
 /* This CPU's thread was stopped for @ns while it was on the CPU: that was not execution. */
 static __always_inline void cpu_stopped(s64 ns)
 {

@@ -12,7 +12,6 @@
 #include <limits.h>
 #include <locale.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 struct report_command {
 	bool help, no_curves, seed_given;
@@ -53,19 +52,12 @@ static void help(void)
 	(void)puts("\nExample:\n  cozbpf report --top 5 profile.coz");
 }
 
-static int terminal_width(void)
-{
-	struct winsize w;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
-}
-
 static int print(const struct report_command *c, const struct profile *p)
 {
 	_cleanup_(analysis_free) struct analysis a = {0};
 	struct report_options o = {
 		.color = color_wanted(c->color, STDOUT_FILENO),
-		.width = c->width ? (int)c->width : terminal_width(),
+		.width = c->width ? (int)c->width : terminal_width(STDOUT_FILENO),
 		.top = c->top,
 		.curves = c->no_curves ? (size_t)-1 : 0,
 	};

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Twice the usual: a pause is as long as the distance between samples, and rounds of a millisecond see finer pauses better. By the truth
@@ -101,4 +102,11 @@ void run_options_free(struct run_options *o)
 	free(o->sources);
 	free(o->binaries);
 	*o = (struct run_options){};
+}
+
+int terminal_width(int fd)
+{
+	struct winsize w;
+
+	return ioctl(fd, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
 }

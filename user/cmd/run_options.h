@@ -60,3 +60,5 @@ void run_options_help(FILE *out);
 const char *run_pay_name(enum run_pay pay);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */
 bool color_wanted(enum color_when when, int fd);
+/* Columns of the terminal on @fd; 0 if it is none. */
+int terminal_width(int fd);

@@ -11,15 +11,7 @@
 #include "session/code_map.h"
 
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
-
-static int terminal_width(void)
-{
-	struct winsize w;
-
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
-}
 
 static size_t silent_points(struct run *r, const char **ret)
 {
@@ -40,7 +32,7 @@ void run_print_report(struct run *r)
 	const char *silent[ABI_MAX_POINTS], *without = NULL;
 	struct runner_status s;
 	struct analysis a;
-	struct report_options o = {.color = color_wanted(r->options.color, STDOUT_FILENO), .width = terminal_width(), .top = r->options.top};
+	struct report_options o = {.color = color_wanted(r->options.color, STDOUT_FILENO), .width = terminal_width(STDOUT_FILENO), .top = r->options.top};
 
 	if (r->options.no_report)
 		return;

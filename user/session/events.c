@@ -6,8 +6,8 @@
  * often and running too seldom: with three clocks a CPU, two threads and 100 % speedup, 9 % more ticks than due fell into pauses and 4 %
  * of the hits were missing. (With one, every tick of the second thread can fall into the pause that the first thread's tick caused.) Only
  * a process without memory sees time averages. n clocks of n times the distance leave 1/n of that fault, for the same number of ticks.
- * What is left of it moves no total, since a sample stands for what was executed since the last one (bpf/sample.h); more clocks than
- * these only make the distances, and so the pauses, more uneven.
+ * What is left of it moves no total, since a sample stands for what was executed since the last one (bpf/sample.h); so a few
+ * clocks do; the more there are, the more uneven are the distances, and the pauses with them.
  *
  * For the same reason clocks must not start together, and a new period every now and then keeps them from falling in step with the
  * program's own rounds: after every experiment one clock of each CPU starts afresh. */

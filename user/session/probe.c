@@ -113,12 +113,27 @@ static const struct trial trials[] = {
 	 "without it the program's own ticks raise payment signals: use Linux 6.18 for the best accuracy"},
 };
 
+/* Of trial @i: 0 or a negative errno. Tried once a process: loading a program takes milliseconds, and a run asks several times. */
+static int outcome(size_t i)
+{
+	static struct {
+		bool tried;
+		int result;
+	} known[sizeof(trials) / sizeof(*trials)];
+
+	if (!known[i].tried) {
+		known[i].result = trials[i].program ? try_program(trials[i].program) : trials[i].try();
+		known[i].tried = true;
+	}
+	return known[i].result;
+}
+
 bool feature_usable(const char *name, const char *disabled)
 {
 	for (size_t i = 0; i < sizeof(trials) / sizeof(*trials); i++)
 		if (strcmp(trials[i].name, name) == 0)
 			return !named_in(disabled, name) &&
-			       (trials[i].program ? try_program(trials[i].program) : trials[i].try()) == 0;
+			       outcome(i) == 0;
 	return false;
 }
 
@@ -148,7 +163,7 @@ int session_probe(const char *disabled, struct feature **ret, size_t *ret_n)
 	if (!f)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		describe(&trials[i], trials[i].program ? try_program(trials[i].program) : trials[i].try(), disabled, &f[i]);
+		describe(&trials[i], outcome(i), disabled, &f[i]);
 	*ret = f;
 	*ret_n = n;
 	return 0;
