@@ -94,15 +94,10 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
-		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid. What was added to the
-		 * debt meanwhile it pays in the same go. */
-		if (thread_pays_in_shim(t)) {
-			pay_extend(t);
-		} else {
-			if (config.rq_edges && t->runnable_at)
-				thread_cpu_edge(t, c->local, now - t->runnable_at);
-			pay_ask(next, t, now);
-		}
+		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid. */
+		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t))
+			thread_cpu_edge(t, c->local, now - t->runnable_at);
+		pay_ask(next, t, now);
 	}
 	t->runnable_at = 0;
 }

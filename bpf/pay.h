@@ -133,6 +133,12 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 	return owed >= PAY_ASLEEP_NS;
 }
 
+/* Was a payment signal raised a moment ago? The shim pays then, or is about to. */
+static __always_inline bool pay_signalled(struct thread *t, u64 now)
+{
+	return pay_unanswered(t) && (now - t->signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t));
+}
+
 /* In the debtor's context, on its way back to user mode. Returns whether it was held for a whole slice and owes more. */
 static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 {
@@ -149,16 +155,16 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	owed = thread_owes(t);
 	if (owed <= 0)
 		return false;
+	/* Whoever pays with the shim must not be held as well, whatever the payer: what the sleep pays is booked when it is over. */
+	if (pay_signalled(t, now))
+		return false;
 	if (control.signals_ok && (config.payer != ABI_PAY_HOLD || pay_asleep(t, owed))) {
-		if (pay_unanswered(t)) {
-			if (now - t->signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t))
-				return false;
-			count(COUNTER_signal_blocked);
-		} else {
+		if (!pay_unanswered(t)) {
 			pay_note_latency(t, now, sum);
 			pay_signal(task, t, owed, now);
 			return false;
 		}
+		count(COUNTER_signal_blocked);
 	}
 	/* Also where a signal would not be answered, or would kill for want of a handler. */
 	pay_note_latency(t, now, sum);
@@ -189,5 +195,10 @@ static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, 
 {
 	if (config.payer == ABI_PAY_NONE || t->hold_from || thread_owes(t) < config.threshold_ns)
 		return false;
+	/* In the middle of a payment by the shim: what was added to the debt since is paid in the same go. */
+	if (thread_pays_in_shim(t)) {
+		pay_extend(t);
+		return false;
+	}
 	return pay_schedule(task, t, asked_at, pay_first);
 }

@@ -112,7 +112,6 @@ struct abi_totals {
 	abi_u64 payments, paid;   /* R2 */
 	abi_s64 credited;         /* R3 */
 	abi_s64 rq_credited;      /* R4 */
-	abi_s64 inherited;        /* R5: children's local at birth against G */
 	abi_u64 forgiven;         /* R7 */
 	abi_s64 oversleep;        /* stopped beyond the debt */
 	abi_u64 run_ns, wait_ns, foreign_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind foreign tasks */

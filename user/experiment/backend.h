@@ -39,6 +39,9 @@ struct backend_totals {
 	uint64_t forgiven;
 	int64_t oversleep;
 	uint64_t samples, selected_samples;
+	uint64_t selected_ns;  /* what the selected samples stand for */
+	uint64_t held;         /* ticks that found their thread stopped: no samples */
+	uint64_t owed_at_exit; /* debts that ended with their threads */
 	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */
 	uint64_t busy_ns;         /* in-scope threads running or runnable */
 	uint64_t late_ns;         /* median hit to pause since begin(); 0: none */

@@ -25,10 +25,14 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 {
 	/* G cannot grow after the program's end, so only the clock is cut there. */
 	ret->elapsed = since(end_ns < end->time_ns ? end_ns : end->time_ns, begin->time_ns);
+	ret->began = begin->time_ns;
 	ret->growth = since(end->growth, begin->growth);
 	ret->duration = since(ret->elapsed, ret->growth);
 	ret->selected_samples = since(end->selected_samples, begin->selected_samples);
 	ret->samples = since(end->samples, begin->samples);
+	ret->selected_ns = since(end->selected_ns, begin->selected_ns);
+	ret->held = since(end->held, begin->held);
+	ret->owed_at_exit = since(end->owed_at_exit, begin->owed_at_exit);
 	ret->hits = since(end->hits, begin->hits);
 	ret->hit_ns = since(end->hit_ns, begin->hit_ns);
 	ret->paid = since(end->paid, begin->paid);

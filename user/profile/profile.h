@@ -26,11 +26,15 @@ struct profile_experiment {
 	uint64_t selected_samples; /* samples in the selected line */
 	/* ours */
 	char *function;     /* the function around the line, or NULL */
+	uint64_t began;     /* CLOCK_MONOTONIC */
 	uint64_t elapsed;   /* wall clock */
 	uint64_t growth;    /* of G */
 	uint64_t hits;      /* samples that were hits */
 	uint64_t hit_ns;    /* virtual time they earned (sum of s*P) */
+	uint64_t selected_ns; /* execution that the samples in the line stand for */
+	uint64_t held;      /* ticks that found their thread stopped: no samples */
 	uint64_t owed;      /* debts still open at the end, summed over threads */
+	uint64_t owed_at_exit; /* debts that ended with their threads */
 	uint64_t paid;      /* time really stopped, summed over threads */
 	uint64_t payments;  /* how many */
 	int64_t credited;   /* R3, net */

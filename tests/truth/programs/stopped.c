@@ -20,20 +20,19 @@ static struct watch watches[2];
 static uint64_t least_gap, limits[BUCKETS];
 static double ticks_per_us;
 
-/* The CPU's own counter, read in the line itself: a call into the vdso would put most samples there. */
-static inline __attribute__((always_inline)) uint64_t ticks(void)
-{
+/* The CPU's own counter. A macro, and no call into the vdso: reading it must belong to the line that does. */
 #if defined(__x86_64__) || defined(__i386__)
-	return __builtin_ia32_rdtsc();
+#define ticks() __builtin_ia32_rdtsc()
 #elif defined(__aarch64__)
-	uint64_t v;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
-	return v;
+#define ticks()                                                       \
+	({                                                            \
+		uint64_t ticks_v;                                     \
+		__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks_v)); \
+		ticks_v;                                              \
+	})
 #else
-	return clock_ns(CLOCK_MONOTONIC);
+#define ticks() clock_ns(CLOCK_MONOTONIC)
 #endif
-}
 
 static double ticks_per_microsecond(void)
 {
