@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Asks a thread of the controller for a payment of (nearly) nothing: what that costs the thread is the overhead of a payment. Run by
- * the controller before the program starts. */
+/* On every second tick of one thread of the controller, does what a hit does: has another one pay (nearly) nothing. What those ticks
+ * cost the first thread beyond the others, and the second beyond its payment, is the overhead of a hit and of a payment. Without task
+ * work there is one thread, which its own ticks have pay. Run by the controller before the program starts. */
 #pragma once
 
 #include "bpf/pay.h"
 
-struct calibrate_args {
-	u32 tid;
-	u32 kick; /* 0: do all but ask, to see what asking costs the one who asks */
-};
+struct abi_calibration calibration SEC(".bss") = {};
 
-SEC("syscall")
-int calibrate_kick(struct calibrate_args *args)
+static __always_inline bool calibrate_ask(struct task_struct *task, u64 now)
 {
-	struct task_struct *task = bpf_task_from_pid(args->tid);
-	struct thread *t;
+	struct thread *t = thread_get(task);
 
-	if (!task)
-		return -3; /* ESRCH */
-	t = thread_get(task);
-	if (t && args->kick) {
-		thread_enter(t, control.epoch);
-		ledger_raise(t->local + 1);
-		pay_schedule(task, t, 0, pay_first);
+	if (!t)
+		return false;
+	thread_enter(t, control.epoch);
+	if (!config.has_task_work) {
+		pay_signal(task, t, 1, now);
+		return true;
 	}
+	ledger_raise(t->local + 1);
+	return pay_schedule(task, t, 0, pay_first);
+}
+
+SEC("perf_event")
+int calibrate_tick(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *current = bpf_get_current_task_btf(), *task;
+	u64 now = bpf_ktime_get_ns();
+
+	/* A signal is raised only on the way back to user mode; the others need not care, but are to be alike. */
+	if (!calibration.payer || (u32)current->pid != calibration.asker || (ctx->regs.cs & 3) != 3)
+		return 0;
+	calibration.ticks++;
+	if (calibration.ticks & 1)
+		return 0;
+	if (!config.has_task_work) {
+		calibration.kicks += calibrate_ask(current, now);
+		return 0;
+	}
+	task = bpf_task_from_pid(calibration.payer);
+	if (!task)
+		return 0;
+	calibration.kicks += calibrate_ask(task, now);
 	bpf_task_release(task);
+	calibration.asking_ns += bpf_ktime_get_ns() - now;
 	return 0;
 }

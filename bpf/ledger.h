@@ -48,6 +48,18 @@ static __always_inline s64 ledger_cpu_advance(s64 cpu_local, u64 foreign_ns, s64
 	return ledger_min(cpu_local + (s64)foreign_ns, g);
 }
 
+/* What it stopped a thread for that its hit had @asked others pay: @took was measured; an interrupt that follows was calibrated as
+ * @overhead for each when the asking took @asking. Where that takes longer now, since a neighbour of the virtual machine slows this CPU
+ * down, the interrupt does, too; a tick in between must not count for more than that. */
+static __always_inline s64 ledger_asking(u64 took, u32 asked, u64 overhead, u64 asking)
+{
+	u64 each = took / asked, after = overhead;
+
+	if (asking && each > asking)
+		after = each > 3 * asking ? 3 * overhead : overhead * each / asking;
+	return (s64)(took + after * asked);
+}
+
 /* Quarter-octave bucket of a duration: exponent and the two bits below the leading one. */
 static __always_inline u32 ledger_bucket(u64 ns)
 {

@@ -147,11 +147,13 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		ADD(sum->selected_ns, weight);
 		if (earned && thread_hit(t, earned, sum) && config.has_task_work) {
 			struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
+			u64 from = bpf_ktime_get_ns();
 
 			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
 			/* The asking stopped this thread as well. */
 			if (p.asked)
-				thread_paid(t, control.hit_overhead_ns * p.asked, sum);
+				thread_paid(t, ledger_asking(bpf_ktime_get_ns() - from, p.asked, control.hit_overhead_ns,
+							     control.asking_ns), sum);
 		}
 	}
 	if (config.has_task_work)

@@ -62,12 +62,22 @@ struct abi_control {
 	abi_u64 signals_ok; /* the shim's handler is in place; BPF clears it at an exec */
 	abi_u64 exit_ns;  /* BPF: the last exit of a thread in scope */
 	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
-	abi_s64 hit_overhead_ns; /* what a hit that asks others to pay stops its own thread for, beside the sample */
+	abi_s64 hit_overhead_ns; /* what a hit that asks another to pay stops its own thread for, beside the sample and the asking */
+	abi_s64 asking_ns;       /* what the asking took when that was measured */
 	abi_u64 n_ranges; /* scope ranges in the half of the array that ranges_half names */
 	abi_u64 ranges_half;
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 72 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 80 + 2 * sizeof(struct abi_setup), "abi_control");
+
+/* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
+struct abi_calibration {
+	abi_u32 asker, payer; /* thread ids; payer 0: off */
+	abi_u64 ticks;        /* BPF: of the asker */
+	abi_u64 kicks;        /* BPF: those that had the payer pay */
+	abi_u64 asking_ns;    /* BPF: what those took of its own time, which it can measure by itself */
+};
+_Static_assert(sizeof(struct abi_calibration) == 32, "abi_calibration");
 
 /* Sampling events a CPU can have. */
 #define ABI_MAX_EVENTS 6

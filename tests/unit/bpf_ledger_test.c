@@ -107,13 +107,24 @@ static void buckets_are_quarter_octaves(void **state)
 	}
 }
 
+static void asking_costs_more_on_a_slow_cpu(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_asking(5000, 1, 8000, 5000), 13000);
+	assert_int_equal(ledger_asking(4000, 1, 8000, 5000), 12000);	/* a fast moment is no reason to doubt the interrupt's cost */
+	assert_int_equal(ledger_asking(10000, 1, 8000, 5000), 26000);	/* twice as slow */
+	assert_int_equal(ledger_asking(10000, 2, 8000, 5000), 26000);	/* two asked, at the calibrated speed */
+	assert_int_equal(ledger_asking(500000, 1, 8000, 5000), 524000); /* something else came in between */
+	assert_int_equal(ledger_asking(5000, 1, 0, 0), 5000);		/* never calibrated */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hit_is_share_of_weight),      cmocka_unit_test(wake_takes_the_later_clock),
 		cmocka_unit_test(unused_blocked_time_is_banked), cmocka_unit_test(bank_is_forgotten),
 		cmocka_unit_test(cpu_edge_takes_the_cpus_clock), cmocka_unit_test(foreign_time_is_pause_up_to_g),
-		cmocka_unit_test(buckets_are_quarter_octaves),
+		cmocka_unit_test(asking_costs_more_on_a_slow_cpu), cmocka_unit_test(buckets_are_quarter_octaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};
+	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns);
 	r->profile.runs = s;
 	r->profile.n_runs = 1;
 	err = profile_write_startup(r->writer, s);

@@ -33,6 +33,7 @@ static const struct field startup_list[] = {
 	S(version, FIELD_STRING), S(command, FIELD_STRING), S(kernel, FIELD_STRING),   S(host, FIELD_STRING),
 	S(sync, FIELD_STRING),	  S(pay, FIELD_STRING),	    S(fallback, FIELD_STRING), S(granularity, FIELD_STRING),
 	S(seed, FIELD_U64),	  S(period_ns, FIELD_U64),
+	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64),
 };
 const struct field_table startup_fields = {startup_list, COUNT(startup_list)};
 

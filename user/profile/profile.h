@@ -16,6 +16,7 @@ struct profile_startup {
 	char *fallback; /* what had to be replaced on this kernel, in words; NULL: nothing */
 	char *granularity; /* "line", "function" */
 	uint64_t seed, period_ns;
+	uint64_t pay_overhead_ns, hit_overhead_ns; /* as calibrated: what a payment and a hit stop their threads for, beside what is measured */
 };
 
 /* One experiment. The JSON key of each field is its name; in the text form only the first four exist. */

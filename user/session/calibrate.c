@@ -1,39 +1,54 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A payment stops its thread for longer than the payer can measure: the interrupt that kicks the CPU, the way into the callback and out
- * again lie outside. In a virtual machine that is some microseconds a payment, a twentieth of a pause of 5 % of a period. So it is
- * measured, once a run, on a thread of our own that watches its own clock for gaps. */
+ * again lie outside; and a hit that has others pay stops its own thread for longer than another sample does. In a virtual machine that
+ * is some microseconds each, a good part of a pause of 5 % of a period. So both are measured, once a run, in the way in which the program
+ * will meet them: two of our threads watch their own clocks for gaps, while ticks of the one have the other pay (bpf/calibrate.h).
+ * Without task work a thread's own tick has it pay, and one thread is enough. */
 #include "session/internal.h"
 
 #include "base/clock.h"
 #include "cozbpf.skel.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define ROUNDS 101     /* good ones */
-#define MAX_ROUNDS 600 /* on a busy machine the watcher is often not running when it is kicked */
-#define SETTLE_NS (60 * NSEC_PER_USEC) /* a kick has its effect within this */
+#define TICK_NS (200 * NSEC_PER_USEC) /* a payment has long ended when the next tick comes */
+#define WANTED 48		      /* gaps of each kind */
+#define ENOUGH (WANTED / 4)	      /* fewer say nothing */
+#define ROUNDS 4		      /* whatever else the machine does only adds, for a tenth of a second at a time: the least counts */
+#define BETWEEN_US 25000
+#define LONGEST_NS (100 * NSEC_PER_MSEC)
+#define LEAST_GAP_NS NSEC_PER_USEC
+
+enum { ORDINARY, KICKED, KINDS };
 
 struct watcher {
 	pthread_t thread;
-	int cpu;
-	int tid;
+	const struct abi_calibration *counts;
+	int cpu, tid;
+	bool asks; /* its ticks count, too */
 	bool ready, stop;
-	uint64_t gap; /* the longest since it was last taken */
+	size_t n[KINDS];
+	int64_t gaps[KINDS][WANTED];
 };
 
+/* Notes how long the clock stood still, by what came meanwhile; where that was more than one event, the gap says nothing. */
 static void *watch(void *arg)
 {
 	struct watcher *w = arg;
+	const volatile struct abi_calibration *c = w->counts;
+	uint64_t ticks = 0, kicks = 0, last;
 	cpu_set_t set;
-	uint64_t last;
 
 	CPU_ZERO(&set);
 	CPU_SET(w->cpu, &set);
@@ -44,33 +59,19 @@ static void *watch(void *arg)
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
 		uint64_t now = clock_monotonic_ns();
 
-		if (now - last > __atomic_load_n(&w->gap, __ATOMIC_RELAXED))
-			__atomic_store_n(&w->gap, now - last, __ATOMIC_RELAXED);
+		if (now - last > LEAST_GAP_NS) {
+			int kind = c->kicks > kicks ? KICKED : ORDINARY;
+			bool one = c->kicks <= kicks + 1 && (!w->asks || c->ticks == ticks + 1);
+
+			ticks = c->ticks;
+			kicks = c->kicks;
+			if (one && w->n[kind] < WANTED)
+				w->gaps[kind][w->n[kind]++] = (int64_t)(now - last);
+			now = clock_monotonic_ns();
+		}
 		last = now;
 	}
 	return NULL;
-}
-
-static void wait_ns(uint64_t ns)
-{
-	uint64_t end = clock_monotonic_ns() + ns;
-
-	while (clock_monotonic_ns() < end)
-		;
-}
-
-/* Runs the program once: nanoseconds it took us, or 0. */
-static uint64_t run_kick(struct session *s, int tid, bool kick)
-{
-	struct {
-		unsigned int tid, kick;
-	} args = {(unsigned int)tid, kick};
-	LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &args, .ctx_size_in = sizeof(args));
-	uint64_t start = clock_monotonic_ns();
-
-	if (bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.calibrate_kick), &opts) < 0 || opts.retval)
-		return 0;
-	return clock_monotonic_ns() - start;
 }
 
 static int ascending(const void *a, const void *b)
@@ -80,122 +81,240 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Never negative: what cannot be told from nothing is nothing. */
-static int64_t median(int64_t *v, size_t n)
+/* The lower quartile, for the same reason as ROUNDS. */
+static int64_t typical(int64_t *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), ascending);
-	return v[n / 2] > 0 ? v[n / 2] : 0;
+	return v[n / 4];
 }
 
-static void measure(struct session *s, struct watcher *w)
+/* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
+static struct {
+	struct shim_slot *slots;
+	uint64_t paid, payments;
+} shim;
+
+static void pay_nothing(int signo, siginfo_t *info, void *context)
 {
-	struct abi_control *c = &s->skel->bss->control;
-	int64_t stopped[ROUNDS], asking[ROUNDS];
-	struct abi_totals before, after;
-	size_t n = 0;
+	uint64_t start = clock_monotonic_ns();
+	unsigned int tid = (unsigned int)gettid();
 
-	for (int i = 0; i < MAX_ROUNDS && n < ROUNDS; i++) {
-		int64_t with, without = (int64_t)run_kick(s, w->tid, false);
+	(void)signo;
+	(void)info;
+	(void)context;
+	for (unsigned int i = 0; i < SHIM_PROBES; i++) {
+		struct shim_slot *s = &shim.slots[(tid + i) % SHIM_SLOTS];
 
-		wait_ns(SETTLE_NS);
-		if (totals_read(s, &before) < 0)
-			return;
-		__atomic_store_n(&w->gap, 0, __ATOMIC_RELAXED);
-		with = (int64_t)run_kick(s, w->tid, true);
-		wait_ns(SETTLE_NS);
-		stopped[n] = (int64_t)__atomic_load_n(&w->gap, __ATOMIC_RELAXED);
-		if (totals_read(s, &after) < 0)
-			return;
-		if (after.payments != before.payments + 1)
+		if (s->tid != tid)
 			continue;
-		stopped[n] -= (int64_t)(after.paid - before.paid);
-		asking[n++] = with - without;
+		(void)__atomic_exchange_n(&s->owed_ns, 0, __ATOMIC_ACQ_REL);
+		(void)__atomic_add_fetch(&s->payments, 1, __ATOMIC_RELEASE);
+		break;
 	}
-	if (n < ROUNDS / 4)
-		return;
-	c->pay_overhead_ns = median(stopped, n);
-	c->hit_overhead_ns = median(asking, n);
+	shim.payments++;
+	shim.paid += clock_monotonic_ns() - start;
 }
 
-/* Two different CPUs that we may use; -ENOENT if there is only one. */
-static int two_cpus(const cpu_set_t *allowed, int *ret_a, int *ret_b)
+static bool install_handler(struct session *s, struct sigaction *old)
 {
-	int found[2], n = 0;
+	struct sigaction sa = {.sa_sigaction = pay_nothing, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
-	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
-		if (CPU_ISSET(i, allowed))
-			found[n++] = i;
-	if (n < 2)
-		return -ENOENT;
-	*ret_a = found[0];
-	*ret_b = found[1];
+	(void)sigfillset(&sa.sa_mask);
+	shim.paid = shim.payments = 0;
+	shim.slots = mmap(NULL, SHIM_SLOTS * sizeof(*shim.slots), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(s), 0);
+	if (shim.slots == MAP_FAILED)
+		return false;
+	if (sigaction(s->options.signo, &sa, old) == 0)
+		return true;
+	(void)munmap(shim.slots, SHIM_SLOTS * sizeof(*shim.slots));
+	return false;
+}
+
+static void remove_handler(struct session *s, const struct sigaction *old)
+{
+	(void)sigaction(s->options.signo, old, NULL);
+	(void)munmap(shim.slots, SHIM_SLOTS * sizeof(*shim.slots));
+}
+
+struct cost {
+	int64_t pay, hit, asking;
+};
+
+/* Never negative: what cannot be told from nothing is nothing. Returns whether the gaps say enough. */
+static bool conclude(struct watcher *asker, struct watcher *payer, uint64_t paid, uint64_t payments, uint64_t asking,
+		     struct cost *ret)
+{
+	int64_t beyond;
+
+	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !payments)
+		return false;
+	beyond = typical(asker->gaps[KICKED], asker->n[KICKED]) - typical(asker->gaps[ORDINARY], asker->n[ORDINARY]);
+	ret->hit = asker == payer || beyond < (int64_t)asking ? 0 : beyond - (int64_t)asking;
+	ret->pay = (asker == payer ? beyond : typical(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(paid / payments);
+	if (ret->pay < 0)
+		ret->pay = 0;
+	ret->asking = (int64_t)asking;
+	return true;
+}
+
+/* Ticks on the asker's CPU until there are enough, or it takes too long. */
+static int let_tick(struct session *s, struct watcher *asker, struct watcher *payer)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = TICK_NS,
+	};
+	uint64_t deadline = clock_monotonic_ns() + LONGEST_NS;
+	struct bpf_link *link;
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, asker->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	link = bpf_program__attach_perf_event(s->skel->progs.calibrate_tick, fd);
+	if (!link) {
+		int r = -errno;
+
+		(void)close(fd);
+		return r;
+	}
+	while (__atomic_load_n(&payer->n[KICKED], __ATOMIC_RELAXED) < WANTED && clock_monotonic_ns() < deadline)
+		(void)usleep(5000);
+	(void)bpf_link__destroy(link);
 	return 0;
 }
 
-static void do_nothing(int signo)
+static int start_watcher(struct watcher *w, const struct abi_calibration *counts, int cpu)
 {
-	(void)signo;
+	int r;
+
+	w->counts = counts;
+	w->cpu = cpu;
+	r = -pthread_create(&w->thread, NULL, watch, w);
+	while (r == 0 && !__atomic_load_n(&w->ready, __ATOMIC_ACQUIRE))
+		(void)sched_yield();
+	return r;
 }
 
-/* What a signal costs beside the handler's own time: the frame, and the way back. The call that raises it is taken off. */
-static int64_t signal_cost(int signo)
+static void stop_watcher(struct watcher *w)
 {
-	struct sigaction sa = {.sa_handler = do_nothing}, old;
-	int64_t cost[ROUNDS];
-
-	if (sigaction(signo, &sa, &old) < 0)
-		return 0;
-	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t a = clock_monotonic_ns(), b;
-
-		(void)tgkill(getpid(), gettid(), 0);
-		b = clock_monotonic_ns();
-		(void)tgkill(getpid(), gettid(), signo);
-		cost[i] = (int64_t)(clock_monotonic_ns() - b) - (int64_t)(b - a);
-	}
-	(void)sigaction(signo, &old, NULL);
-	return median(cost, ROUNDS);
+	if (!w->ready || w->stop)
+		return;
+	__atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
+	(void)pthread_join(w->thread, NULL);
 }
 
-static int calibrate_work(struct session *s)
+static int measure(struct session *s, struct watcher *asker, struct watcher *payer, const int cpu[2], struct cost *ret)
 {
+	struct abi_calibration *a = &s->skel->bss->calibration;
+	struct abi_totals before, after;
+	bool by_shim = s->options.payer != ABI_PAY_HOLD;
 	struct abi_control *c = &s->skel->bss->control;
-	struct watcher w = {0};
-	cpu_set_t allowed, one;
-	int here, r;
+	int r;
 
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
-		return -errno;
-	r = two_cpus(&allowed, &here, &w.cpu);
+	asker->asks = true;
+	r = start_watcher(asker, a, cpu[0]);
+	if (r == 0 && payer != asker)
+		r = start_watcher(payer, a, cpu[1]);
+	if (r == 0)
+		r = totals_read(s, &before);
 	if (r < 0)
 		return r;
-	CPU_ZERO(&one);
-	CPU_SET(here, &one);
-	(void)sched_setaffinity(0, sizeof(one), &one);
-	/* We are the scope for this while. */
-	c->tgid = (unsigned long long)getpid();
+	c->signals_ok = by_shim;
 	c->epoch |= 1;
-	r = -pthread_create(&w.thread, NULL, watch, &w);
-	if (r == 0) {
-		while (!__atomic_load_n(&w.ready, __ATOMIC_ACQUIRE))
-			(void)sched_yield();
-		measure(s, &w);
-		__atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
-		(void)pthread_join(w.thread, NULL);
-	}
+	a->asker = (unsigned int)asker->tid;
+	a->payer = (unsigned int)payer->tid;
+	r = let_tick(s, asker, payer);
+	a->payer = 0;
+	/* The last payment may be under way: no handler may go before it came. */
+	(void)usleep(1000);
 	c->epoch = (c->epoch + 1) & ~1ULL;
-	c->tgid = 0;
-	(void)sched_setaffinity(0, sizeof(allowed), &allowed);
+	c->signals_ok = 0;
+	stop_watcher(asker);
+	stop_watcher(payer);
+	if (r == 0)
+		r = totals_read(s, &after);
+	if (r == 0 && !conclude(asker, payer, by_shim ? shim.paid : after.paid - before.paid,
+				by_shim ? shim.payments : after.payments - before.payments,
+				a->kicks ? a->asking_ns / a->kicks : 0, ret))
+		r = -EAGAIN;
+	return r;
+}
+
+/* Two CPUs that we may use, the same one twice if there is only one. */
+static int two_cpus(int ret[2])
+{
+	cpu_set_t allowed;
+	int n = 0;
+
+	ret[0] = ret[1] = 0;
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
+		return -errno;
+	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
+		if (CPU_ISSET(i, &allowed))
+			ret[n++] = i;
+	if (n == 1)
+		ret[1] = ret[0];
+	return 0;
+}
+
+static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
+{
+	bool others = s->skel->rodata->config.has_task_work, handler = false;
+	struct watcher *w = calloc(2, sizeof(*w));
+	struct sigaction old;
+	int r;
+
+	if (!w)
+		return -ENOMEM;
+	if (s->options.payer != ABI_PAY_HOLD) {
+		handler = install_handler(s, &old);
+		if (!handler) {
+			free(w);
+			return -errno;
+		}
+	}
+	r = measure(s, &w[0], &w[others], cpu, ret);
+	stop_watcher(&w[0]);
+	stop_watcher(&w[1]);
+	if (handler)
+		remove_handler(s, &old);
+	free(w);
 	return r;
 }
 
 int calibrate(struct session *s)
 {
-	int r = 0;
+	struct abi_control *c = &s->skel->bss->control;
+	struct cost least = {.pay = INT64_MAX, .hit = INT64_MAX}, cost;
+	int cpu[2], r;
 
-	if (s->skel->rodata->config.has_task_work && s->options.payer != ABI_PAY_NONE)
-		r = calibrate_work(s);
-	if (s->options.payer == ABI_PAY_SLEEP || s->options.payer == ABI_PAY_SPIN)
-		s->skel->bss->control.pay_overhead_ns += signal_cost(s->options.signo);
-	return r;
+	if (s->options.payer == ABI_PAY_NONE)
+		return 0;
+	r = two_cpus(cpu);
+	if (r < 0)
+		return r;
+	/* On one CPU nobody else runs when a hit raises G: payments begin at a switch, without a kick, and cost less. */
+	if (s->skel->rodata->config.has_task_work && cpu[0] == cpu[1])
+		return 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		if (i)
+			(void)usleep(BETWEEN_US);
+		r = measure_once(s, cpu, &cost);
+		if (r < 0 && r != -EAGAIN)
+			return r;
+		if (r == 0 && cost.pay < least.pay)
+			least.pay = cost.pay;
+		if (r == 0 && cost.hit < least.hit) {
+			least.hit = cost.hit;
+			least.asking = cost.asking;
+		}
+	}
+	if (least.pay == INT64_MAX)
+		return -EAGAIN;
+	c->pay_overhead_ns = least.pay;
+	c->hit_overhead_ns = least.hit;
+	c->asking_ns = least.asking;
+	return 0;
 }

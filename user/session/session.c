@@ -194,3 +194,9 @@ uint64_t session_period_ns(const struct session *s)
 {
 	return 1000000000ULL / s->options.rate_hz;
 }
+
+void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns)
+{
+	*ret_pay_ns = (uint64_t)s->skel->bss->control.pay_overhead_ns;
+	*ret_hit_ns = (uint64_t)s->skel->bss->control.hit_overhead_ns;
+}

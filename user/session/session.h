@@ -66,3 +66,5 @@ uint64_t session_samples_outside(struct session *s);
 char *session_counters(struct session *s);
 /* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average. */
 uint64_t session_period_ns(const struct session *s);
+/* What a payment, and a hit that has others pay, cost their threads beside what the ledger sees, as measured by session_open. */
+void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns);

@@ -46,6 +46,7 @@ struct program {
 	long threads, window;
 	const char *kind; /* mechanism or lock */
 	double gap_us;    /* pauses shorter than this are not counted */
+	const char *gaps; /* file to write every pause to, or NULL */
 	bool pin, calibrate_only;
 };
 
@@ -101,7 +102,7 @@ static inline void program_usage(const char *name)
 	fprintf(stderr,
 		"usage: %s [--seconds S] [--round US] [--per-us ITERATIONS] [--share-a PERCENT]\n"
 		"          [--speedup-a PERCENT] [--speedup-b PERCENT] [--threads N] [--window N]\n"
-		"          [--kind NAME] [--gap US] [--no-pin] [--calibrate]\n",
+		"          [--kind NAME] [--gap US] [--gaps FILE] [--no-pin] [--calibrate]\n",
 		name);
 	exit(2);
 }
@@ -124,7 +125,7 @@ static inline void program_start(struct program *p, int argc, char **argv)
 		{ "share-a", 1, NULL, 'm' }, { "speedup-a", 1, NULL, 'a' }, { "speedup-b", 1, NULL, 'b' },
 		{ "threads", 1, NULL, 't' }, { "window", 1, NULL, 'w' },    { "kind", 1, NULL, 'k' },
 		{ "gap", 1, NULL, 'g' },     { "no-pin", 0, NULL, 'P' },    { "calibrate", 0, NULL, 'c' },
-		{ NULL, 0, NULL, 0 },
+		{ "gaps", 1, NULL, 'G' },    { NULL, 0, NULL, 0 },
 	};
 	const char *name = argv[0];
 	int opt;
@@ -142,6 +143,7 @@ static inline void program_start(struct program *p, int argc, char **argv)
 		case 'w': p->window = (long)program_number(name, optarg, 1, 64); break;
 		case 'g': p->gap_us = program_number(name, optarg, 0.1, 1e6); break;
 		case 'k': p->kind = optarg; break;
+		case 'G': p->gaps = optarg; break;
 		case 'P': p->pin = false; break;
 		case 'c': p->calibrate_only = true; break;
 		default: program_usage(name);

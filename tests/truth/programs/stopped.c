@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Two independent threads that notice when they are stopped: each reads the CPU's counter in a tight loop and adds up
- * the gaps that are longer than --gap; a round ends with a visit. Thread a stands in line a, thread b in line b: with
+ * the gaps that are longer than --gap (and writes them all to --gaps FILE); a round ends with a visit. Thread a stands in line a, thread b in line b: with
  * line a sped up, all of G comes from a, and b pays it. Ticks and other interrupts are gaps too: subtract those of a
  * run at 0 %. */
 #include "program.h"
@@ -9,8 +9,13 @@
 
 enum { BUCKETS = 6 };
 
+struct gap {
+	uint64_t begin, length; /* in counter ticks */
+};
+
 struct watch {
 	alignas(64) uint64_t gaps, sum, began, now; /* in counter ticks */
+	struct gap *list; /* of all, room for max_gaps; NULL: not wanted */
 	uint64_t histogram[BUCKETS];
 };
 
@@ -18,6 +23,7 @@ static const double bucket_us[BUCKETS] = { 20, 40, 100, 1000, 11000, 1e12 };
 static struct program p = { .round_us = 10000, .gap_us = 5 };
 static struct watch watches[2];
 static uint64_t least_gap, limits[BUCKETS];
+static uint64_t start_ticks, start_ns, max_gaps;
 static double ticks_per_us;
 
 /* The CPU's own counter. A macro, and no call into the vdso: reading it must belong to the line that does. */
@@ -70,14 +76,16 @@ static KEEP struct readings watch_b(uint64_t last, uint64_t until)
 	return (struct readings){ last, now };
 }
 
-static void note(struct watch *w, uint64_t gap)
+static void note(struct watch *w, uint64_t from, uint64_t gap)
 {
 	int bucket = 0;
 
 	while (bucket < BUCKETS - 1 && gap >= limits[bucket])
 		bucket++;
 	w->histogram[bucket]++;
-	w->gaps++;
+	if (w->list && w->gaps < max_gaps)
+		w->list[w->gaps] = (struct gap){ from, gap };
+	__atomic_store_n(&w->gaps, w->gaps + 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&w->sum, w->sum + gap, __ATOMIC_RELAXED);
 }
 
@@ -94,7 +102,7 @@ static void *body(void *arg)
 		do {
 			r = arg ? watch_b(r.now, until) : watch_a(r.now, until);
 			if (r.now - r.last >= least_gap)
-				note(w, r.now - r.last);
+				note(w, r.last, r.now - r.last);
 		} while (r.now < until);
 		__atomic_store_n(&w->now, r.now, __ATOMIC_RELAXED);
 		visit();
@@ -103,8 +111,54 @@ static void *body(void *arg)
 	return NULL;
 }
 
+/* "thread begin length" a line, ns; begin is CLOCK_MONOTONIC. */
+static void write_gaps(void)
+{
+	double ns_per_tick = (double)(clock_ns(CLOCK_MONOTONIC) - start_ns) / (double)(ticks() - start_ticks);
+	FILE *f = fopen(p.gaps, "w");
+
+	if (!f)
+		goto failed;
+	for (int i = 0; i < 2; i++) {
+		uint64_t n = __atomic_load_n(&watches[i].gaps, __ATOMIC_ACQUIRE);
+
+		if (n > max_gaps) {
+			fprintf(stderr, "more than %llu gaps in a thread\n", (unsigned long long)max_gaps);
+			exit(2);
+		}
+		for (uint64_t j = 0; j < n; j++) {
+			const struct gap *g = &watches[i].list[j];
+
+			fprintf(f, "%c %.0f %.0f\n", 'a' + i,
+				(double)start_ns + (double)(g->begin - start_ticks) * ns_per_tick,
+				(double)g->length * ns_per_tick);
+		}
+	}
+	if (fclose(f) == 0)
+		return;
+failed:
+	fprintf(stderr, "cannot write %s: %s\n", p.gaps, strerror(errno));
+	exit(2);
+}
+
+/* Touched beforehand: a page fault would be a gap. */
+static void prepare_gaps(void)
+{
+	max_gaps = (uint64_t)((p.seconds > 0 ? p.seconds : 60) * 20000);
+	for (int i = 0; i < 2; i++) {
+		watches[i].list = malloc(max_gaps * sizeof(struct gap));
+		if (!watches[i].list) {
+			fprintf(stderr, "no memory for %llu gaps\n", (unsigned long long)max_gaps);
+			exit(2);
+		}
+		memset(watches[i].list, 1, max_gaps * sizeof(struct gap));
+	}
+}
+
 static void totals(void)
 {
+	if (p.gaps)
+		write_gaps();
 	for (int i = 0; i < 2; i++) {
 		struct watch *w = &watches[i];
 
@@ -124,6 +178,10 @@ int main(int argc, char **argv)
 	least_gap = (uint64_t)(p.gap_us * ticks_per_us);
 	for (int i = 0; i < BUCKETS - 1; i++)
 		limits[i] = (uint64_t)(bucket_us[i] * ticks_per_us);
+	if (p.gaps)
+		prepare_gaps();
+	start_ns = clock_ns(CLOCK_MONOTONIC);
+	start_ticks = ticks();
 	start_thread(body, (void *)0);
 	start_thread(body, (void *)1);
 	program_finish(&p, totals);
