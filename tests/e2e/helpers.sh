@@ -73,9 +73,13 @@ line_of() { # PROGRAM MARK
 # in $tmp/out and $tmp/err; the return value is the exit status.
 profile=$tmp/profile.jsonl
 limit=60
+# SWITCHED_OFF: kernel features to do without.
+switched_off=()
+[ -z "${SWITCHED_OFF:-}" ] || switched_off=(--disable "$SWITCHED_OFF")
+unset SWITCHED_OFF
 profiled() {
 	rm -f -- "$profile"
-	timeout -k 5 "$limit" "$COZBPF" run --keep-root -q --no-report -o "$profile" "$@" >"$tmp/out" 2>"$tmp/err"
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -o "$profile" "$@" >"$tmp/out" 2>"$tmp/err"
 }
 
 # The value of an expression over the profile: see ask.py.
@@ -101,7 +105,7 @@ await_line() { # FILE PATTERN SECONDS
 # Payers that this machine can use. What cannot be used is a skipped test, with cozbpf's reason.
 usable_payers() {
 	local pay
-	for pay in hold sleep spin; do
+	for pay in ${PAYERS:-hold sleep spin}; do
 		if profiled --pay "$pay" -p progress -- "$programs/launch"; then
 			payers+=("$pay")
 		else

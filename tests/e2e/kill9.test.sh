@@ -25,7 +25,7 @@ attempt() { # PAY
 	rm -f -- "$profile"
 	: >out
 	: >err
-	"$COZBPF" run --keep-root -q --no-report -o "$profile" --pay "$1" -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
+	"$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -o "$profile" --pay "$1" -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
 		--experiment 600000 -- "$programs/steady" $((intervals / 10)) >out 2>err </dev/null &
 	job=$!
 	for ((turn = 0; turn < 600; turn++)); do
@@ -64,7 +64,7 @@ killed_output() { # PAY
 	rm -f -- "$profile"
 	: >out
 	: >err
-	"$COZBPF" run --keep-root -q --no-report -o "$profile" --pay "$1" -p progress --fixed-line "$(line_of output mix)" --fixed-speedup 100 \
+	"$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -o "$profile" --pay "$1" -p progress --fixed-line "$(line_of output mix)" --fixed-speedup 100 \
 		--experiment 600000 -- "$programs/output" 3000 >out 2>err </dev/null &
 	job=$!
 	await_line err '^note 500 ' 30 || why+=' the program does not run;'

@@ -103,7 +103,7 @@ signals_as_inherited() { # PAY
 	timeout -k 5 60 env --ignore-signal=PIPE,USR1 --block-signal=USR2,WINCH "$programs/facts" >native.out </dev/null
 	rm -f -- "$profile"
 	timeout -k 5 60 env --ignore-signal=PIPE,USR1 --block-signal=USR2,WINCH \
-		"$COZBPF" run --keep-root -q --no-report -o "$profile" --pay "$1" -p progress -- "$programs/facts" >out 2>err </dev/null
+		"$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -o "$profile" --pay "$1" -p progress -- "$programs/facts" >out 2>err </dev/null
 	facts_but_caught native.out >a
 	facts_but_caught out >b
 	if ! diff a b >difference; then why+=' what the program sees differs;'; fi
@@ -127,7 +127,7 @@ no_eintr() { # PAY
 # cozbpf itself.
 start() { # OPTION...
 	rm -f -- "$profile" out err
-	env --default-signal setsid "$COZBPF" run --keep-root -o "$profile" "$@" >out 2>err </dev/null &
+	env --default-signal setsid "$COZBPF" run "${switched_off[@]}" --keep-root -o "$profile" "$@" >out 2>err </dev/null &
 	job=$!
 }
 

@@ -26,6 +26,10 @@ FOREIGN_SEEN = 0.05  # with one CPU kept busy the profile must own to at least t
 NATIVE_BAR, NATIVE_BAR_SHORT = 3.0, 5.0
 
 
+PAYERS = {p: ("--pay", p) for p in ("auto", "sleep", "hold", "spin")}
+PAYERS["older"] = ("--pay", "sleep", "--disable", "task_work,send_signal_task")
+
+
 class Failure(Exception):
     """The case could not be measured."""
 
@@ -111,7 +115,7 @@ class Runner:
             self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path,
             "-p", "progress", "--fixed-line", f"{case.source}:{line_of(case.source, case.line)}",
             "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms),
-            "--pay", pay, "--seed", str(self.seed),
+            "--seed", str(self.seed), *PAYERS[pay],
         ]  # fmt: skip
         if len(speedups) == 1:
             command += ["--fixed-speedup", str(speedups[0])]
@@ -294,7 +298,7 @@ def parse(argv):
     p.add_argument("--case", metavar="GLOB", action="append", help="only cases whose name matches, e.g. 'barrier-*/a'; repeatable")
     p.add_argument("--list", action="store_true", help="print the cases with their arithmetic and leave")
     p.add_argument("--native", action="store_true", help="no profiler: check the arithmetic by really making the work shorter")
-    p.add_argument("--pay", default="auto", help="payers, comma between (default: auto)")
+    p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: sleep, as a kernel without task work has it")
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
     p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
     p.add_argument("--bar", choices=("strict", "loose"), default="strict")
@@ -309,7 +313,7 @@ def parse(argv):
         options.seconds = 1.0 if options.native else 60.0
     if options.repeat < 1 or options.seconds <= 0:
         p.error("--repeat and --seconds must be positive")
-    unknown = set(options.pay.split(",")) - {"auto", "sleep", "hold", "spin"}
+    unknown = set(options.pay.split(",")) - set(PAYERS)
     if unknown:
         p.error(f"no such payer: {', '.join(sorted(unknown))}")
     if not options.native and not options.list and not os.access(options.cozbpf, os.X_OK):

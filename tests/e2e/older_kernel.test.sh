@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The same behaviour with the newer kernel features switched off: threads pay through the shim, from their own ticks.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+export SWITCHED_OFF=task_work,send_signal_task
+directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
+
+status=0
+for name in transparency points coz_macros kill9; do
+	PAYERS=sleep bash "$directory/$name.test.sh" | sed -E 's/^(ok|not ok|skip) /&with an older kernel: /' || status=1
+done
+
+# What cannot be is said.
+# shellcheck source=tests/e2e/helpers.sh
+source "$directory/helpers.sh"
+why=''
+profiled --pay hold -p progress -- "$programs/launch"
+[ "$?" -eq 125 ] || why+=' hold is not refused;'
+grep -q '^cozbpf: .*--pay hold needs BPF task work.*--pay sleep' "$tmp/err" || why+=' the line does not name the reason and the remedy;'
+profiled -p progress -- "$programs/launch" || why+=' auto fails;'
+holds 'runs[0]["pay"] == "sleep" and "task work" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
+verdict 'with an older kernel: the payer' "$why" "$tmp/err"
+exit $status
