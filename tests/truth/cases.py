@@ -198,9 +198,10 @@ def shape_cases():
                           **timing(10000, False))
     yield from both_lines("phases", "phases", 2000, 1000, ("--round", "3000", "--share-a", f"{200 / 3:.6f}"), lambda a, b: (a + b) / 2, 3,
                           cpus=1, **timing(5000, False))
-    # The full length of c is that of b: 2 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
-    yield from both_lines("contention", "contention", 7000, 2000, ("--round", "9000", "--share-a", f"{700 / 9:.6f}"),
-                          lambda a, b: b + 2000 / max(1, math.ceil(a / max(b, 1) - 1e-9)), 3, **timing(9000, False))
+    # The full length of c is that of b: 5 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
+    # At 75 % a is 0.875 b: a step away from another answer, so b must be long against a pause.
+    yield from both_lines("contention", "contention", 17500, 5000, ("--round", "22500", "--share-a", f"{700 / 9:.6f}"),
+                          lambda a, b: b + 5000 / max(1, math.ceil(a / max(b, 1) - 1e-9)), 3, **timing(22500, False))
 
 
 def other_cases():
