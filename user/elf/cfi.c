@@ -12,7 +12,6 @@
 
 /* The largest programs (browsers, LLVM) have some 30 MB. */
 #define MAX_BYTES (256ULL << 20)
-#define PAGE_BYTES 4096ULL
 
 static bool find_section(const struct elf_object *o, uint64_t *ret_vaddr, uint64_t *ret_size)
 {
@@ -76,19 +75,14 @@ static uint64_t file_bytes_at(const struct elf_object *o, uint64_t vaddr)
 	return 0;
 }
 
-static void code_span(const struct elf_object *o, struct cfi_section *s)
+static uint64_t code_end(const struct elf_object *o)
 {
-	s->code_lo = UINT64_MAX;
-	for (size_t i = 0; i < o->n_segments; i++) {
-		const struct elf_segment *g = &o->segments[i];
+	uint64_t end = 0;
 
-		if (!g->exec || !g->memsz)
-			continue;
-		if (g->vaddr < s->code_lo)
-			s->code_lo = g->vaddr & ~(PAGE_BYTES - 1);
-		if (g->vaddr + g->memsz > s->code_hi)
-			s->code_hi = g->vaddr + g->memsz;
-	}
+	for (size_t i = 0; i < o->n_segments; i++)
+		if (o->segments[i].exec && o->segments[i].vaddr + o->segments[i].memsz > end)
+			end = o->segments[i].vaddr + o->segments[i].memsz;
+	return end;
 }
 
 int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
@@ -121,6 +115,7 @@ int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table
 		return fail(e, EBADMSG, "%s: cannot read .eh_frame; calls out of it are followed by frame pointers", o->path);
 	s.bytes = bytes;
 	s.size = size;
-	code_span(o, &s);
+	s.code_lo = elf_object_code_base(o);
+	s.code_hi = code_end(o);
 	return cfi_section_parse(&s, ret, e);
 }

@@ -326,6 +326,16 @@ uint64_t elf_object_code_left(const struct elf_object *o, uint64_t vaddr)
 	return s && s->exec ? s->memsz - (vaddr - s->vaddr) : 0;
 }
 
+uint64_t elf_object_code_base(const struct elf_object *o)
+{
+	uint64_t base = UINT64_MAX;
+
+	for (size_t i = 0; i < o->n_segments; i++)
+		if (o->segments[i].exec && o->segments[i].vaddr < base)
+			base = o->segments[i].vaddr;
+	return base & ~(PAGE_BYTES - 1);
+}
+
 int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_t size)
 {
 	const struct elf_segment *s = segment_at(o, vaddr);

@@ -43,6 +43,8 @@ int elf_object_offset_to_vaddr(const struct elf_object *o, uint64_t offset, uint
 int elf_object_mapping_bias(const struct elf_object *o, uint64_t start, uint64_t offset, uint64_t *ret_bias);
 /* Is @vaddr in an executable segment? */
 bool elf_object_is_code(const struct elf_object *o, uint64_t vaddr);
+/* The lowest address of code, rounded down to a page. */
+uint64_t elf_object_code_base(const struct elf_object *o);
 /* Copies up to @size bytes of the file's image at @vaddr; returns bytes copied or -ERANGE. */
 int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_t size);
 

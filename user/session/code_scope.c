@@ -101,6 +101,8 @@ int code_scope_read(struct code_map *m, struct code_object *o)
 	if (!lines)
 		return 0;
 	r = line_table_scope(lines, m->sources.n_includes ? wanted : unwanted, m, &o->ranges, &o->n_ranges);
+	if (r == 0)
+		o->n_ranges = code_ranges_merge(o->ranges, o->n_ranges);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -132,69 +134,4 @@ size_t code_ranges_merge(struct addr_range *all, size_t n)
 		}
 	}
 	return used;
-}
-
-/* The part of an object's range that a mapping shows, in the process; empty (lo >= hi) if none. */
-static struct addr_range seen(const struct code_mapping *p, struct addr_range r)
-{
-	uint64_t lo = p->start - p->bias, hi = p->end - p->bias; /* modulo 2^64, as the bias is */
-
-	if (hi <= lo)
-		return (struct addr_range){0};
-	if (lo < r.lo)
-		lo = r.lo;
-	if (hi > r.hi)
-		hi = r.hi;
-	return lo < hi ? (struct addr_range){lo + p->bias, hi + p->bias} : (struct addr_range){0};
-}
-
-static size_t mapping_ranges(const struct code_map *m, const struct code_mapping *p, struct addr_range *out)
-{
-	const struct code_object *o = m->objects[p->object];
-	uint64_t at = p->start;
-	size_t n = 0;
-
-	if (m->functions || !m->sources.n || (!m->sources.n_includes && !o->n_ranges)) {
-		out[n++] = (struct addr_range){p->start, p->end};
-		return n;
-	}
-	for (size_t i = 0; i < o->n_ranges; i++) {
-		struct addr_range r = seen(p, o->ranges[i]);
-
-		if (r.hi <= r.lo)
-			continue;
-		if (m->sources.n_includes) {
-			out[n++] = r;
-		} else {
-			out[n++] = (struct addr_range){at, r.lo};
-			at = r.hi;
-		}
-	}
-	if (!m->sources.n_includes)
-		out[n++] = (struct addr_range){at, p->end};
-	return n;
-}
-
-int code_scope_ranges(const struct code_map *m, struct addr_range **ret, size_t *ret_n)
-{
-	struct addr_range *all = NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n_mappings; i++) {
-		const struct code_mapping *p = &m->mappings[i];
-		struct addr_range *grown;
-
-		if (!m->objects[p->object]->in_scope || !p->placed)
-			continue;
-		grown = reallocarray(all, n + m->objects[p->object]->n_ranges + 1, sizeof(*all));
-		if (!grown) {
-			free(all);
-			return -ENOMEM;
-		}
-		all = grown;
-		n += mapping_ranges(m, p, all + n);
-	}
-	*ret = all;
-	*ret_n = code_ranges_merge(all, n);
-	return 0;
 }
