@@ -96,15 +96,22 @@ union row_bits {
 	struct abi_row row;
 };
 
-static long chain_step(u32 i, struct chain *c)
+static __always_inline union row_bits unwind_row(u64 at, u64 in_force)
 {
-	u64 at = frame_call_site(&c->frame);
 	union row_bits row = {.bits = 0};
-	u32 module = unwind_module(at, c->modules);
+	u32 module = unwind_module(at, in_force);
 	struct abi_module *m = bpf_map_lookup_elem(&modules, &module);
 
 	if (m)
 		row.bits = unwind_search(m->row_lo, m->row_hi, at - m->base);
+	return row;
+}
+
+static long chain_step(u32 i, struct chain *c)
+{
+	u64 at = frame_call_site(&c->frame);
+	union row_bits row = unwind_row(at, c->modules);
+
 	if (row.row.kind & ABI_ROW_IN_SCOPE) {
 		c->found = at;
 		return 1;
@@ -125,10 +132,15 @@ static __always_inline void chain_count(u32 outcome)
 		count(COUNTER_stack_too_deep);
 }
 
-/* The address of the first frame in scope, or 0. A global function: what its many ways out would multiply is verified apart. */
-__noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp)
+/* The address of the first frame in scope, or 0. A global function: what its many ways out would multiply is verified apart. In a system
+ * call rip is behind the instruction, which may be the last of a function (that of the way back from a signal); or it is the first
+ * instruction of a handler, if a signal has just been delivered. */
+__noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call)
 {
 	struct chain c = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = *(volatile u64 *)&control.modules};
+
+	if (in_call)
+		c.frame.exact = unwind_row(ip, c.modules).row.kind != ABI_ROW_NONE;
 
 	bpf_loop(ABI_MAX_FRAMES, chain_step, &c, 0);
 	if (!c.found)
@@ -136,13 +148,15 @@ __noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp)
 	return c.found;
 }
 
-/* The same of a sample. Where the tick hit the kernel, the thread's own registers are those saved at kernel entry. */
+/* The same of a sample. Where the tick hit the kernel, the thread's own registers are those saved at kernel entry, with the number of the
+ * system call (negative: none). */
 static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
 {
 	struct pt_regs *regs;
 
 	if (user)
-		return chain_first_in_scope(interrupted->ip, interrupted->sp, interrupted->bp);
+		return chain_first_in_scope(interrupted->ip, interrupted->sp, interrupted->bp, false);
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	return chain_first_in_scope(BPF_CORE_READ(regs, ip), BPF_CORE_READ(regs, sp), BPF_CORE_READ(regs, bp));
+	return chain_first_in_scope(BPF_CORE_READ(regs, ip), BPF_CORE_READ(regs, sp), BPF_CORE_READ(regs, bp),
+				    (s64)BPF_CORE_READ(regs, orig_ax) >= 0);
 }
