@@ -25,7 +25,7 @@ struct code_object {
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
-	struct addr_range *ranges; /* what --source leaves of it, in its own addresses; without --source unused */
+	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
 	size_t n_ranges;
 	bool rows_tried;
 	struct abi_row *rows; /* its unwinding table; NULL after whoever uses it has taken it */
@@ -70,7 +70,7 @@ int globs_copy(struct globs *g, const char *const *all, size_t n);
 void globs_free(struct globs *g);
 bool code_scope_binary(const struct code_map *m, const struct code_object *o);
 bool code_scope_source(const struct code_map *m, const char *file);
-/* Reads what --source leaves of the object, once. */
+/* Finds what is in scope of the object, once. */
 int code_scope_read(struct code_map *m, struct code_object *o);
 /* Sorts and joins; returns how many are left. */
 size_t code_ranges_merge(struct addr_range *all, size_t n);

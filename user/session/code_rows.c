@@ -23,25 +23,25 @@ struct edges {
 
 static struct edges edges_of(const struct code_map *m, const struct code_object *o, uint64_t base)
 {
-	bool by_source = o->in_scope && !m->functions && m->sources.n;
+	bool by_range = o->in_scope && !m->functions;
 
 	return (struct edges){
-		.ranges = by_source ? o->ranges : NULL,
-		.n = by_source ? 2 * o->n_ranges : 0,
+		.ranges = o->ranges,
+		.n = by_range ? 2 * o->n_ranges : 0,
 		.base = base,
-		/* The ranges are what is in scope, or, with excludes alone, what is not. */
-		.in = o->in_scope && (!by_source || !m->sources.n_includes),
+		.in = o->in_scope && m->functions,
 	};
 }
 
 /* Of the next edge, relative to the base; more than any pc if there is none. */
 static uint64_t edge_at(const struct edges *x)
 {
-	const struct addr_range *r = &x->ranges[x->next / 2];
+	const struct addr_range *r;
 	uint64_t addr;
 
 	if (x->next == x->n)
 		return UINT64_MAX;
+	r = &x->ranges[x->next / 2];
 	addr = x->next % 2 ? r->hi : r->lo;
 	return addr > x->base ? addr - x->base : 0;
 }

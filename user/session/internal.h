@@ -68,8 +68,10 @@ void points_close(struct session *s);
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
 
-/* unwind.c: after load; the tables of s->code, whenever its mappings have changed; and what could not be taken in, one a line. */
+/* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
+ * whenever its mappings have changed. unwind_complain says what could not be taken in, one a line. */
 int unwind_open(struct session *s, struct error *e);
+int unwind_opened(struct session *s, struct error *e);
 void unwind_close(struct session *s); /* not opened: allowed */
 int unwind_set(struct session *s, struct error *e);
 void unwind_complain(const struct session *s, FILE *f);

@@ -102,6 +102,11 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	}
 	/* Without figures the payments are only a little less exact. */
 	(void)calibrate(s);
+	r = unwind_opened(s, e);
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
 	*ret = s;
 	return 0;
 }

@@ -10,6 +10,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,15 +33,18 @@ struct unwind {
 	size_t n_left_out;
 	char *left_out; /* the first one's path */
 	size_t n_surplus_modules;
+	/* The first chunk comes into force while unwind_open's caller does something else. */
+	pthread_t inserter;
+	bool inserting;
+	int rows_fd, first_fd, first_error;
 };
 
-static int add_chunk(struct session *s, struct error *e)
+/* Makes the map of the next chunk; it is not in force yet. Returns its descriptor. */
+static int make_chunk(struct unwind *u, struct error *e)
 {
-	struct unwind *u = s->unwind;
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
 	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "row_chunk", sizeof(unsigned int), sizeof(struct abi_row), ABI_ROW_CHUNK,
 						&opts);
-	unsigned int key = (unsigned int)u->n_chunks;
 	void *p;
 
 	if (fd < 0)
@@ -48,19 +52,36 @@ static int add_chunk(struct session *s, struct error *e)
 	p = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return fail(e, errno, "cannot map the unwinding tables: %s", strerror(errno));
-	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rows), &key, &fd, BPF_ANY) < 0) {
-		int r = fail(e, errno, "cannot add to the unwinding tables: %s", strerror(errno));
-
-		(void)munmap(p, CHUNK_BYTES);
-		return r;
-	}
 	u->chunks[u->n_chunks++] = p;
-	return 0;
+	return TAKE_FD(fd);
+}
+
+/* The kernel waits for all CPUs here: some ten milliseconds. */
+static int insert_chunk(int rows_fd, unsigned int key, int fd)
+{
+	return bpf_map_update_elem(rows_fd, &key, &fd, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int add_chunk(struct session *s, struct error *e)
+{
+	_cleanup_close_ int fd = make_chunk(s->unwind, e);
+	int r = fd < 0 ? fd : insert_chunk(bpf_map__fd(s->skel->maps.rows), (unsigned int)s->unwind->n_chunks - 1, fd);
+
+	return fd >= 0 && r < 0 ? fail(e, -r, "cannot add to the unwinding tables: %s", strerror(-r)) : r;
+}
+
+static void *insert_first(void *arg)
+{
+	struct unwind *u = arg;
+
+	u->first_error = insert_chunk(u->rows_fd, 0, u->first_fd);
+	return NULL;
 }
 
 int unwind_open(struct session *s, struct error *e)
 {
 	struct unwind *u = calloc(1, sizeof(*u));
+	int r;
 
 	s->unwind = u;
 	if (!u)
@@ -70,8 +91,28 @@ int unwind_open(struct session *s, struct error *e)
 		u->modules = NULL;
 		return fail(e, errno, "cannot map the table of modules: %s", strerror(errno));
 	}
-	/* Before the program starts: the kernel takes some time to add one. */
-	return add_chunk(s, e);
+	u->rows_fd = bpf_map__fd(s->skel->maps.rows);
+	u->first_fd = make_chunk(u, e);
+	if (u->first_fd < 0)
+		return u->first_fd;
+	r = pthread_create(&u->inserter, NULL, insert_first, u);
+	u->inserting = !r;
+	if (!r)
+		return 0;
+	(void)close(u->first_fd);
+	return fail(e, r, "cannot start a thread: %s", strerror(r));
+}
+
+int unwind_opened(struct session *s, struct error *e)
+{
+	struct unwind *u = s->unwind;
+
+	if (u->inserting) {
+		(void)pthread_join(u->inserter, NULL);
+		u->inserting = false;
+		(void)close(u->first_fd);
+	}
+	return u->first_error < 0 ? fail(e, -u->first_error, "cannot add to the unwinding tables: %s", strerror(-u->first_error)) : 0;
 }
 
 void unwind_close(struct session *s)
@@ -80,6 +121,7 @@ void unwind_close(struct session *s)
 
 	if (!u)
 		return;
+	(void)unwind_opened(s, NULL);
 	for (size_t i = 0; i < u->n_chunks; i++)
 		(void)munmap(u->chunks[i], CHUNK_BYTES);
 	if (u->modules)
