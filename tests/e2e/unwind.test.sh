@@ -22,7 +22,7 @@ shares() {
 		local $(tail -n 1 "$tmp/out")
 		ratio=$(ask "round(100 * (lambda own: (sum(n for where, n in samples.items() if 'library.c:' in where) - own) / ${library_ns:?} /
 			(own / ${burn_ns:?}))(sum(n for where, n in samples.items() if where.endswith('/$own'))))")
-		{ [ "$ratio" -ge 85 ] && [ "$ratio" -le 115 ]; } 2>/dev/null ||
+		{ [ "$ratio" -ge 75 ] && [ "$ratio" -le 130 ]; } 2>/dev/null ||
 			why="samples of library work are $ratio % of what its CPU time asks for"
 	fi
 	verdict "library work in $name is charged to its callers" "$why" "$tmp/err" "$tmp/out"

@@ -2,11 +2,9 @@
 /* Handmade .eh_frame sections: each instruction, each encoding, and each way of being malformed. Expected rows are worked out by hand from
  * the DWARF standard (6.4) and the System V ABI. */
 #include "elf/cfi.h"
-#include "elf/object.h"
 
 #include "base/error.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include <cmocka.h>
 
@@ -562,39 +559,6 @@ static void bounds(void **state)
 	}
 }
 
-static void own_executable_and_vdso(void **state)
-{
-	struct elf_object *o = NULL;
-	struct error e = {.text = ""};
-	const struct cfi_row *row;
-	struct cfi_table t;
-	const Elf64_Ehdr *vdso = (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
-	struct elf_symbol sym;
-
-	(void)state;
-	assert_int_equal(elf_object_open("/proc/self/exe", &o, &e), 0);
-	if (cfi_table_read(o, 1 << 22, &t, &e) < 0)
-		fail_msg("%s", e.text);
-	assert_int_equal(elf_object_find_function(o, "main", &sym), 0);
-	row = cfi_table_at(&t, (uint32_t)(sym.addr - t.base));
-	assert_non_null(row);
-	assert_int_equal(row->kind, CFI_RSP);
-	assert_int_equal(row->cfa_offset, 8);
-	assert_int_equal(cfi_table_read(o, 10, &(struct cfi_table){0}, &e), -E2BIG);
-	cfi_table_free(&t);
-	elf_object_close(o);
-	assert_non_null(vdso);
-	if (elf_object_open_image("[vdso]", vdso, vdso->e_shoff + vdso->e_shnum * (size_t)vdso->e_shentsize, &o, &e) < 0 ||
-	    cfi_table_read(o, 10000, &t, &e) < 0)
-		fail_msg("%s", e.text);
-	assert_true(t.n > 5);
-	assert_string_equal(elf_object_path(o), "[vdso]");
-	cfi_table_free(&t);
-	elf_object_close(o);
-	assert_int_equal(elf_object_open_image("[odd]", "odd", 3, &o, &e), -ENOEXEC);
-	assert_non_null(strstr(e.text, "[odd]"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -618,7 +582,6 @@ int main(void)
 		cmocka_unit_test(malformed_entries),
 		cmocka_unit_test(long_entries),
 		cmocka_unit_test(bounds),
-		cmocka_unit_test(own_executable_and_vdso),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
