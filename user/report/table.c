@@ -42,6 +42,22 @@ static const struct analysis_cell *cell_near(const struct analysis_line *line, d
 	return best;
 }
 
+/* The curve's value if it is one of the speedups that were measured, or between them; else the nearest speedup's. */
+static void text_effect_at(const struct report *r, const struct analysis_line *line, size_t i, char text[NUMBER_ROOM])
+{
+	const struct analysis_curve *c = &line->curve;
+	double speedup = analysis_curve_speedups[i];
+	const struct analysis_cell *cell = cell_near(line, speedup);
+	bool measured = speedup >= c->least_speedup - NEAR && speedup <= c->most_speedup + NEAR;
+
+	if (isfinite(c->at[i].low) && (measured || cell))
+		text_effect(r, c->at[i].effect, c->at[i].low, c->at[i].high, text);
+	else if (cell)
+		text_effect(r, cell->effect, cell->low, cell->high, text);
+	else
+		text_effect(r, NAN, NAN, NAN, text);
+}
+
 static const char *verdict_color(enum verdict v)
 {
 	switch (v) {
@@ -75,7 +91,6 @@ static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM
 
 static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line)
 {
-	static const double at[] = {0.25, 0.50, 0.75, 1.00};
 	size_t room = (size_t)r->width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
@@ -91,8 +106,8 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 	else
 		(void)snprintf(text, sizeof(text), "-");
 	ok = ok && scols_line_set_data(row, SHARE, text) == 0;
-	for (size_t i = 0; i < 4; i++) {
-		text_effect(r, cell_near(line, at[i]), text);
+	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++) {
+		text_effect_at(r, line, i, text);
 		ok = ok && scols_line_set_data(row, AT_25 + i, text) == 0;
 	}
 	text_verdict(line, text);
