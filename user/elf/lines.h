@@ -47,6 +47,10 @@ int line_table_statements(struct line_table *t, const char *file, uint32_t line,
 int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret,
 		     size_t *ret_n);
 
+/* The code that has line information at all, by what the units say of themselves, sorted and merged; reads no unit. *ret is the caller's
+ * (free). -ENOMEM. */
+int line_table_covered(const struct line_table *t, struct addr_range **ret, size_t *ret_n);
+
 /* Calls @cb once per (file, line) with code, over all units, files grouped, lines ascending; stops at non-zero. */
 int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t line, void *arg), void *arg);
 

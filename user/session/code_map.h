@@ -25,11 +25,9 @@ struct code_scope {
  * --granularity function. */
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret, struct error *e);
 void code_map_close(struct code_map *m); /* NULL is allowed */
-/* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. *ret_changed: the scope
- * ranges are not what they were. */
+/* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. Makes the unwinding tables of what
+ * is new. *ret_changed: the executable mappings are not what they were. */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
-/* Address ranges in scope, in the process, sorted and disjoint; owned by the map until the next refresh. */
-size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
 /* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */

@@ -2,7 +2,9 @@
 /* What the code_*.c files share. */
 #pragma once
 
+#include "base/error.h"
 #include "session/code_map.h"
+#include "shared/abi.h"
 #include "target/maps.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -19,12 +21,16 @@ struct globs {
 struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;              /* 0: entry.path can be opened as it is */
-	bool is_main, in_scope;
+	bool is_main, is_vdso, in_scope;
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
-	struct addr_range *ranges; /* what --source leaves of it, in its own addresses; without --source unused */
+	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
 	size_t n_ranges;
+	bool rows_tried;
+	struct abi_row *rows; /* its unwinding table; NULL after whoever uses it has taken it */
+	size_t n_rows;
+	uint64_t rows_base; /* what the rows' pc is relative to, in its own addresses */
 };
 
 struct code_mapping {
@@ -54,9 +60,9 @@ struct code_map {
 	size_t n_objects;
 	struct code_mapping *mappings; /* by start */
 	size_t n_mappings;
-	struct addr_range *ranges;
-	size_t n_ranges;
 	struct code_name *names;
+	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
+	struct error rows_error; /* ... and why, for the first */
 };
 
 /* code_scope.c */
@@ -64,12 +70,18 @@ int globs_copy(struct globs *g, const char *const *all, size_t n);
 void globs_free(struct globs *g);
 bool code_scope_binary(const struct code_map *m, const struct code_object *o);
 bool code_scope_source(const struct code_map *m, const char *file);
-/* Reads what --source leaves of the object, once. */
+/* Finds what is in scope of the object, once. */
 int code_scope_read(struct code_map *m, struct code_object *o);
-/* The ranges in scope by today's mappings; *ret is the caller's. */
-int code_scope_ranges(const struct code_map *m, struct addr_range **ret, size_t *ret_n);
 /* Sorts and joins; returns how many are left. */
 size_t code_ranges_merge(struct addr_range *all, size_t n);
+
+/* code_rows.c: makes the object's unwinding table from @elf, once; without usable call frame information it says only what is in scope.
+ * The scope must have been read. -ENOMEM. */
+int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf);
+
+/* code_vdso.c */
+int code_vdso_open(struct elf_object **ret, size_t *ret_size);
+uint64_t code_vdso_start(pid_t pid); /* in the process; 0: it has none */
 
 /* code_map.c: open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Hands the unwinding tables of the code map to BPF (bpf/unwind.h). Rows are only ever added: a library that goes and comes back finds its
+ * own. The modules, which say where the rows belong, are double-buffered. */
+#include "session/internal.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cozbpf.skel.h"
+#include "session/code_map_private.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define CHUNK_BYTES (ABI_ROW_CHUNK * sizeof(struct abi_row))
+#define MODULES_BYTES (2 * ABI_MAX_MODULES * sizeof(struct abi_module))
+
+/* An object's rows in the map. */
+struct unwind_rows {
+	bool added, left_out;
+	unsigned int lo, hi;
+};
+
+struct unwind {
+	struct abi_row *chunks[ABI_MAX_ROWS / ABI_ROW_CHUNK];
+	size_t n_chunks, n_rows;
+	struct abi_module *modules; /* the two halves */
+	struct unwind_rows *objects; /* by the code map's index */
+	size_t n_objects;
+	size_t n_left_out;
+	char *left_out; /* the first one's path */
+	size_t n_surplus_modules;
+	/* The first chunk comes into force while unwind_open's caller does something else. */
+	pthread_t inserter;
+	bool inserting;
+	int rows_fd, first_fd, first_error;
+};
+
+/* Makes the map of the next chunk; it is not in force yet. Returns its descriptor. */
+static int make_chunk(struct unwind *u, struct error *e)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
+	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "row_chunk", sizeof(unsigned int), sizeof(struct abi_row), ABI_ROW_CHUNK,
+						&opts);
+	void *p;
+
+	if (fd < 0)
+		return fail(e, -fd, "no room for unwinding tables: %s", strerror(-fd));
+	p = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return fail(e, errno, "cannot map the unwinding tables: %s", strerror(errno));
+	u->chunks[u->n_chunks++] = p;
+	return TAKE_FD(fd);
+}
+
+/* The kernel waits for all CPUs here: some ten milliseconds. */
+static int insert_chunk(int rows_fd, unsigned int key, int fd)
+{
+	return bpf_map_update_elem(rows_fd, &key, &fd, BPF_ANY) < 0 ? -errno : 0;
+}
+
+static int add_chunk(struct session *s, struct error *e)
+{
+	_cleanup_close_ int fd = make_chunk(s->unwind, e);
+	int r = fd < 0 ? fd : insert_chunk(bpf_map__fd(s->skel->maps.rows), (unsigned int)s->unwind->n_chunks - 1, fd);
+
+	return fd >= 0 && r < 0 ? fail(e, -r, "cannot add to the unwinding tables: %s", strerror(-r)) : r;
+}
+
+static void *insert_first(void *arg)
+{
+	struct unwind *u = arg;
+
+	u->first_error = insert_chunk(u->rows_fd, 0, u->first_fd);
+	return NULL;
+}
+
+int unwind_open(struct session *s, struct error *e)
+{
+	struct unwind *u = calloc(1, sizeof(*u));
+	int r;
+
+	s->unwind = u;
+	if (!u)
+		return fail(e, ENOMEM, "out of memory");
+	u->modules = mmap(NULL, MODULES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(s->skel->maps.modules), 0);
+	if (u->modules == MAP_FAILED) {
+		u->modules = NULL;
+		return fail(e, errno, "cannot map the table of modules: %s", strerror(errno));
+	}
+	u->rows_fd = bpf_map__fd(s->skel->maps.rows);
+	u->first_fd = make_chunk(u, e);
+	if (u->first_fd < 0)
+		return u->first_fd;
+	r = pthread_create(&u->inserter, NULL, insert_first, u);
+	u->inserting = !r;
+	if (!r)
+		return 0;
+	(void)close(u->first_fd);
+	return fail(e, r, "cannot start a thread: %s", strerror(r));
+}
+
+int unwind_opened(struct session *s, struct error *e)
+{
+	struct unwind *u = s->unwind;
+
+	if (u->inserting) {
+		(void)pthread_join(u->inserter, NULL);
+		u->inserting = false;
+		(void)close(u->first_fd);
+	}
+	return u->first_error < 0 ? fail(e, -u->first_error, "cannot add to the unwinding tables: %s", strerror(-u->first_error)) : 0;
+}
+
+void unwind_close(struct session *s)
+{
+	struct unwind *u = s->unwind;
+
+	if (!u)
+		return;
+	(void)unwind_opened(s, NULL);
+	for (size_t i = 0; i < u->n_chunks; i++)
+		(void)munmap(u->chunks[i], CHUNK_BYTES);
+	if (u->modules)
+		(void)munmap(u->modules, MODULES_BYTES);
+	free(u->objects);
+	free(u->left_out);
+	free(u);
+	s->unwind = NULL;
+}
+
+static int add_rows(struct session *s, const struct code_object *o, struct unwind_rows *x, struct error *e)
+{
+	struct unwind *u = s->unwind;
+	size_t n = u->n_rows;
+
+	for (size_t i = 0; i < o->n_rows; n++, i++) {
+		size_t chunk = n / ABI_ROW_CHUNK;
+
+		if (chunk == u->n_chunks) {
+			int r = add_chunk(s, e);
+
+			if (r < 0)
+				return r;
+		}
+		u->chunks[chunk][n % ABI_ROW_CHUNK] = o->rows[i];
+	}
+	x->lo = (unsigned int)u->n_rows;
+	x->hi = (unsigned int)n;
+	u->n_rows = n;
+	x->added = true;
+	return 0;
+}
+
+static int add_object(struct session *s, size_t index, struct error *e)
+{
+	struct unwind *u = s->unwind;
+	struct code_object *o = s->code->objects[index];
+	struct unwind_rows *x = &u->objects[index];
+	int r;
+
+	if (x->added || x->left_out || !o->rows)
+		return 0;
+	if (o->n_rows > ABI_MAX_ROWS - u->n_rows) {
+		x->left_out = true;
+		if (!u->n_left_out++)
+			u->left_out = strdup(o->entry.path);
+	} else {
+		r = add_rows(s, o, x, e);
+		if (r < 0)
+			return r;
+	}
+	free(o->rows);
+	o->rows = NULL;
+	return 0;
+}
+
+static int add_objects(struct session *s, struct error *e)
+{
+	struct unwind *u = s->unwind;
+	const struct code_map *m = s->code;
+
+	if (m->n_objects > u->n_objects) {
+		struct unwind_rows *grown = reallocarray(u->objects, m->n_objects, sizeof(*grown));
+
+		if (!grown)
+			return fail(e, ENOMEM, "out of memory");
+		memset(grown + u->n_objects, 0, (m->n_objects - u->n_objects) * sizeof(*grown));
+		u->objects = grown;
+		u->n_objects = m->n_objects;
+	}
+	/* Should the room not do, then for those that matter most. */
+	for (int in_scope = 1; in_scope >= 0; in_scope--)
+		for (size_t i = 0; i < m->n_objects; i++) {
+			int r = m->objects[i]->in_scope == in_scope ? add_object(s, i, e) : 0;
+
+			if (r < 0)
+				return r;
+		}
+	return 0;
+}
+
+int unwind_set(struct session *s, struct error *e)
+{
+	struct unwind *u = s->unwind;
+	struct abi_control *c = &s->skel->bss->control;
+	const struct code_map *m = s->code;
+	unsigned int half = !ABI_MODULES_HALF(c->modules);
+	struct abi_module *modules = u->modules + half * ABI_MAX_MODULES;
+	unsigned int n = 0;
+	int r = add_objects(s, e);
+
+	if (r < 0)
+		return r;
+	u->n_surplus_modules = 0;
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		const struct code_mapping *p = &m->mappings[i];
+		const struct unwind_rows *x = &u->objects[p->object];
+
+		if (!p->placed || !x->added)
+			continue;
+		if (n == ABI_MAX_MODULES) {
+			u->n_surplus_modules++;
+			continue;
+		}
+		modules[n++] = (struct abi_module){
+			.start = p->start,
+			.end = p->end,
+			.base = m->objects[p->object]->rows_base + p->bias,
+			.row_lo = x->lo,
+			.row_hi = x->hi,
+		};
+	}
+	__atomic_store_n(&c->modules, ABI_MODULES(half, n), __ATOMIC_RELEASE);
+	return 0;
+}
+
+void unwind_complain(const struct session *s, FILE *f)
+{
+	const struct unwind *u = s->unwind;
+	const struct code_map *m = s->code;
+
+	if (!u || !m)
+		return;
+	if (m->n_without_rows)
+		(void)fprintf(f, "%zu x an object's call frame information cannot be used: %s\n", m->n_without_rows, m->rows_error.text);
+	if (u->n_left_out)
+		(void)fprintf(f, "%zu x no room for an object's call frame information (%u rows in all): %s; calls out of it are followed by frame "
+			      "pointers\n", u->n_left_out, ABI_MAX_ROWS, u->left_out ? u->left_out : "?");
+	if (u->n_surplus_modules)
+		(void)fprintf(f, "%zu x an executable mapping was left out (%d at most)\n", u->n_surplus_modules, ABI_MAX_MODULES);
+}
