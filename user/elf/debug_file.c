@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_file.h"
+#include "elf/lines_reader.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -116,6 +117,29 @@ static char *to_hex(const unsigned char *p, size_t n)
 	return s;
 }
 
+/* .debug_sup of DWARF 5: a version, which of the two files this is, the other's name and a checksum in place of a build id. */
+static void add_supplement(struct debug_file *f, const unsigned char *p, size_t n)
+{
+	struct reader r = {.at = p, .end = p + n};
+	bool sound = fixed(&r, 2) == 5, is_other = fixed(&r, 1) == 1;
+	const char *name = (const char *)r.at;
+	size_t len = strnlen(name, (size_t)(r.end - r.at));
+	uint64_t id;
+
+	if (!sound || r.bad || len == (size_t)(r.end - r.at))
+		return;
+	r.at += len + 1;
+	id = leb(&r, false);
+	if (r.bad || id < 2 || id > 64 || id > (uint64_t)(r.end - r.at))
+		return;
+	if (is_other && !f->build_id) {
+		f->build_id = to_hex(r.at, id);
+	} else if (!is_other && len && !f->altlink.name) {
+		f->altlink.build_id = to_hex(r.at, id);
+		f->altlink.name = strdup(name);
+	}
+}
+
 /* The small sections that say what the file is called elsewhere. */
 static void add_link(struct debug_file *f, const GElf_Shdr *h, const char *name)
 {
@@ -131,6 +155,10 @@ static void add_link(struct debug_file *f, const GElf_Shdr *h, const char *name)
 		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) && word[1] && word[1] <= n - 16 &&
 		    word[1] <= 64)
 			f->build_id = to_hex(buf + 16, word[1]);
+		return;
+	}
+	if (!strcmp(name, ".debug_sup")) {
+		add_supplement(f, buf, n);
 		return;
 	}
 	len = strnlen((char *)buf, n);

@@ -6,12 +6,13 @@
 /* More is no unit that a compiler wrote. */
 #define MAX_UNIT (1ULL << 30)
 
-enum { SECTION_NONE, SECTION_INFO, SECTION_ABBREV, N_SECTIONS };
+enum { SECTION_NONE, SECTION_INFO, SECTION_ABBREV, SECTION_ADDR, N_SECTIONS };
 
 static int section_info(void *object, Dwarf_Half i, Dwarf_Obj_Access_Section *ret, int *error)
 {
-	static const char *const names[N_SECTIONS] = {"", ".debug_info", ".debug_abbrev"};
+	static const char *const names[N_SECTIONS] = {"", ".debug_info", ".debug_abbrev", ".debug_addr"};
 	const struct line_tree *tree = object;
+	const size_t sizes[N_SECTIONS] = {0, tree->n_info, tree->n_abbrev, tree->n_addresses};
 
 	(void)error;
 	if (i >= N_SECTIONS)
@@ -19,7 +20,7 @@ static int section_info(void *object, Dwarf_Half i, Dwarf_Obj_Access_Section *re
 	*ret = (Dwarf_Obj_Access_Section){
 		.name = names[i],
 		.type = i != SECTION_NONE, /* SHT_PROGBITS */
-		.size = i == SECTION_INFO ? tree->n_info : i == SECTION_ABBREV ? tree->n_abbrev : 0,
+		.size = sizes[i],
 	};
 	return DW_DLV_OK;
 }
@@ -46,11 +47,12 @@ static Dwarf_Unsigned section_count(void *object)
 static int load_section(void *object, Dwarf_Half i, Dwarf_Small **ret, int *error)
 {
 	const struct line_tree *tree = object;
+	const unsigned char *const bytes[N_SECTIONS] = {NULL, tree->info, tree->abbrev, tree->addresses};
 
 	(void)error;
-	if (i != SECTION_INFO && i != SECTION_ABBREV)
+	if (i >= N_SECTIONS || !bytes[i])
 		return DW_DLV_NO_ENTRY;
-	*ret = i == SECTION_INFO ? tree->info : (Dwarf_Small *)(uintptr_t)tree->abbrev;
+	*ret = (Dwarf_Small *)(uintptr_t)bytes[i];
 	return DW_DLV_OK;
 }
 
@@ -97,6 +99,7 @@ bool line_tree_open(struct line_tree *ret, struct debug_file *f, uint64_t at, ui
 		return false;
 	ret->abbrev = abbrev + abbrev_at;
 	ret->n_abbrev = abbrev_size;
+	ret->addresses = debug_section_bytes(&f->sections[DEBUG_ADDR], &ret->n_addresses);
 	ret->info = malloc(size);
 	ret->n_info = size;
 	if (ret->info && debug_section_read(&f->sections[DEBUG_INFO], at, ret->info, size) == size && open_root(ret))

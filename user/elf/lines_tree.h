@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tree of entries of one unit, through libdwarf: for lines_tree.c and lines_instances.c alone. The library is given the unit and
- * its abbreviations, and nothing else of the file: it reads whole sections, and its 2021 release trips over damaged ones.
+/* The tree of entries of one unit, through libdwarf: for lines_tree.c and lines_instances.c alone. The library is given the unit,
+ * its abbreviations and the table of addresses, and nothing else of the file: it reads whole sections, and its 2021 release trips
+ * over damaged ones.
  * Every call passes an error pointer: without one the library ends the process. */
 #pragma once
 
@@ -15,8 +16,8 @@ struct line_tree {
 	Dwarf_Obj_Access_Interface object;
 	unsigned char *info; /* owned */
 	size_t n_info;
-	const unsigned char *abbrev;
-	size_t n_abbrev;
+	const unsigned char *abbrev, *addresses; /* the latter NULL: none */
+	size_t n_abbrev, n_addresses;
 };
 
 /* @size bytes at @at of @f's .debug_info are the unit. *ret must stay where it is until it is closed. False: damaged. */
