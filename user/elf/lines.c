@@ -9,6 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+void line_options_free(struct line_options *o)
+{
+	free(o->debug_dirs);
+	free(o->prefixes);
+	*o = (struct line_options){0};
+}
+
 void line_table_warn(struct line_table *t, const char *fmt, ...)
 {
 	char text[sizeof(t->warning.text)];

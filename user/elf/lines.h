@@ -30,6 +30,8 @@ struct line_options {
 	size_t n_prefixes;
 };
 
+void line_options_free(struct line_options *o); /* frees the arrays, not their strings and not @o */
+
 /* The object must outlive the table. @options may be NULL. -ENODATA when neither the file nor a debug file of its build has line
  * information (@e says how to build with it, or what was wrong with the debug file). */
 int line_table_open_with(const struct elf_object *o, const struct line_options *options, struct line_table **ret, struct error *e);
