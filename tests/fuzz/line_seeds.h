@@ -40,7 +40,7 @@ struct seed {
 static inline void put(struct bytes *b, uint64_t v, size_t n)
 {
 	for (size_t i = 0; i < n && b->n < sizeof(b->p); i++)
-		b->p[b->n++] = (unsigned char)(v >> 8 * i);
+		b->p[b->n++] = i < 8 ? (unsigned char)(v >> 8 * i) : 0;
 }
 
 static inline void put_text(struct bytes *b, const char *text)
