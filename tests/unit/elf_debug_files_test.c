@@ -400,6 +400,49 @@ static void test_line_zero(void **state)
 	close_all(&o);
 }
 
+/* Bytes that this process has read, from wherever. */
+static uint64_t bytes_read(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/io", "re");
+	unsigned long long n = 0;
+
+	return f && fscanf(f, "rchar: %llu", &n) == 1 ? n : 0;
+}
+
+/* Opening a table costs the units' roots, not their trees; the first line costs its unit. */
+static void test_open_reads_little(void **state)
+{
+	struct opened o = {0};
+	struct elf_symbol s;
+	struct line_location where;
+	uint64_t before, opened, first;
+
+	(void)state;
+	if (!bytes_read())
+		skip();
+	must("many",
+	     "i=0; while [ $i -lt 200 ]; do echo \"struct s$i { int a_$i; long b_$i; }; int f$i(struct s$i *p); int f$i(struct s$i *p)"
+	     " { return p->a_$i * $i + (int)p->b_$i; }\"; i=$((i + 1)); done >unit.c\n"
+	     "echo 'int main(void) { return 0; }' >main.c\n"
+	     "gcc -g -O1 -gdwarf-5 -c unit.c\n"
+	     "i=0; while [ $i -lt 100 ]; do objcopy --prefix-symbols=u${i}_ unit.o u$i.o; i=$((i + 1)); done\n"
+	     "gcc -g main.c u*.o -o full\nrm ./*.o\n");
+	before = bytes_read();
+	open_at(&o, "many", "full");
+	opened = bytes_read();
+	assert_int_equal(o.r, 0);
+	assert_int_equal(line_table_decoded_units(o.lines), 0);
+	assert_int_equal(elf_object_find_function(o.full, "u50_f100", &s), 0);
+	first = bytes_read();
+	assert_int_equal(line_table_at(o.lines, s.addr, &where), 0);
+	assert_int_equal(where.line, 101);
+	assert_int_equal(line_table_decoded_units(o.lines), 1);
+	/* The units have more than 20 KiB each in .debug_info alone. */
+	assert_in_range(opened - before, 1, 400000);
+	assert_in_range(bytes_read() - first, 1, 100000);
+	close_all(&o);
+}
+
 static int make_top(void **state)
 {
 	(void)state;
@@ -426,6 +469,7 @@ int main(void)
 		cmocka_unit_test(test_prefix),
 		cmocka_unit_test(test_relative_prefix),
 		cmocka_unit_test(test_line_zero),
+		cmocka_unit_test(test_open_reads_little),
 	};
 
 	return cmocka_run_group_tests(tests, make_top, remove_top);
