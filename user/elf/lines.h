@@ -32,6 +32,9 @@ struct line_options {
 
 void line_options_free(struct line_options *o); /* frees the arrays, not their strings and not @o */
 
+/* A copy of @name, a file or FILE:LINE, by the first of the prefixes that fits; the caller frees. NULL: out of memory. */
+char *line_options_rename(const struct line_options *o, const char *name);
+
 /* The object must outlive the table. @options may be NULL. -ENODATA when neither the file nor a debug file of its build has line
  * information (@e says how to build with it, or what was wrong with the debug file). */
 int line_table_open_with(const struct elf_object *o, const struct line_options *options, struct line_table **ret, struct error *e);

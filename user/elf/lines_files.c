@@ -75,22 +75,33 @@ static const char *inside(const char *name, const char *old, size_t len)
 }
 
 /* The name by the first of the user's prefixes that fits. */
-static size_t replace_prefix(const struct line_table *t, char *buf, size_t n)
+static size_t replace_prefix(const struct line_options *o, char *buf, size_t n)
 {
 	char copy[MAX_NAME];
 
-	for (size_t i = 0; i < t->options.n_prefixes; i++) {
-		const char *old = t->options.prefixes[i], *equals = strchr(old, '='), *rest;
+	for (size_t i = 0; i < o->n_prefixes; i++) {
+		const char *old = o->prefixes[i], *equals = strchr(old, '='), *rest;
 
 		rest = equals && equals > old ? inside(buf, old, (size_t)(equals - old)) : NULL;
 		if (!rest)
 			continue;
 		rest += strspn(rest, "/");
 		memcpy(copy, rest, strlen(rest) + 1);
-		n = normalise(buf, equals + 1, NULL, copy);
-		return n;
+		return normalise(buf, equals + 1, NULL, copy);
 	}
 	return n;
+}
+
+char *line_options_rename(const struct line_options *o, const char *name)
+{
+	char buf[MAX_NAME];
+	size_t n = strlen(name);
+
+	if (n >= sizeof(buf))
+		return strdup(name);
+	memcpy(buf, name, n + 1);
+	n = replace_prefix(o, buf, n);
+	return strdup(n && n != SIZE_MAX ? buf : name);
 }
 
 uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name)
@@ -100,7 +111,7 @@ uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char
 	struct line_file *f, **grown;
 
 	if (n != SIZE_MAX && n)
-		n = replace_prefix(t, buf, n);
+		n = replace_prefix(&t->options, buf, n);
 	if (n == SIZE_MAX || !n)
 		return NO_FILE;
 	HASH_FIND(hh, t->by_name, buf, n, f);
