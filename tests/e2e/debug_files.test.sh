@@ -55,8 +55,8 @@ profiled "${moved[@]}" --source '/srv/code/*' -p "step=/srv/code/spin.c:$step" -
 grep -q '"/srv/code/spin.c:[0-9]*"' "$profile" || why+=' the profile does not have the new name;'
 ! grep -q "$tmp/built" "$profile" || why+=' the profile has the old name;'
 holds "visits('step') > 0" || why+=' the point was never passed;'
-"$COZBPF" report --source-prefix /srv=/home "$profile" >report 2>err || why+=' the report fails;'
-grep -q '/home/code/' report || why+=' the report does not have the new name;'
+"$COZBPF" report --source-prefix /srv=/opt "$profile" >report 2>err || why+=' the report fails;'
+grep -q '/opt/code/' report || why+=' the report does not have the new name;'
 verdict run "$why" out err "$profile"
 
 why=''

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_file.h"
-#include "elf/lines_reader.h"
+#include "elf/debug_links.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -12,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <zlib.h>
 
 /* zlib cannot do better than 1032:1: a section that claims more wants our memory. */
 #define MAX_RATIO 1032
 #define MAX_UNPACKED (4ULL << 30)
-#define MAX_LINK 4096 /* bytes of a section that names a file */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
@@ -106,73 +104,6 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 	return 0;
 }
 
-static char *to_hex(const unsigned char *p, size_t n)
-{
-	char *s = malloc(2 * n + 1);
-
-	if (s)
-		*s = 0;
-	for (size_t i = 0; s && i < n; i++)
-		(void)snprintf(s + 2 * i, 3, "%02x", p[i]);
-	return s;
-}
-
-/* .debug_sup of DWARF 5: a version, which of the two files this is, the other's name and a checksum in place of a build id. */
-static void add_supplement(struct debug_file *f, const unsigned char *p, size_t n)
-{
-	struct reader r = {.at = p, .end = p + n};
-	bool sound = fixed(&r, 2) == 5, is_other = fixed(&r, 1) == 1;
-	const char *name = (const char *)r.at;
-	size_t len = strnlen(name, (size_t)(r.end - r.at));
-	uint64_t id;
-
-	if (!sound || r.bad || len == (size_t)(r.end - r.at))
-		return;
-	r.at += len + 1;
-	id = leb(&r, false);
-	if (r.bad || id < 2 || id > 64 || id > (uint64_t)(r.end - r.at))
-		return;
-	if (is_other && !f->build_id) {
-		f->build_id = to_hex(r.at, id);
-	} else if (!is_other && len && !f->altlink.name) {
-		f->altlink.build_id = to_hex(r.at, id);
-		f->altlink.name = strdup(name);
-	}
-}
-
-/* The small sections that say what the file is called elsewhere. */
-static void add_link(struct debug_file *f, const GElf_Shdr *h, const char *name)
-{
-	unsigned char buf[MAX_LINK];
-	size_t n = h->sh_size < sizeof(buf) ? h->sh_size : sizeof(buf), len;
-	ssize_t got = pread(f->fd, buf, n, (off_t)h->sh_offset);
-	uint32_t word[3];
-
-	if (got < 0 || (size_t)got < n || !n)
-		return;
-	if (!strcmp(name, ".note.gnu.build-id") && !f->build_id && n > 16) {
-		memcpy(word, buf, sizeof(word));
-		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) && word[1] && word[1] <= n - 16 &&
-		    word[1] <= 64)
-			f->build_id = to_hex(buf + 16, word[1]);
-		return;
-	}
-	if (!strcmp(name, ".debug_sup")) {
-		add_supplement(f, buf, n);
-		return;
-	}
-	len = strnlen((char *)buf, n);
-	if (!len || len == n)
-		return;
-	if (!strcmp(name, ".gnu_debuglink") && !f->debuglink.name && ((len + 4) & ~3UL) + 4 <= n) {
-		memcpy(&f->debuglink.crc, buf + ((len + 4) & ~3UL), 4);
-		f->debuglink.name = strdup((char *)buf);
-	} else if (!strcmp(name, ".gnu_debugaltlink") && !f->altlink.name && n - len - 1 >= 2 && n - len - 1 <= 64) {
-		f->altlink.build_id = to_hex(buf + len + 1, n - len - 1);
-		f->altlink.name = strdup((char *)buf);
-	}
-}
-
 static int read_sections(struct debug_file *f, bool split, struct error *e)
 {
 	size_t strings;
@@ -193,7 +124,7 @@ static int read_sections(struct debug_file *f, bool split, struct error *e)
 		if (!name)
 			continue;
 		r = add_section(f, scn, &h, name, split, e);
-		add_link(f, &h, name);
+		debug_links_add(f, h.sh_offset, h.sh_size, name);
 	}
 	return r;
 }
@@ -274,14 +205,14 @@ bool debug_file_has_lines(const struct debug_file *f)
 	return f->sections[DEBUG_INFO].size && f->sections[DEBUG_LINE].size;
 }
 
-static bool read_all(int fd, uint64_t at, unsigned char *buf, size_t n)
+bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t n)
 {
 	while (n) {
-		ssize_t r = pread(fd, buf, n, (off_t)at);
+		ssize_t r = pread(f->fd, buf, n, (off_t)at);
 
 		if (r <= 0) /* the file has shrunk since */
 			return false;
-		buf += r;
+		buf = (char *)buf + r;
 		at += (uint64_t)r;
 		n -= (size_t)r;
 	}
@@ -303,7 +234,7 @@ const unsigned char *debug_section_bytes(struct debug_section *s, size_t *ret_n)
 			s->bytes = unpack(s);
 		} else {
 			s->bytes = malloc(s->size);
-			if (s->bytes && !read_all(s->file->fd, s->offset, s->bytes, s->size)) {
+			if (s->bytes && !debug_file_read(s->file, s->offset, s->bytes, s->size)) {
 				free(s->bytes);
 				s->bytes = NULL;
 			}
@@ -324,7 +255,7 @@ size_t debug_section_read(struct debug_section *s, uint64_t at, void *buf, size_
 	if (n > s->size - at)
 		n = s->size - at;
 	if (!s->packed && !s->bytes)
-		return read_all(s->file->fd, s->offset + at, buf, n) ? n : 0;
+		return debug_file_read(s->file, s->offset + at, buf, n) ? n : 0;
 	p = debug_section_bytes(s, &size);
 	if (!p)
 		return 0;
@@ -335,21 +266,4 @@ size_t debug_section_read(struct debug_section *s, uint64_t at, void *buf, size_
 bool debug_section_string(struct debug_section *s, uint64_t at, char *buf, size_t size)
 {
 	return memchr(buf, 0, debug_section_read(s, at, buf, size));
-}
-
-bool debug_file_crc(const struct debug_file *f, uint32_t *ret)
-{
-	_cleanup_free_ unsigned char *buf = malloc(1 << 16);
-	uLong crc = crc32(0, NULL, 0);
-
-	if (!buf)
-		return false;
-	for (uint64_t at = 0, n; at < f->size; at += n) {
-		n = f->size - at < 1 << 16 ? f->size - at : 1 << 16;
-		if (!read_all(f->fd, at, buf, n))
-			return false;
-		crc = crc32(crc, buf, (uInt)n);
-	}
-	*ret = (uint32_t)crc;
-	return true;
 }

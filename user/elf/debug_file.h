@@ -70,6 +70,8 @@ static inline void debug_file_closep(struct debug_file **f)
 /* Does it have units and line programs? */
 bool debug_file_has_lines(const struct debug_file *f);
 
+/* @n bytes at @at of the file. False: it has shrunk since it was opened. */
+bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t n);
 /* Copies up to @n bytes at @at; returns how many there were (0: none, or unreadable). */
 size_t debug_section_read(struct debug_section *s, uint64_t at, void *buf, size_t n);
 /* All of it, kept until the file is closed; NULL with *ret_n 0 if there is none or it is unreadable. */
