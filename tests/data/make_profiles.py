@@ -42,7 +42,8 @@ def native(path, repeats, noise):
     records = [{"type": "startup", "time": 1700000000000000000,
                 "cozbpf": {"version": "0.1.0", "command": "./app --work", "kernel": "6.1.0", "host": "box", "sync": "sched",
                            "pay": "sleep", "fallback": "ticks in user mode pay: the kernel has no task work", "granularity": "line",
-                           "seed": 42, "period_ns": 1000000}}]
+                           "seed": 42, "period_ns": 1000000,
+                           "pay_overhead_ns": 6000, "hit_overhead_ns": 8000}}]
     runtime = 0
     for line, function, percent, visits, span, duration in experiments(repeats, noise, rng):
         growth = duration * percent // 400
@@ -52,6 +53,7 @@ def native(path, repeats, noise):
                         "hit_ns": growth, "owed": 1000, "paid": growth - 1000 if growth else 0, "payments": 25 if growth else 0,
                         "credited": 2000, "rq_credited": -300, "forgiven": 500, "late": 40000 if growth else 0,
                         "oversleep": 700, "samples": 50, "threads": 4, "imbalance": -12,
+                        "began": 5000, "selected_ns": 12000000, "held": 3, "owed_at_exit": 400, "period_ns": 1000000,
                         "foreign": share(10 if line == "cold.c:30" else 0)})
         records.append({"type": "throughput-point", "name": "frame", "delta": visits, "first_ns": 1000, "last_ns": 1000 + span,
                         "effective_ns": span})

@@ -9,7 +9,7 @@ directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
 
 status=0
 for name in transparency points coz_macros kill9; do
-	PAYERS=sleep bash "$directory/$name.test.sh" | sed -E 's/^(ok|not ok|skip) /&with an older kernel: /' || status=1
+	PAYERS="sleep" bash "$directory/$name.test.sh" | sed -E 's/^(ok|not ok|skip) /&with an older kernel: /' || status=1
 done
 
 # What cannot be is said.

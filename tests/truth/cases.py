@@ -4,6 +4,8 @@
 Every program has two kinds of work, a and b, of known length, and the time from one visit to the next is a function of the two.
 That function is all that a case needs: the effect of line a being s faster is 1 - period((1 - s) a, b) / period(a, b)."""
 
+import dataclasses
+import math
 import os
 from dataclasses import dataclass
 from typing import Callable, Optional, Tuple
@@ -170,6 +172,37 @@ def handover_cases():
                 )
 
 
+def waiting_cases():
+    """Further ways to wait: together, for a lock of readers and writers, outside of the program, without saying so."""
+    for r, bar in ((5000, 3), (2000, 5)):
+        for name, program, share in (("broadcast", "broadcast", 40), ("readers", "readers", 60), ("shortlived", "shortlived", 60)):
+            a = share / 100 * r
+            args = ["--round", number(r), "--share-a", number(share)]
+            yield from both_lines(f"{name}-{number(r / 1000)}ms", program, a, r - a, args, alternating, bar, **timing(r, False))
+    # No blocking call says that a thread waits: what it is made to pay after the last hit of the other's work comes on top of its wait.
+    for r, bar in ((20000, 3),):
+        args = ["--round", number(r), "--share-a", "60"]
+        yield from both_lines(f"spinwait-{number(r / 1000)}ms", "spinwait", 0.6 * r, 0.4 * r, args, alternating, bar, **timing(r, False))
+    # a, asleep for b meanwhile: 7 ms and 5 ms, the knee at 2/7; 4 ms and 8 ms, nothing helps.
+    for name, share in (("overlap", 700 / 12), ("overlap-outside", 400 / 12)):
+        r = 12000
+        a = share / 100 * r
+        args = ["--round", number(r), "--share-a", f"{share:.6f}"]
+        case = Case(f"{name}/a", "overlap", "a", tuple(args), a, r - a, slower, 3, **timing(r, False))
+        yield case if not case.flat else dataclasses.replace(case, bar=1)
+
+
+def shape_cases():
+    """Tasks stolen, phases, and a line that hurts."""
+    yield from both_lines("stealing", "stealing", 7500, 2500, ("--round", "10000", "--share-a", "75"), lambda a, b: b + a / 2, 3,
+                          **timing(10000, False))
+    yield from both_lines("phases", "phases", 2000, 1000, ("--round", "3000", "--share-a", f"{200 / 3:.6f}"), lambda a, b: (a + b) / 2, 3,
+                          cpus=1, **timing(5000, False))
+    # The full length of c is that of b: 2 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
+    yield from both_lines("contention", "contention", 7000, 2000, ("--round", "9000", "--share-a", f"{700 / 9:.6f}"),
+                          lambda a, b: b + 2000 / max(1, math.ceil(a / max(b, 1) - 1e-9)), 3, **timing(9000, False))
+
+
 def other_cases():
     # Samples in the line times the period, over the CPU time in the line: 1 at every speedup.
     yield Case("hits/a", "hits", "a", ("--round", "1000", "--share-a", "80"), 800, 200, alternating, 2, kind="hits",
@@ -180,6 +213,6 @@ def other_cases():
 
 CASES = [
     case
-    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, handover_cases, other_cases)
+    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, handover_cases, waiting_cases, shape_cases, other_cases)
     for case in family()
 ]

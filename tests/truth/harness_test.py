@@ -46,7 +46,7 @@ with open(value("-o"), "w") as out:
     for s in speedups:
         period = 1e6 * (1 - scale * case.truth(s) / 100)
         n = 30000
-        extra = dict(elapsed=int(n * period), hits=n, selected_samples=n, hit_ns=n * s * 10000, late=14000, imbalance=-3,
+        extra = dict(elapsed=int(n * period), hits=n, selected_samples=n, hit_ns=n * s * 10000, selected_ns=n * 1000000, late=14000, imbalance=-3,
                      foreign=0.0, growth=n * s * 10000, paid=n * s * 10000, threads=2)
         record(type="experiment", selected=value("--fixed-line"), speedup=s / 100, duration=int(n * period), **extra)
         record(type="throughput-point", name="progress", delta=n, first_ns=5, last_ns=6, effective_ns=int((n - 1) * period))

@@ -166,7 +166,7 @@ class Runner:
         """Sampling against CPU time. The time of an iteration, with sampling but no pauses, is that of the 0 % run; iterations in
         the experiments are visits times the iterations of a batch."""
         seconds = 0.4 * self.options.seconds
-        ratios, weighted, samples, per_iteration = {}, {}, {}, None
+        ratios, samples, per_iteration = {}, {}, None
         for s in (0, *SPEEDUPS):
             profile, out = self.profile(case, pay, seconds, (s,))
             said = numbers_in(out)
@@ -176,12 +176,10 @@ class Runner:
                 raise Failure(f"no visits at {s} %")
             line_ns = profile.cells[s].delta * said["batch_iterations"] * per_iteration
             samples[s] = profile.total("selected_samples", s)
-            ratios[s] = samples[s] * profile.startup["period_ns"] / line_ns
-            weighted[s] = profile.total("hit_ns", s) * 100 / s / line_ns if s else None
+            ratios[s] = profile.total("selected_ns", s) / line_ns
             print(f"    {s:3} %: {profile.fidelity()}")
         show("samples", samples, "at 0, 25, 50, 75, 100 %", "8.0f")
-        show("by count", ratios, "samples * period / CPU time in the line", "8.4f")
-        show("by weight", weighted, "earned time / speedup / CPU time in the line", "8.4f")
+        show("ratio", ratios, "what they stand for / CPU time in the line", "8.4f")
         few = min(samples.values())
         complaint = f"only {few} samples in a cell; 20000 are asked for" if self.options.bar == "strict" and few < 20000 else None
         return 100 * max(abs(r - 1) for r in ratios.values()), complaint

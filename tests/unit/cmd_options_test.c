@@ -66,7 +66,7 @@ static void defaults(void **state)
 	assert_true(o.zero_share > 0.33 && o.zero_share < 0.34);
 	assert_int_equal(o.experiment_ns, 500000000);
 	assert_int_equal(o.cool_off_ns, 10000000);
-	assert_int_equal(o.rate_hz, 2000);
+	assert_int_equal(o.rate_hz, 0);
 	assert_false(o.seed_given || o.keep_root || o.quiet || o.no_report || o.help);
 	assert_true(o.signo > SIGRTMIN && o.signo < SIGRTMAX);
 	assert_null(o.disabled);

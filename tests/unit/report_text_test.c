@@ -108,7 +108,7 @@ static void table_and_verdicts(void **state)
 	assert_true(strstr(text, "\nhot.c:10 ") < strstr(text, "\ncold.c:30 "));
 	assert_true(strstr(text, "\ncold.c:30 ") < strstr(text, "\nlib/lock.c:20 "));
 	says(text, "\nhot.c:10 (helps)\n");
-	says(text, "\nlib/lock.c:20 (hurts)\n");
+	says(text, "\nlib/lock.c:20 (hurts: contention)\n");
 	says_not(text, "cold.c:30 (");
 	says(text, "A negative effect means contention");
 	says(text, "Warning: 1 of 60 experiments ran with other programs taking CPU (0.");

@@ -4,7 +4,7 @@
 The program counts its batches of work in the line. How long one takes, under the same sampling but without pauses, is told by runs at 0 %:
 those are repeated around the others, so that what is compared met the same machine. The visits of the experiments, times that, are the
 CPU time in the line without payments. A sample stands for what was executed since the last one, so the sum of these weights must be the
-same; the count times the mean period is shown beside it."""
+same."""
 
 import common
 
@@ -25,7 +25,6 @@ def measure(bench, pay, percent, seconds, seed):
         "visits": profile.visits("progress"),
         "count": profile.total("hits" if percent else "selected_samples"),
         "selected_ns": profile.total("selected_ns"),
-        "period_ns": profile.startup["period_ns"],
         "batch_ns": said["batch_iterations"] * said["ns_per_iteration"],
         "foreign": profile.foreign(),
     }
@@ -50,15 +49,14 @@ def run(bench):
         rows, worst, fewest = [], 0, float("inf")
         for s, cells in runs.items():
             line_ns = pooled(cells, "visits") * batch_ns
-            by_count = pooled(cells, "count") * cells[0]["period_ns"] / line_ns
             ratio = pooled(cells, "selected_ns") / line_ns
             each = [c["selected_ns"] / (c["visits"] * batch_ns) for c in cells]
             rows.append([f"{s} %", pooled(cells, "count"), f"{line_ns / 1e9:.3f}", f"{ratio:.4f}", f"{min(each):.4f}", f"{max(each):.4f}",
-                         f"{by_count:.4f}", f"{100 * max(c['foreign'] for c in cells):.1f} %"])  # fmt: skip
+                         f"{100 * max(c['foreign'] for c in cells):.1f} %"])  # fmt: skip
             worst = max(worst, abs(ratio - 1))
             fewest = min(fewest, pooled(cells, "count"))
-        print(f"    pay {pay}, period {runs[0][0]['period_ns']} ns, a batch takes {batch_ns / 1000:.2f} us")
-        common.table(["speedup", "hits", "s in line", "ratio", "least run", "most", "by count", "foreign"], rows)
+        print(f"    pay {pay}, a batch takes {batch_ns / 1000:.2f} us")
+        common.table(["speedup", "hits", "s in line", "ratio", "least run", "most", "foreign"], rows)
         few = f"; only {fewest} hits in a cell, {ENOUGH} are asked for (--full)" if fewest < ENOUGH else ""
         good = worst <= BAR and (fewest >= ENOUGH or not bench.full)
         bench.verdict(good, f"{pay}: largest error {100 * worst:.2f} %, at most {100 * BAR:g} %{few}")

@@ -16,6 +16,8 @@
 #define MAX_LINES_PER_POINT 512
 #define MAX_LINES 16384
 
+const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS] = {0.25, 0.5, 0.75, 1};
+
 /* Where a line's observations are, and what its share of the samples is. */
 struct line_place {
 	size_t first, n;

@@ -20,6 +20,20 @@ struct analysis_cell {
 	double effect, low, high; /* 95 % bootstrap interval over experiments */
 };
 
+#define ANALYSIS_CURVE_POINTS 4
+extern const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS]; /* 0.25, 0.5, 0.75, 1 */
+
+/* A curve through all of a line's effects: 0 at 0 %, straight, or straight with one knee. */
+struct analysis_curve {
+	struct {
+		double effect, low, high; /* 95 %; NaN: not known */
+	} at[ANALYSIS_CURVE_POINTS];
+	double least_speedup, most_speedup; /* that were measured: beyond, the curve is a guess */
+	double knee, knee_low, knee_high;   /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
+	double knee_effect;		    /* at the knee */
+	double slope_after;		    /* effect per speedup, beyond it */
+};
+
 struct analysis_line {
 	const char *selected; /* owned by the profile */
 	const char *function; /* or NULL */
@@ -27,6 +41,7 @@ struct analysis_line {
 	size_t experiments;
 	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
 	size_t n_cells;
+	struct analysis_curve curve;
 	enum verdict verdict;
 	double best_effect, best_speedup; /* of the verdict: the cell that it speaks of */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */

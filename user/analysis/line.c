@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/line.h"
 
+#include "analysis/curve.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 
@@ -358,12 +359,17 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	_cleanup_(baseline_free) struct baseline base = {0};
 	struct evidence ev = {.best = {SIZE_MAX, SIZE_MAX}, .best_any = SIZE_MAX};
 	int r = make_baseline(ctx, obs, n, &base);
+	size_t zeros;
 
 	if (r)
 		return r;
 	line->experiments = n;
 	fill_quarters(ctx, obs, n, &base, &ev);
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
+	if (r)
+		return r;
+	zeros = count_zeros(obs, n);
+	r = curve_make(obs + zeros, n - zeros, base.how, &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
 	if (r)
 		return r;
 	*ret = ev;

@@ -347,7 +347,7 @@ const struct option_row run_option_rows[] = {
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share},
 	{"experiment", 0, "MSEC", "length of one experiment (500)", set_experiment},
 	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_cool_off},
-	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000)", set_rate},
+	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate},
 	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed},
 	{"signal", 0, "N", "real-time signal that sleep and spin use", set_signal},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root)},

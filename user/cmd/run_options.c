@@ -12,9 +12,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Twice the usual: a pause is as long as the distance between samples, and rounds of a millisecond see finer pauses better. By the truth
- * suite 2 kHz halves the error of the hand-over and lock programs with such rounds. */
-#define DEFAULT_RATE 2000
 #define DEFAULT_EXPERIMENT_MS 500
 #define DEFAULT_COOL_OFF_MS 10
 #define DEFAULT_STEP_PERCENT 5
@@ -73,7 +70,6 @@ int run_options_parse(int argc, char **argv, struct run_options *ret, struct err
 		.zero_share = 1.0 / 3,
 		.experiment_ns = DEFAULT_EXPERIMENT_MS * NSEC_PER_MSEC,
 		.cool_off_ns = DEFAULT_COOL_OFF_MS * NSEC_PER_MSEC,
-		.rate_hz = DEFAULT_RATE,
 		.signo = DEFAULT_SIGNAL,
 	};
 	int first = argc, r;

@@ -44,6 +44,7 @@ struct backend_totals {
 	uint64_t owed_at_exit; /* debts that ended with their threads */
 	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */
 	uint64_t busy_ns;         /* in-scope threads running or runnable */
+	uint64_t period_ns;       /* between samples, mean */
 	uint64_t late_ns;         /* median hit to pause since begin(); 0: none */
 	size_t n_points;
 	struct backend_point points[BACKEND_MAX_POINTS];

@@ -42,6 +42,7 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->forgiven = since(end->forgiven, begin->forgiven);
 	ret->oversleep = change(end->oversleep, begin->oversleep);
 	ret->late = end->late_ns;
+	ret->period_ns = begin->period_ns;
 	ret->owed = owed->owed;
 	ret->threads = owed->threads;
 	ret->imbalance = owed->imbalance;

@@ -41,6 +41,7 @@ struct profile_experiment {
 	int64_t credited;   /* R3, net */
 	int64_t rq_credited; /* R4, net */
 	uint64_t forgiven;  /* R7 */
+	uint64_t period_ns; /* between samples, mean */
 	uint64_t late;      /* hit to pause, median ns; 0: no payment by another thread */
 	int64_t oversleep;  /* stopped beyond what was owed, net */
 	uint64_t samples;   /* samples in scope */

@@ -129,7 +129,7 @@ void curves_print(const struct report *r, const struct analysis_point *point)
 
 	for (size_t i = 0; left && i < point->n_lines && i < r->top; i++) {
 		const struct analysis_line *line = &point->lines[i];
-		_cleanup_free_ char *name = NULL;
+		_cleanup_free_ char *name = NULL, *verdict = NULL;
 		struct plot p = {0};
 
 		/* A flat curve and one of a single speedup say no more than the table. */
@@ -141,7 +141,8 @@ void curves_print(const struct report *r, const struct analysis_point *point)
 		choose_range(line, &p);
 		draw(line, &p);
 		(void)fputc('\n', r->out);
-		heading(r, "%s (%s)", name, verdict_name(line->verdict));
+		verdict = text_verdict_long(line);
+		heading(r, "%s (%s)", name, verdict);
 		print_plot(r, &p);
 		left--;
 	}

@@ -42,6 +42,25 @@ static const struct analysis_cell *cell_near(const struct analysis_line *line, d
 	return best;
 }
 
+/* The fitted curve uses all experiments of the line; but where a speedup's own say otherwise, or as surely, they know better (a curve can
+ * have more than one knee). */
+static void text_effect_at(const struct report *r, const struct analysis_line *line, size_t i, char text[NUMBER_ROOM])
+{
+	const struct analysis_curve *c = &line->curve;
+	double speedup = analysis_curve_speedups[i], fitted = c->at[i].effect;
+	const struct analysis_cell *cell = cell_near(line, speedup);
+	bool measured = speedup >= c->least_speedup - NEAR && speedup <= c->most_speedup + NEAR;
+	bool overruled = cell && (fitted < cell->low || fitted > cell->high ||
+				  cell->high - cell->low <= c->at[i].high - c->at[i].low);
+
+	if (isfinite(c->at[i].low) && measured && !overruled)
+		text_effect(r, fitted, c->at[i].low, c->at[i].high, text);
+	else if (cell)
+		text_effect(r, cell->effect, cell->low, cell->high, text);
+	else
+		text_effect(r, NAN, NAN, NAN, text);
+}
+
 static const char *verdict_color(enum verdict v)
 {
 	switch (v) {
@@ -75,7 +94,6 @@ static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM
 
 static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line)
 {
-	static const double at[] = {0.25, 0.50, 0.75, 1.00};
 	size_t room = (size_t)r->width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
@@ -91,8 +109,8 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 	else
 		(void)snprintf(text, sizeof(text), "-");
 	ok = ok && scols_line_set_data(row, SHARE, text) == 0;
-	for (size_t i = 0; i < 4; i++) {
-		text_effect(r, cell_near(line, at[i]), text);
+	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++) {
+		text_effect_at(r, line, i, text);
 		ok = ok && scols_line_set_data(row, AT_25 + i, text) == 0;
 	}
 	text_verdict(line, text);

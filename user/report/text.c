@@ -100,9 +100,34 @@ size_t text_common_directory(const struct analysis *a)
 	return n > 1 ? n : 0;
 }
 
-void text_effect(const struct report *r, const struct analysis_cell *cell, char text[NUMBER_ROOM])
+/* Beyond a knee, less than this share of the slope before it is nothing. */
+#define NO_MORE 0.15
+
+char *text_verdict_long(const struct analysis_line *line)
 {
-	double e = cell ? cell->effect * 100 : NAN, half = cell ? (cell->high - cell->low) * 50 : NAN;
+	const struct analysis_curve *c = &line->curve;
+	const char *verdict = verdict_name(line->verdict);
+	char *text = NULL;
+	double before = c->knee_effect / c->knee, after = c->slope_after / before;
+	int r;
+
+	if (line->verdict == VERDICT_HURTS)
+		r = asprintf(&text, "hurts: contention");
+	else if (line->verdict != VERDICT_HELPS || isnan(c->knee) || !(before > 0))
+		r = asprintf(&text, "%s", verdict);
+	else if (fabs(after) < NO_MORE)
+		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, no more beyond", 100 * c->knee_effect, 100 * c->knee);
+	else
+		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, then %s", 100 * c->knee_effect, 100 * c->knee,
+			     after < 0 ? "it hurts" : after < 1 ? "more slowly" : "faster");
+	if (r < 0)
+		abort();
+	return text;
+}
+
+void text_effect(const struct report *r, double effect, double low, double high, char text[NUMBER_ROOM])
+{
+	double e = effect * 100, half = (high - low) * 50;
 	const char *pm = r->utf8 ? "\u00b1" : "+-";
 
 	if (!isfinite(e)) {

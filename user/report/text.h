@@ -29,7 +29,9 @@ size_t text_columns(const char *s);
 #define NUMBER_ROOM 48
 
 /* "12.4 ±1.3" in points; "-" if unknown. */
-void text_effect(const struct report *r, const struct analysis_cell *cell, char text[NUMBER_ROOM]);
+void text_effect(const struct report *r, double effect, double low, double high, char text[NUMBER_ROOM]);
+/* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 % faster, no more beyond". */
+char *text_verdict_long(const struct analysis_line *line);
 /* "15.0 s", "12.0 ms", "18 us", "7 ns". */
 void text_duration(double ns, char text[NUMBER_ROOM]);
 

@@ -18,44 +18,6 @@ static struct abi_control *control(struct session *s)
 	return &s->skel->bss->control;
 }
 
-static int begin(void *b, const struct backend_setup *setup)
-{
-	struct session *s = b;
-	struct abi_control *c = control(s);
-	uint64_t epoch = (c->epoch + 1) | 1;
-	struct abi_setup *a = &c->setups[(epoch >> 1) & 1];
-	struct abi_totals t;
-	int r;
-
-	if (setup->n_intervals > ABI_MAX_INTERVALS)
-		return -E2BIG;
-	r = totals_read(s, &t);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
-		s->late_begin[i] = t.late[i];
-	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
-	a->n_intervals = setup->n_intervals;
-	for (size_t i = 0; i < setup->n_intervals; i++)
-		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
-	s->epoch = epoch;
-	__atomic_store_n(&c->epoch, epoch, __ATOMIC_SEQ_CST);
-	return 0;
-}
-
-static int end(void *b)
-{
-	struct session *s = b;
-	struct abi_control *c = control(s);
-
-	if (c->epoch & 1) {
-		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
-		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
-		events_redraw(s);
-	}
-	return 0;
-}
-
 /* The median of quarter-octave buckets, at the middle of the median's bucket. */
 static uint64_t late_median(const struct session *s, const struct abi_totals *t)
 {
@@ -133,6 +95,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 		.owed_at_exit = t.owed_at_exit,
 		.foreign_wait_ns = t.foreign_wait_ns,
 		.busy_ns = t.run_ns + t.wait_ns,
+		.period_ns = session_period_ns(s),
 		.late_ns = late_median(s, &t),
 		.n_points = s->n_points,
 	};
@@ -144,6 +107,73 @@ static int snapshot(void *b, struct backend_totals *ret)
 		r = read_probed(s, (unsigned int)i, &ret->points[i]);
 		if (r < 0)
 			return r;
+	}
+	return 0;
+}
+
+/* Of every point: visits, or arrivals. */
+static int read_visits(struct session *s, uint64_t ret[ABI_MAX_POINTS])
+{
+	struct backend_totals t;
+	int r = snapshot(s, &t);
+
+	for (size_t i = 0; r == 0 && i < t.n_points; i++)
+		ret[i] = t.points[i].visits;
+	return r;
+}
+
+static void adapt(struct session *s)
+{
+	uint64_t now[ABI_MAX_POINTS] = {0}, most = 0;
+
+	if (read_visits(s, now) < 0)
+		return;
+	for (size_t i = 0; i < s->n_points; i++)
+		if (now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > most)
+			most = now[i] - s->begin_visits[i];
+	events_adapt(s, most, clock_monotonic_ns() - s->begin_ns);
+}
+
+static int begin(void *b, const struct backend_setup *setup)
+{
+	struct session *s = b;
+	struct abi_control *c = control(s);
+	uint64_t epoch = (c->epoch + 1) | 1;
+	struct abi_setup *a = &c->setups[(epoch >> 1) & 1];
+	struct abi_totals t;
+	int r;
+
+	if (setup->n_intervals > ABI_MAX_INTERVALS)
+		return -E2BIG;
+	r = totals_read(s, &t);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
+		s->late_begin[i] = t.late[i];
+	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
+	a->n_intervals = setup->n_intervals;
+	for (size_t i = 0; i < setup->n_intervals; i++)
+		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
+	memset(s->begin_visits, 0, sizeof(s->begin_visits));
+	r = read_visits(s, s->begin_visits);
+	if (r < 0)
+		return r;
+	s->begin_ns = clock_monotonic_ns();
+	s->epoch = epoch;
+	__atomic_store_n(&c->epoch, epoch, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static int end(void *b)
+{
+	struct session *s = b;
+	struct abi_control *c = control(s);
+
+	if (c->epoch & 1) {
+		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
+		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
+		events_redraw(s);
+		adapt(s);
 	}
 	return 0;
 }

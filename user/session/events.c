@@ -31,7 +31,7 @@
 
 static uint64_t draw_period(struct session *s)
 {
-	double mean = (double)NSEC_PER_SEC / s->options.rate_hz * s->events_per_cpu;
+	double mean = (double)NSEC_PER_SEC / s->rate_hz * s->events_per_cpu;
 
 	return (uint64_t)(mean * (0.75 + 0.5 * rng_unit(&s->rng)));
 }
@@ -107,6 +107,25 @@ void events_close(struct session *s)
 	free(s->events);
 	s->events = NULL;
 	s->n_events = 0;
+}
+
+/* Samples in a round, at least: see SESSION_RATE_HIGH. */
+#define SAMPLES_PER_VISIT 6
+
+void events_adapt(struct session *s, uint64_t visits, uint64_t ns)
+{
+	double wanted = ns ? (double)visits * (double)NSEC_PER_SEC / (double)ns * SAMPLES_PER_VISIT : 0;
+
+	/* Only ever finer: what was seen once may come again, and a run should not change its grain with every phase. */
+	if (s->options.rate_hz || wanted <= s->rate_hz * 1.05 || s->rate_hz >= SESSION_RATE_HIGH)
+		return;
+	s->rate_hz = wanted < SESSION_RATE_HIGH ? (unsigned int)wanted : SESSION_RATE_HIGH;
+	for (size_t i = 0; i < s->n_events; i++) {
+		uint64_t period = draw_period(s);
+
+		(void)ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &period);
+		spread_start(s);
+	}
 }
 
 void events_redraw(struct session *s)

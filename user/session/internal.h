@@ -36,6 +36,9 @@ struct session {
 	unsigned int nr_cpus;
 	struct rng rng;
 	unsigned int events_per_cpu;
+	unsigned int rate_hz;    /* in force */
+	uint64_t begin_ns;       /* of the experiment under way or just ended */
+	uint64_t begin_visits[ABI_MAX_POINTS];
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
@@ -57,6 +60,8 @@ struct session {
 unsigned int events_per_cpu(unsigned int nr_cpus);
 int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
+/* Has the rate follow the program's rounds, unless it was chosen: @visits of its busiest point in @ns. */
+void events_adapt(struct session *s, uint64_t visits, uint64_t ns);
 /* Draws a new period for one event of each CPU and starts it afresh. */
 void events_redraw(struct session *s);
 

@@ -70,6 +70,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return fail(e, ENOMEM, "out of memory");
 	s->options = *o;
 	s->nr_cpus = (unsigned int)cpus;
+	s->rate_hz = o->rate_hz ? o->rate_hz : SESSION_RATE_LOW;
 	s->events_per_cpu = events_per_cpu(s->nr_cpus);
 	rng_seed(&s->rng, o->seed ^ 0x7065726632);
 	s->percpu = calloc((size_t)cpus, sizeof(*s->percpu));
@@ -192,7 +193,7 @@ uint64_t session_exit_ns(const struct session *s)
 
 uint64_t session_period_ns(const struct session *s)
 {
-	return 1000000000ULL / s->options.rate_hz;
+	return 1000000000ULL / s->rate_hz;
 }
 
 void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns)

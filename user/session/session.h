@@ -16,10 +16,16 @@ struct error;
 struct session;
 struct shim_page;
 
+/* A pause is as long as the distance between samples, and stands for what happened since the last one: rounds that are not much longer see
+ * lumps. So rounds decide. By the truth program of two threads and a lock, rounds of 2 ms, 100 %: 51 is read for 40 at 2 kHz, 45 at 4 kHz,
+ * 38 at 8 kHz (8 s each); but a sample costs 13 us in a virtual machine. */
+#define SESSION_RATE_LOW 2000
+#define SESSION_RATE_HIGH 4000
+
 struct session_options {
 	enum abi_payer payer;
 	int signo;            /* payment signal (sleep, spin) */
-	unsigned int rate_hz; /* samples a second and CPU */
+	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
 	const char *disabled; /* comma list of features to go without, or NULL */
 };
@@ -65,6 +71,7 @@ uint64_t session_samples_outside(struct session *s);
 /* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees; NULL: out of memory. */
 char *session_counters(struct session *s);
 /* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average. */
+/* As it is now. */
 uint64_t session_period_ns(const struct session *s);
 /* What a payment, and a hit that has others pay, cost their threads beside what the ledger sees, as measured by session_open. */
 void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns);

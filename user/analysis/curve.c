@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/curve.h"
+
+#include "analysis/fit.h"
+#include "analysis/stats.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define DRAWS 200
+/* More experiments than this are joined with their neighbours of the same speedup: bounded work. */
+#define MAX_POINTS 400
+#define MIN_POINTS 4
+/* A knee is a knee if this share of the draws has one. */
+#define KNEE_SHARE 0.8
+
+/* Joins up to @join experiments of one speedup. Returns how many points were made; 0: some have no visits. */
+static size_t join_points(const struct observation *obs, size_t n, enum reading how, size_t join, const struct curve_base *base,
+			  struct fit_point *ret)
+{
+	size_t made = 0;
+
+	for (size_t i = 0, len; i < n; i += len) {
+		double num = 0, den = 0;
+
+		for (len = 0; len < join && i + len < n && obs[i + len].key == obs[i].key; len++) {
+			num += obs[i + len].num[how];
+			den += obs[i + len].den[how];
+		}
+		if (!(num > 0) || !(den > 0))
+			return 0;
+		ret[made++] = (struct fit_point){obs[i].key / 1000.0, 1 - num / den / base->period, den};
+	}
+	return made;
+}
+
+/* An experiment without a visit has no period of its own, and is not dropped for that: it is joined with others until they have one. */
+static size_t make_points(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base,
+			  struct fit_point *ret)
+{
+	for (size_t join = 1 + n / MAX_POINTS; join <= n; join *= 2) {
+		size_t made = join_points(obs, n, how, join, base, ret);
+
+		if (made)
+			return made;
+	}
+	return join_points(obs, n, how, n, base, ret);
+}
+
+struct draws {
+	double at[ANALYSIS_CURVE_POINTS][DRAWS], knee[DRAWS];
+	size_t n, knees;
+};
+
+static void draw_all(const struct fit_point *points, size_t n, const struct curve_base *base, struct rng *rng,
+		     struct fit_point *scratch, struct draws *d)
+{
+	for (size_t i = 0; i < DRAWS; i++) {
+		double scale = base->period / base->resampled[i];
+		struct fit f;
+
+		if (!isfinite(scale))
+			continue;
+		for (size_t j = 0; j < n; j++) {
+			scratch[j] = points[rng_below(rng, n)];
+			scratch[j].effect = 1 - (1 - scratch[j].effect) * scale;
+		}
+		f = fit_curve(scratch, n);
+		if (isnan(f.slope))
+			continue;
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
+		if (!isnan(f.knee))
+			d->knee[d->knees++] = f.knee;
+		d->n++;
+	}
+}
+
+static double deviation(const double *v, size_t n)
+{
+	double mean = 0, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += v[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		sum += (v[i] - mean) * (v[i] - mean);
+	return n > 1 ? sqrt(sum / (double)(n - 1)) : NAN;
+}
+
+static void conclude(const struct fit *f, size_t n, struct draws *d, struct analysis_curve *ret)
+{
+	/* The bootstrap of few points is too narrow: residuals have fewer degrees of freedom than points. */
+	double df = (double)n - (double)f->parameters, widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
+
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		double effect = fit_at(f, analysis_curve_speedups[k]), half = widen * deviation(d->at[k], d->n);
+
+		ret->at[k].effect = effect;
+		if (d->n > DRAWS / 2) {
+			ret->at[k].low = effect - half;
+			ret->at[k].high = effect + half;
+		}
+	}
+	if (!isnan(f->knee) && d->n > DRAWS / 2 && (double)d->knees >= KNEE_SHARE * (double)d->n) {
+		ret->knee = f->knee;
+		ret->knee_low = stats_quantile(d->knee, d->knees, 0.025);
+		ret->knee_high = stats_quantile(d->knee, d->knees, 0.975);
+		ret->knee_effect = fit_at(f, f->knee);
+		ret->slope_after = f->after;
+	}
+}
+
+int curve_make(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base, struct rng *rng,
+	       struct analysis_curve *ret)
+{
+	_cleanup_free_ struct fit_point *points = calloc(2 * n + 1, sizeof(*points));
+	_cleanup_free_ struct draws *d = calloc(1, sizeof(*d));
+	struct fit f;
+	size_t made;
+
+	*ret = (struct analysis_curve){.knee = NAN, .knee_low = NAN, .knee_high = NAN, .knee_effect = NAN, .slope_after = NAN};
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		ret->at[k].effect = ret->at[k].low = ret->at[k].high = NAN;
+	if (!points || !d)
+		return -ENOMEM;
+	if (n < MIN_POINTS || !base->resampled || !(base->period > 0))
+		return 0;
+	made = make_points(obs, n, how, base, points);
+	if (made < MIN_POINTS)
+		return 0;
+	f = fit_curve(points, made);
+	if (isnan(f.slope))
+		return 0;
+	ret->least_speedup = obs[0].key / 1000.0;
+	ret->most_speedup = obs[n - 1].key / 1000.0;
+	draw_all(points, made, base, rng, points + n, d);
+	conclude(&f, made, d, ret);
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A curve through the effects of one line: from 0 at 0 %, straight, or straight with one knee. Internal to the package.
+ *
+ * That is the form that effects have: the time per visit is the longest of several chains of work, each of which gets shorter in
+ * proportion to the speedup or not at all, so the effect is made of straight pieces; one knee is what a run can tell apart. Nothing is
+ * assumed of signs: slopes may fall, rise or be negative (contention). */
+#pragma once
+
+#include <stddef.h>
+
+struct fit_point {
+	double speedup; /* above 0, at most 1 */
+	double effect;
+	double weight;  /* above 0: what one point is worth, in visits say */
+};
+
+struct fit {
+	double slope; /* of the effect, up to the knee; NaN: nothing to fit */
+	double knee;  /* speedup, 0..1; NaN: none */
+	double after; /* slope beyond the knee */
+	size_t parameters;
+};
+
+/* Least squares with Huber's weights (Huber, Annals of Mathematical Statistics 35, 1964), so that one disturbed experiment does not bend
+ * the curve. A knee is taken if the corrected Akaike criterion prefers it (Hurvich and Tsai, Biometrika 76, 1989); it takes six points at
+ * three speedups. Pure; the points stay as they are. */
+struct fit fit_curve(const struct fit_point *points, size_t n);
+double fit_at(const struct fit *f, double speedup);
