@@ -19,6 +19,8 @@ struct walk {
 	struct debug_range_source source;
 	uint64_t ranges_left;
 	size_t instance; /* the one whose ranges are being added */
+	bool (*wanted)(uint64_t lo, uint64_t hi, void *arg);
+	void *arg;
 };
 
 static int add_instance_range(uint64_t lo, uint64_t hi, void *arg)
@@ -70,8 +72,35 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 		}
 }
 
-/* Sets *ret to the instance that @die's children are in. */
-static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret)
+/* Can there be code below an entry that has none itself? Methods of local classes are in their class. */
+static bool holds_code(Dwarf_Half tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool any_wanted(const struct walk *w, size_t first)
+{
+	for (size_t i = first; i < w->out->n_ranges; i++)
+		if (w->wanted(w->out->ranges[i].lo, w->out->ranges[i].hi, w->arg))
+			return true;
+	return false;
+}
+
+/* Sets *ret to the instance that @die's children are in, and *ret_deeper if they are to be looked at. */
+static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool *ret_deeper)
 {
 	struct line_instances *o = w->out;
 	size_t before = o->n_ranges;
@@ -80,10 +109,12 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret)
 	int r;
 
 	*ret = parent;
+	*ret_deeper = false;
 	if (dwarf_tag(die, &tag, &e) != DW_DLV_OK) {
 		dwarf_forget(w->dwarf, &e);
 		return 0;
 	}
+	*ret_deeper = holds_code(tag);
 	if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 		return 0;
 	if (o->n == w->capacity) {
@@ -100,6 +131,11 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret)
 			 line_tree_value(w->dwarf, die, DW_AT_ranges), add_instance_range, w);
 	if (r < 0 || o->n_ranges == before) /* a declaration, or the abstract function behind the copies */
 		return r;
+	*ret_deeper = any_wanted(w, before);
+	if (!*ret_deeper) {
+		o->n_ranges = before;
+		return 0;
+	}
 	o->all[o->n++].parent = parent;
 	find_entry(w, die, before);
 	*ret = w->instance;
@@ -145,6 +181,7 @@ static int walk_unit(struct walk *w, Dwarf_Die unit)
 	size_t depth = 0, inner;
 	uint64_t last = offset_of(d, unit);
 	Dwarf_Die die = next_die(d, unit, true), child;
+	bool deeper;
 	int r = 0;
 
 	while (die || depth) {
@@ -160,10 +197,10 @@ static int walk_unit(struct walk *w, Dwarf_Die unit)
 			continue;
 		}
 		last = offset_of(d, die);
-		r = visit(w, die, depth ? stack[depth - 1].instance : SIZE_MAX, &inner);
+		r = visit(w, die, depth ? stack[depth - 1].instance : SIZE_MAX, &inner, &deeper);
 		if (r < 0)
 			break;
-		child = depth < MAX_DEPTH ? next_die(d, die, true) : NULL;
+		child = deeper && depth < MAX_DEPTH ? next_die(d, die, true) : NULL;
 		if (child) {
 			stack[depth++] = (struct level){die, inner};
 			die = child;
@@ -289,9 +326,10 @@ size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u
 	return first;
 }
 
-int line_instances_read(struct line_table *t, const struct line_unit *u, struct line_instances *ret)
+int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg),
+			void *arg, struct line_instances *ret)
 {
-	struct walk w = {.t = t, .out = ret, .ranges_left = debug_range_budget(t->debug) * 2};
+	struct walk w = {.t = t, .out = ret, .ranges_left = debug_range_budget(t->debug) * 2, .wanted = wanted, .arg = arg};
 	size_t unit = (size_t)(u - t->units);
 	int r = 0;
 

@@ -132,8 +132,10 @@ struct line_instances {
 	struct instance_range *ranges; /* by lo, outer before inner */
 	size_t n_ranges;
 };
-/* What was readable; empty when nothing was. -ENOMEM. */
-int line_instances_read(struct line_table *t, const struct line_unit *u, struct line_instances *ret);
+/* Of those with code that @wanted(lo, hi, arg) says true to; trees of others are passed over. What was readable; empty when nothing
+ * was. -ENOMEM. */
+int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg),
+			void *arg, struct line_instances *ret);
 void line_instances_free(struct line_instances *i);
 
 /* lines_query.c: which files are wanted, each asked once. */
