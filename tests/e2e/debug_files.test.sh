@@ -48,6 +48,7 @@ grep -qx "/srv/code/spin.c:$step" out || why+=' the line is not among them;'
 "$COZBPF" list "${moved[@]}" lines ./spin '/srv/code/*.c' >out 2>err || why+=' the pattern does not see the new name;'
 "$COZBPF" check --debug-dir "$tmp/debug" ./spin >out 2>err
 ! grep -q 'no line information' out || why+=' check does not find it;'
+grep -q "FILE:LINE: in" out || why+=' check does not say where it is;'
 verdict list "$why" out err
 
 why=''

@@ -150,6 +150,8 @@ static int probe_program(const char *path, const struct line_options *options, s
 		(void)snprintf(ret[2].remedy, sizeof(ret[2].remedy), "build with -g, or cozbpf run --granularity function");
 	} else if (line_table_warning(lines)) {
 		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s", line_table_warning(lines));
+	} else if (strcmp(line_table_debug_path(lines), elf_object_path(o)) != 0) {
+		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "in %.200s", line_table_debug_path(lines));
 	}
 	line_table_close(lines);
 	return 0;

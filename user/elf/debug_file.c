@@ -13,8 +13,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* zlib cannot do better than 1032:1: a section that claims more wants our memory. */
+/* zlib cannot do better than 1032:1: a section that claims more wants our memory. No big one comes near that. */
 #define MAX_RATIO 1032
+#define BIG (64ULL << 20)
+#define MAX_BIG_RATIO 64
 #define MAX_UNPACKED (4ULL << 30)
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
@@ -99,7 +101,7 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 			return r;
 		s->packed = s->old_packed = true;
 	}
-	if (s->packed && (s->size / MAX_RATIO > h->sh_size || s->size > MAX_UNPACKED))
+	if (s->packed && (s->size / (s->size > BIG ? MAX_BIG_RATIO : MAX_RATIO) > h->sh_size || s->size > MAX_UNPACKED))
 		return corrupt(f, name, e);
 	return 0;
 }
