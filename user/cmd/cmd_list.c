@@ -3,7 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
-#include "cmd/options.h"
+#include "cmd/run_option_rows.h"
 #include "elf/lines.h"
 #include "elf/object.h"
 #include "target/launch.h"
@@ -15,6 +15,7 @@
 
 struct list_options {
 	bool help;
+	struct line_options lines;
 };
 
 struct listing {
@@ -24,16 +25,24 @@ struct listing {
 };
 
 static const struct option_row rows[] = {
+	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
+	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
 };
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void list_options_free(struct list_options *o)
+{
+	line_options_free(&o->lines);
+}
 
 static void help(void)
 {
-	(void)puts("Usage: cozbpf list lines COMMAND [GLOB]\n"
-		   "       cozbpf list functions COMMAND [GLOB]\n"
+	(void)puts("Usage: cozbpf list [OPTION]... lines COMMAND [GLOB]\n"
+		   "       cozbpf list [OPTION]... functions COMMAND [GLOB]\n"
 		   "Print the source lines with code, or the functions, of the executable that COMMAND names.\n"
 		   "GLOB chooses among source files (path or last components), or among functions.\n");
-	options_help(stdout, rows, 1);
+	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample: where can a progress point in queue.c be?\n"
 		   "  cozbpf list lines ./server 'queue.c'");
 }
@@ -84,12 +93,12 @@ static int print_function(const struct elf_symbol *sym, void *arg)
 	return ferror(stdout) ? -EIO : 0;
 }
 
-static int list_lines(const struct elf_object *o, struct listing *l)
+static int list_lines(const struct elf_object *o, const struct line_options *options, struct listing *l)
 {
 	struct line_table *t = NULL;
 	const char *near[3];
 	struct error e = {};
-	int r = line_table_open(o, &t, &e);
+	int r = line_table_open_with(o, options, &t, &e);
 
 	if (r < 0)
 		return complain("%s", e.text);
@@ -100,6 +109,8 @@ static int list_lines(const struct elf_object *o, struct listing *l)
 		r = complain("no source file of %s matches '%s'; there is %s", elf_object_path(o), l->glob, near[0]);
 	else if (l->printed == 0)
 		r = complain("%s: no line with code%s%s", elf_object_path(o), l->glob ? " matches " : "", l->glob ? l->glob : "");
+	if (line_table_warning(t))
+		(void)complain("warning: %s", line_table_warning(t));
 	line_table_close(t);
 	return r;
 }
@@ -128,13 +139,13 @@ int cmd_list(int argc, char **argv)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	_cleanup_free_ char *path = NULL, *interpreter = NULL;
-	struct list_options options = {};
+	_cleanup_(list_options_free) struct list_options options = {};
 	struct listing l = {};
 	struct error e = {};
 	bool functions;
 	int first, r;
 
-	if (options_parse(rows, 1, &options, argc, argv, &first, &e) < 0)
+	if (options_parse(rows, N_ROWS, &options, argc, argv, &first, &e) < 0)
 		return complain("list: %s", e.text);
 	if (options.help) {
 		help();
@@ -165,7 +176,7 @@ int cmd_list(int argc, char **argv)
 		return complain("list: %s is a script; list the program that runs it: %s", path, interpreter);
 	if (elf_object_open(path, &o, &e) < 0)
 		return complain("list: %s", e.text);
-	r = functions ? list_functions(o, &l) : list_lines(o, &l);
+	r = functions ? list_functions(o, &l) : list_lines(o, &options.lines, &l);
 	if (r == 0 && fflush(stdout) != 0)
 		r = complain("list: standard output: %s", strerror(errno));
 	return r;

@@ -63,6 +63,7 @@ int run_open_code(struct run *r, struct error *e)
 		.binaries = r->options.binaries,
 		.n_binaries = r->options.n_binaries,
 		.functions = r->options.functions,
+		.lines = &r->options.lines,
 	};
 
 	return code_map_open(r->path, &scope, &r->code, e);

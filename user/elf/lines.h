@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which source line an address belongs to, and which addresses a line has. Reads DWARF through libdwarf, one unit at a time,
- * when the first address or name in it is asked for. */
+/* Which source line an address belongs to, and which addresses a line has. Reads DWARF one unit at a time, when the first address or
+ * name in it is asked for: of the object itself or its separate debug file, split units and what dwz moved out included. Nothing
+ * that a call returns points into a debug file or a library that reads it. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,9 +22,30 @@ struct addr_range {
 	uint64_t lo, hi;
 };
 
-/* The object must outlive the table. -ENODATA when the file has no line information (@e says how to build with it). */
+/* How line information is found and named. The arrays and strings must outlive the table. */
+struct line_options {
+	const char **debug_dirs; /* searched like /usr/lib/debug, and before it */
+	size_t n_debug_dirs;
+	const char **prefixes; /* "OLD=NEW": names of files in OLD are given as in NEW; the first that fits counts */
+	size_t n_prefixes;
+};
+
+void line_options_free(struct line_options *o); /* frees the arrays, not their strings and not @o */
+
+/* A copy of @name, a file or FILE:LINE, by the first of the prefixes that fits; the caller frees. NULL: out of memory. */
+char *line_options_rename(const struct line_options *o, const char *name);
+
+/* The object must outlive the table. @options may be NULL. -ENODATA when neither the file nor a debug file of its build has line
+ * information (@e says how to build with it, or what was wrong with the debug file). */
+int line_table_open_with(const struct elf_object *o, const struct line_options *options, struct line_table **ret, struct error *e);
 int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e);
 void line_table_close(struct line_table *t); /* NULL is allowed */
+
+/* What was wrong so far with a debug file that could be done without: the first such thing, as one line that names the file, or NULL.
+ * Owned by the table. Units and files that are looked at later may bring one. */
+const char *line_table_warning(const struct line_table *t);
+/* The file that the line information is read from: the object's path or that of its separate debug file. Owned by the table. */
+const char *line_table_debug_path(const struct line_table *t);
 
 /* The line of the instruction at @vaddr. Decodes the unit that covers it, once. -ENOENT: no line (line 0, a gap). A unit that
  * cannot be decoded is left out and counted (line_table_bad_units). */

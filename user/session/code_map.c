@@ -38,7 +38,7 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e)
 	}
 	o->lines_tried = true;
 	if (elf)
-		(void)line_table_open(elf, &o->lines, e);
+		(void)line_table_open_with(elf, o->line_options, &o->lines, e);
 	return o->lines;
 }
 
@@ -71,6 +71,7 @@ static struct code_object *add_object(struct code_map *m, const struct map_entry
 	o->entry.path = strdup(entry->path);
 	o->pid = pid;
 	o->is_main = !m->n_objects;
+	o->line_options = &m->lines;
 	if (!o->entry.path) {
 		free(o);
 		return NULL;
@@ -134,6 +135,8 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	if (!m)
 		return fail(e, ENOMEM, "out of memory");
 	m->functions = scope->functions;
+	if (scope->lines)
+		m->lines = *scope->lines;
 	if (stat(main_path, &st) == 0) {
 		entry.dev_major = major(st.st_dev);
 		entry.dev_minor = minor(st.st_dev);
@@ -394,6 +397,16 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	if (ret_lines)
 		*ret_lines = code_object_lines(o, NULL);
 	return 0;
+}
+
+const char *code_map_warning(const struct code_map *m)
+{
+	const char *warning = NULL;
+
+	for (size_t i = 0; !warning && i < m->n_objects; i++)
+		if (m->objects[i]->lines)
+			warning = line_table_warning(m->objects[i]->lines);
+	return warning;
 }
 
 size_t code_map_without_lines(const struct code_map *m, const char **ret_path)

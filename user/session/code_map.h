@@ -18,6 +18,8 @@ struct code_scope {
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
+	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
+					   * must outlive the map */
 };
 
 /* Before exec: only the main executable's file is known. The strings of @scope are copied. @main_path as target_find_executable
@@ -40,5 +42,7 @@ struct line_table *code_map_main_lines(struct code_map *m);
  * Opens lazily; owned by the map. -ENOENT. Before the first refresh only the main executable and files that exist are found. */
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
 		    struct error *e);
+/* What was wrong with debug information that could be done without, of an object in scope: one line, or NULL. Owned by the map. */
+const char *code_map_warning(const struct code_map *m);
 /* How many in-scope objects have no line information, and the path of one. */
 size_t code_map_without_lines(const struct code_map *m, const char **ret_path);

@@ -23,6 +23,7 @@ struct code_object {
 	pid_t pid;              /* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
+	const struct line_options *line_options; /* the map's */
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
 	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
@@ -56,6 +57,7 @@ struct code_name {
 struct code_map {
 	struct globs sources, binaries;
 	bool functions;
+	struct line_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
 	struct code_mapping *mappings; /* by start */
