@@ -198,13 +198,14 @@ def shape_cases():
                           **timing(10000, False))
     yield from both_lines("phases", "phases", 2000, 1000, ("--round", "3000", "--share-a", f"{200 / 3:.6f}"), lambda a, b: (a + b) / 2, 3,
                           cpus=1, **timing(5000, False))
-    # The full length of c is that of b: 2 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
-    yield from both_lines("contention", "contention", 7000, 2000, ("--round", "9000", "--share-a", f"{700 / 9:.6f}"),
-                          lambda a, b: b + 2000 / max(1, math.ceil(a / max(b, 1) - 1e-9)), 3, **timing(9000, False))
+    # The full length of c is that of b: 5 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
+    # At 75 % a is 0.875 b: a step away from another answer, so b must be long against a pause.
+    yield from both_lines("contention", "contention", 17500, 5000, ("--round", "22500", "--share-a", f"{700 / 9:.6f}"),
+                          lambda a, b: b + 5000 / max(1, math.ceil(a / max(b, 1) - 1e-9)), 3, **timing(22500, False))
 
 
 def other_cases():
-    # Samples in the line times the period, over the CPU time in the line: 1 at every speedup.
+    # What the samples in the line stand for, over the CPU time in the line: 1 at every speedup.
     yield Case("hits/a", "hits", "a", ("--round", "1000", "--share-a", "80"), 800, 200, alternating, 2, kind="hits",
                experiment_ms=2000)
     # Time in which the threads were stopped, by the program's account and by the profiler's, over what they owed: 1.

@@ -25,6 +25,15 @@ import cases, truth
 if os.environ.get("FAKE_STATUS"):
     print("cozbpf: no such thing", file=sys.stderr)
     sys.exit(int(os.environ["FAKE_STATUS"]))
+if sys.argv[1] == "report":
+    records = [json.loads(x) for x in open(sys.argv[3]) if x.endswith("\\n")]
+    period = {{}}
+    for x, y in zip(records[1::2], records[2::2]):
+        period[x["speedup"]] = y["effective_ns"] / (y["delta"] - 1)
+    at = [dict(speedup=s, effect=1 - period[s] / period[0], low=0.98 - period[s] / period[0], high=1.02 - period[s] / period[0])
+          for s in period if s]
+    print(json.dumps(dict(points=[dict(lines=[dict(curve=dict(at=at))])])))
+    sys.exit(0)
 split = sys.argv.index("--")
 options, program = sys.argv[2:split], sys.argv[split + 1:]
 def value(name):
@@ -46,8 +55,8 @@ with open(value("-o"), "w") as out:
     for s in speedups:
         period = 1e6 * (1 - scale * case.truth(s) / 100)
         n = 30000
-        extra = dict(elapsed=int(n * period), hits=n, selected_samples=n, hit_ns=n * s * 10000, selected_ns=n * 1000000, late=14000, imbalance=-3,
-                     foreign=0.0, growth=n * s * 10000, paid=n * s * 10000, threads=2)
+        extra = dict(elapsed=int(n * period), hits=n, selected_samples=n, hit_ns=n * s * 10000, selected_ns=n * 1000000,
+                     late=14000, imbalance=-3, foreign=0.0, growth=n * s * 10000, paid=n * s * 10000, threads=2)
         record(type="experiment", selected=value("--fixed-line"), speedup=s / 100, duration=int(n * period), **extra)
         record(type="throughput-point", name="progress", delta=n, first_ns=5, last_ns=6, effective_ns=int((n - 1) * period))
     out.write('{{"type":"exper')

@@ -5,6 +5,7 @@
 import argparse
 import contextlib
 import fnmatch
+import json
 import os
 import re
 import signal
@@ -58,6 +59,7 @@ class Runner:
         self.per_us = options.per_us
         self.seed = options.seed
         self.native_periods = {}
+        self.intervals = []  # (covers the truth, half-width in points) of each reported cell
 
     def program(self, name):
         path = os.path.join(self.options.programs, name)
@@ -124,7 +126,10 @@ class Runner:
         try:
             with self.load(case):
                 out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60)
-            return Profile(path), out
+            profile = Profile(path)
+            if len(speedups) > 1:
+                profile.reported = json.loads(self.execute([self.options.cozbpf, "report", "--json", path], 60))
+            return profile, out
         except FileNotFoundError as e:
             raise Failure(f"no profile was written: {e.filename}") from None
         finally:
@@ -150,6 +155,7 @@ class Runner:
         for how, values in table.items():
             show(how, values)
         for profile in runs:
+            self.compare_intervals(profile, wanted)
             print(f"    {profile.fidelity()}")
         missing = [s for s in SPEEDUPS if table[by][s] is None]
         if missing:
@@ -161,6 +167,19 @@ class Runner:
             complaint = f"foreign load not owned to ({100 * min(p.foreign() for p in runs):.1f} %)"
         size = worst_size if case.worst and self.options.bar == "strict" else mean_size
         return size(error.values()), complaint
+
+    def compare_intervals(self, profile, wanted):
+        """What the report says, with its 95 % intervals, beside the truth."""
+        curves = [line["curve"]["at"] for point in profile.reported["points"] for line in point["lines"][:1]]
+        cells = {}
+        for cell in curves[0] if curves else []:
+            s = round(100 * cell["speedup"])
+            if s not in wanted or cell["effect"] is None or cell["low"] is None:
+                continue
+            half = 50 * (cell["high"] - cell["low"])
+            cells[s] = f"{100 * cell['effect']:.1f}+-{half:.1f}"
+            self.intervals.append((100 * cell["low"] - 1e-9 <= wanted[s] <= 100 * cell["high"] + 1e-9, half))
+        print("    reported  " + "".join(f"{cells.get(s, '-'):>8}" if s == min(wanted) else f"{cells.get(s, '-'):>11}" for s in wanted))
 
     def hits(self, case, pay):
         """Sampling against CPU time. The time of an iteration, with sampling but no pauses, is that of the 0 % run; iterations in
@@ -345,6 +364,10 @@ def main(argv):
             results.append((runner.judge(case, pay), f"{case.name} {pay}"))
     if beside:
         print(f"{beside} not defined for their payer: more threads than CPUs, or load from outside, with one that sleeps")
+    if runner.intervals:
+        covering = sum(covers for covers, _ in runner.intervals)
+        half = statistics.median(half for _, half in runner.intervals)
+        print(f"95 % intervals: {covering} of {len(runner.intervals)} hold the truth, median half-width {half:.2f} points")
     for verdict, name in results:
         if verdict is not True:
             print(f"{'skipped' if verdict is None else 'failed'}: {name}")

@@ -11,6 +11,7 @@
 
 #include <locale.h>
 #include <math.h>
+#include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,6 +119,40 @@ static void table_and_verdicts(void **state)
 	says(text, "Noise floor of 'p': +-0.0 points");
 	says_not(text, "Undecided");
 	free(text);
+	profile_free(&p);
+}
+
+/* Every fact in its place; what is unknown is null, and the result is well-formed whatever the names are. */
+static void json_says_the_same(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+	struct json_object *root, *line, *v;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	(void)state;
+	fill(&p);
+	(void)sample_visits(&p, "/src/app/\xff\".c:1", 0.5, 1000 * MS, 100);
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	assert_int_equal(report_json(f, &p, &a), 0);
+	assert_int_equal(fclose(f), 0);
+	root = json_tokener_parse(text);
+	assert_non_null(root);
+	assert_int_equal(json_pointer_get(root, "/points/0/lines/0", &line), 0);
+	assert_int_equal(json_pointer_get(line, "/selected", &v), 0);
+	assert_string_equal(json_object_get_string(v), "/src/app/hot.c:10");
+	assert_int_equal(json_pointer_get(line, "/verdict", &v), 0);
+	assert_string_equal(json_object_get_string(v), "helps");
+	assert_int_equal(json_pointer_get(line, "/curve/at/1/effect", &v), 0);
+	assert_true(json_object_get_double(v) > 0.249 && json_object_get_double(v) < 0.251);
+	assert_int_equal(json_pointer_get(line, "/curve/knee", &v), 0);
+	assert_null(v);
+	says(text, "/src/app/?\\\".c:1");
+	json_object_put(root);
+	free(text);
+	analysis_free(&a);
 	profile_free(&p);
 }
 
@@ -338,6 +373,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_and_verdicts),
+		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(options_are_honoured),
 		cmocka_unit_test(plots_have_their_marks_in_place),
 		cmocka_unit_test(utf8_locales_get_signs),

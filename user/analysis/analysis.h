@@ -25,8 +25,10 @@ extern const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS]; /* 0.25, 0.5
 
 /* A curve through all of a line's effects: 0 at 0 %, straight, or straight with one knee. */
 struct analysis_curve {
+	/* 95 %; NaN: not known. Where the experiments at just this speedup say otherwise than the curve, or as surely, it is they that
+	 * speak: a curve can have more than one knee. */
 	struct {
-		double effect, low, high; /* 95 %; NaN: not known */
+		double effect, low, high;
 	} at[ANALYSIS_CURVE_POINTS];
 	double least_speedup, most_speedup; /* that were measured: beyond, the curve is a guess */
 	double knee, knee_low, knee_high;   /* speedup from which on a faster line gains at another rate; NaN: none that is sure */

@@ -353,6 +353,23 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 	return 0;
 }
 
+static void let_cells_speak(struct analysis_line *line)
+{
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		for (size_t i = 0; i < line->n_cells; i++) {
+			const struct analysis_cell *c = &line->cells[i];
+			double fitted = line->curve.at[k].effect, width = line->curve.at[k].high - line->curve.at[k].low;
+
+			if (fabs(c->speedup - analysis_curve_speedups[k]) > 1e-9 || isnan(c->low))
+				continue;
+			if (!(fitted >= c->low && fitted <= c->high) || !(width < c->high - c->low)) {
+				line->curve.at[k].effect = c->effect;
+				line->curve.at[k].low = c->low;
+				line->curve.at[k].high = c->high;
+			}
+		}
+}
+
 int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
 		 struct evidence *ret)
 {
@@ -372,6 +389,7 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	r = curve_make(obs + zeros, n - zeros, base.how, &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
 	if (r)
 		return r;
+	let_cells_speak(line);
 	*ret = ev;
 	return 0;
 }

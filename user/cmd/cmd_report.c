@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct report_command {
-	bool help, no_curves, seed_given;
+	bool help, no_curves, json, seed_given;
 	enum color_when color;
 	uint64_t top, width, seed;
 	struct line_options lines;
@@ -39,6 +39,8 @@ static const struct option_row rows[] = {
 	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct report_command, color)},
 	{"width", 0, "N", "columns to use (the terminal's, else 100)", set_number, offsetof(struct report_command, width)},
 	{"no-curves", 0, NULL, "tables only", option_flag, offsetof(struct report_command, no_curves)},
+	{"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag,
+	 offsetof(struct report_command, json)},
 	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, 0},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct report_command, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct report_command, help)},
@@ -78,7 +80,10 @@ static int print(const struct report_command *c, const struct profile *p)
 
 	if (analyse(p, seed, &a) < 0)
 		return complain("report: out of memory");
-	report_print(stdout, p, &a, &o, NULL);
+	if (!c->json)
+		report_print(stdout, p, &a, &o, NULL);
+	else if (report_json(stdout, p, &a) < 0)
+		return complain("report: out of memory");
 	if (fflush(stdout) || ferror(stdout))
 		return complain("report: standard output: %s", strerror(errno));
 	return 0;

@@ -42,19 +42,16 @@ static const struct analysis_cell *cell_near(const struct analysis_line *line, d
 	return best;
 }
 
-/* The fitted curve uses all experiments of the line; but where a speedup's own say otherwise, or as surely, they know better (a curve can
- * have more than one knee). */
+/* The curve's value if it is one of the speedups that were measured, or between them; else the nearest speedup's. */
 static void text_effect_at(const struct report *r, const struct analysis_line *line, size_t i, char text[NUMBER_ROOM])
 {
 	const struct analysis_curve *c = &line->curve;
-	double speedup = analysis_curve_speedups[i], fitted = c->at[i].effect;
+	double speedup = analysis_curve_speedups[i];
 	const struct analysis_cell *cell = cell_near(line, speedup);
 	bool measured = speedup >= c->least_speedup - NEAR && speedup <= c->most_speedup + NEAR;
-	bool overruled = cell && (fitted < cell->low || fitted > cell->high ||
-				  cell->high - cell->low <= c->at[i].high - c->at[i].low);
 
-	if (isfinite(c->at[i].low) && measured && !overruled)
-		text_effect(r, fitted, c->at[i].low, c->at[i].high, text);
+	if (isfinite(c->at[i].low) && (measured || cell))
+		text_effect(r, c->at[i].effect, c->at[i].low, c->at[i].high, text);
 	else if (cell)
 		text_effect(r, cell->effect, cell->low, cell->high, text);
 	else
