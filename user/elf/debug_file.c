@@ -19,6 +19,7 @@
 #define BIG (64ULL << 20)
 #define MAX_BIG_RATIO 64
 #define MAX_UNPACKED (4ULL << 30)
+#define MAX_WHOLE (2ULL << 30) /* of a section that is kept in memory as it is; a file with holes can claim any size */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
@@ -245,7 +246,7 @@ const unsigned char *debug_section_bytes(struct debug_section *s, size_t *ret_n)
 	if (!s->tried && s->scn && s->size) {
 		if (s->packed) {
 			s->bytes = unpack(s);
-		} else {
+		} else if (s->size <= MAX_WHOLE) {
 			s->bytes = malloc(s->size);
 			if (s->bytes && !debug_file_read(s->file, s->offset, s->bytes, s->size)) {
 				free(s->bytes);
