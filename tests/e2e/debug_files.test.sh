@@ -60,6 +60,45 @@ holds "visits('step') > 0" || why+=' the point was never passed;'
 grep -q '/opt/code/' report || why+=' the report does not have the new name;'
 verdict run "$why" out err "$profile"
 
+# A library's file is reached through the process that has it mapped; its debug file is beside it all the same.
+cat >built/work.c <<'END'
+void work(volatile long *p);
+void work(volatile long *p)
+{
+	for (int i = 0; i < 1000000; i++)
+		*p += i;
+}
+END
+cat >built/user.c <<'END'
+void work(volatile long *p);
+void step(void);
+__attribute__((noinline)) void step(void)
+{
+	__asm__ volatile("nop");
+}
+
+int main(void)
+{
+	volatile long x = 0;
+
+	for (int i = 0; i < 500; i++) {
+		work(&x);
+		step();
+	}
+	return 0;
+}
+END
+gcc -g -O1 -shared -fPIC -Wl,--build-id=none -o libwork.so built/work.c || exit 1
+mkdir .debug
+objcopy --only-keep-debug libwork.so .debug/libwork.debug
+objcopy --strip-debug --add-gnu-debuglink=.debug/libwork.debug libwork.so || exit 1
+gcc -g -O1 -o user built/user.c -L. -lwork -Wl,-rpath,"$tmp" || exit 1
+
+why=''
+profiled --binary libwork.so -p step --experiment 100 ./user || why+=' the run failed;'
+grep -q "$tmp/built/work.c:[0-9]*\"" "$profile" || why+=' no lines of the library;'
+verdict library "$why" out err "$profile"
+
 why=''
 objcopy --only-keep-debug --remove-section=.note.gnu.build-id full "debug/.build-id/${id:0:2}/${id:2}.debug"
 ! "$COZBPF" list "${moved[@]}" lines ./spin >out 2>err || why+=' lines from the wrong file;'

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,7 @@
 #define BIG (64ULL << 20)
 #define MAX_BIG_RATIO 64
 #define MAX_UNPACKED (4ULL << 30)
+#define MAX_WHOLE (2ULL << 30) /* of a section that is kept in memory as it is; a file with holes can claim any size */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
@@ -202,6 +204,16 @@ void debug_file_close(struct debug_file *f)
 	free(f);
 }
 
+char *debug_file_real_path(int fd)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	return n > 0 && *path == '/' ? strndup(path, (size_t)n) : NULL;
+}
+
 bool debug_file_has_lines(const struct debug_file *f)
 {
 	return f->sections[DEBUG_INFO].size && f->sections[DEBUG_LINE].size;
@@ -234,7 +246,7 @@ const unsigned char *debug_section_bytes(struct debug_section *s, size_t *ret_n)
 	if (!s->tried && s->scn && s->size) {
 		if (s->packed) {
 			s->bytes = unpack(s);
-		} else {
+		} else if (s->size <= MAX_WHOLE) {
 			s->bytes = malloc(s->size);
 			if (s->bytes && !debug_file_read(s->file, s->offset, s->bytes, s->size)) {
 				free(s->bytes);

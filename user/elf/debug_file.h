@@ -67,6 +67,10 @@ static inline void debug_file_closep(struct debug_file **f)
 }
 #define _cleanup_debug_file_ __attribute__((cleanup(debug_file_closep)))
 
+/* The path of the open file @fd, whatever name it was opened by (files of a process are opened through its /proc). The caller frees;
+ * NULL: it has none. */
+char *debug_file_real_path(int fd);
+
 /* Does it have units and line programs? */
 bool debug_file_has_lines(const struct debug_file *f);
 

@@ -126,10 +126,10 @@ static bool in_directory(struct search *s, const char *dir, const char *name)
 }
 
 /* Where the file is, and where the name that was given says: distributions link directories, users link programs. */
-static bool by_directories(struct search *s, const char *path, const char *name)
+static bool by_directories(struct search *s, const struct elf_object *o, const char *name)
 {
-	_cleanup_free_ char *real = realpath(path, NULL);
-	_cleanup_free_ char *as_given = directory_of(path);
+	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
+	_cleanup_free_ char *as_given = directory_of(elf_object_path(o));
 	_cleanup_free_ char *as_is = real ? directory_of(real) : NULL;
 
 	if (as_is && in_directory(s, as_is, name))
@@ -147,7 +147,7 @@ int debug_find_separate(const struct elf_object *o, const struct debug_file *sel
 		goto end;
 	if (self->debuglink.name && !strchr(self->debuglink.name, '/')) {
 		s.link = &self->debuglink;
-		(void)by_directories(&s, elf_object_path(o), self->debuglink.name);
+		(void)by_directories(&s, o, self->debuglink.name);
 	}
 end:
 	if (!s.found)
@@ -160,7 +160,7 @@ bool debug_find_alternate(struct debug_file *f, const struct line_options *optio
 {
 	struct search s = {.of = f, .options = options, .build_id = f->altlink.build_id, .why = why};
 	const char *name = f->altlink.name;
-	_cleanup_free_ char *real = realpath(f->path, NULL);
+	_cleanup_free_ char *real = debug_file_real_path(f->fd);
 	_cleanup_free_ char *dir = directory_of(real ? real : f->path);
 
 	if (!name || f->alternate)
@@ -184,7 +184,7 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct lin
 {
 	struct search s = {.options = options, .split = true, .why = why};
 	const char *dir = *name == '/' || !comp_dir ? "" : comp_dir, *slash = *dir ? "/" : "";
-	_cleanup_free_ char *real = realpath(elf_object_path(o), NULL);
+	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
 	_cleanup_free_ char *beside = real ? directory_of(real) : NULL;
 
 	if (*name == '/' || *dir == '/') {
@@ -209,9 +209,10 @@ struct debug_file *debug_find_package(const struct elf_object *o, const struct d
 {
 	struct search s = {.options = options, .split = true, .why = why};
 	const char *paths[] = {elf_object_path(o), f->path};
+	const int fds[] = {elf_object_fd(o), f->fd};
 
 	for (size_t i = 0; i < 2; i++) {
-		_cleanup_free_ char *real = realpath(paths[i], NULL);
+		_cleanup_free_ char *real = debug_file_real_path(fds[i]);
 
 		if (try(&s, "%s.dwp", paths[i]) || (real && try(&s, "%s.dwp", real)))
 			return s.found;

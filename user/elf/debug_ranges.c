@@ -68,10 +68,13 @@ static int new_list(const struct debug_range_source *s, uint64_t at, int (*cb)(u
 	struct reader r = {.at = s->lists, .end = s->lists + s->n_lists};
 	uint64_t base = s->low, lo = 0, hi = 0;
 	int result = 0;
+	size_t n;
 
 	if (at >= s->n_lists)
 		return 0;
 	r.at += at;
+	/* All at once: lists of a program with a section a function ask for each address in it. */
+	(void)debug_section_bytes(&s->file->sections[DEBUG_ADDR], &n);
 	while (result == 0 && spend(s)) {
 		unsigned int kind = (unsigned int)fixed(&r, 1);
 

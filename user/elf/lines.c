@@ -3,6 +3,8 @@
 #include "elf/debug_find.h"
 #include "elf/lines_private.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -52,8 +54,11 @@ static int no_lines(const struct line_table *t, struct error *e)
 /* The file with the line information becomes t->debug. A damaged one that belongs is a warning. */
 static int find_debug(struct line_table *t, struct error *e)
 {
+	const char *path = elf_object_path(t->object);
+	/* A library of a process is known by its own name, not by its place in /proc. */
+	_cleanup_free_ char *real = strncmp(path, "/proc/", 6) ? NULL : debug_file_real_path(elf_object_fd(t->object));
 	struct debug_file *separate;
-	int r = debug_file_open(elf_object_path(t->object), elf_object_fd(t->object), false, &t->debug, e);
+	int r = debug_file_open(real ? real : path, elf_object_fd(t->object), false, &t->debug, e);
 
 	if (r < 0)
 		return r;

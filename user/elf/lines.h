@@ -36,7 +36,8 @@ void line_options_free(struct line_options *o); /* frees the arrays, not their s
 char *line_options_rename(const struct line_options *o, const char *name);
 
 /* The object must outlive the table. @options may be NULL. -ENODATA when neither the file nor a debug file of its build has line
- * information (@e says how to build with it, or what was wrong with the debug file). */
+ * information (@e says how to build with it, or what was wrong with the debug file); -ENOEXEC, -ENOTSUP where the object's own is
+ * damaged or compressed in a way that cannot be read. */
 int line_table_open_with(const struct elf_object *o, const struct line_options *options, struct line_table **ret, struct error *e);
 int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e);
 void line_table_close(struct line_table *t); /* NULL is allowed */

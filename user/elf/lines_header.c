@@ -4,6 +4,9 @@
 #include <stdlib.h>
 
 
+/* Of one program; the largest real ones, of whole programs that were optimised at link time, have some tens of megabytes. */
+#define MAX_PROGRAM (128 << 20)
+
 /* The lengths in front: h->size of the contribution, where the rest of the header and where the program begins. */
 static bool read_lengths(struct line_header *h, const unsigned char *buf, size_t n, uint64_t *ret_rest, uint64_t *ret_program)
 {
@@ -53,7 +56,7 @@ bool line_header_read(struct line_table *t, uint64_t program, bool whole, struct
 	size_t n;
 
 	n = debug_section_read(s, program, head, sizeof(head));
-	if (!read_lengths(&h, head, n, &rest, &start) || h.size > s->size - program)
+	if (!read_lengths(&h, head, n, &rest, &start) || h.size > s->size - program || h.size > MAX_PROGRAM)
 		return false;
 	n = whole ? h.size : start;
 	h.bytes = malloc(n ? n : 1);

@@ -30,15 +30,13 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 struct line_table *code_object_lines(struct code_object *o, struct error *e)
 {
 	const struct elf_object *elf = code_object_elf(o, e);
+	struct error why;
 
-	if (o->lines_tried) {
-		if (elf && !o->lines)
-			(void)fail(e, ENODATA, "%s: no line information; build with -g, or use --granularity function", o->entry.path);
-		return o->lines;
-	}
+	if (elf && !o->lines_tried && line_table_open_with(elf, o->line_options, &o->lines, &why) < 0)
+		o->why_no_lines = strdup(why.text);
 	o->lines_tried = true;
-	if (elf)
-		(void)line_table_open_with(elf, o->line_options, &o->lines, e);
+	if (elf && !o->lines)
+		(void)fail(e, ENODATA, "%s", o->why_no_lines ? o->why_no_lines : "out of memory");
 	return o->lines;
 }
 
@@ -50,6 +48,7 @@ static void object_free(struct code_object *o)
 	elf_object_close(o->elf);
 	free(o->ranges);
 	free(o->rows);
+	free(o->why_no_lines);
 	free(o->entry.path);
 	free(o);
 }

@@ -26,6 +26,7 @@ struct code_object {
 	const struct line_options *line_options; /* the map's */
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
+	char *why_no_lines;        /* then the reason */
 	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
 	size_t n_ranges;
 	bool rows_tried;
