@@ -205,7 +205,7 @@ def shape_cases():
 
 
 def other_cases():
-    # Samples in the line times the period, over the CPU time in the line: 1 at every speedup.
+    # What the samples in the line stand for, over the CPU time in the line: 1 at every speedup.
     yield Case("hits/a", "hits", "a", ("--round", "1000", "--share-a", "80"), 800, 200, alternating, 2, kind="hits",
                experiment_ms=2000)
     # Time in which the threads were stopped, by the program's account and by the profiler's, over what they owed: 1.
