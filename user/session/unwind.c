@@ -155,19 +155,37 @@ void unwind_close(struct session *s)
 	s->unwind = NULL;
 }
 
+/* Of an object in scope at least that must be known. Returns how many rows say it. */
+static size_t scope_only(struct abi_row *rows, size_t n)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char in = rows[i].kind & ABI_ROW_IN_SCOPE;
+
+		if (!used || in != rows[used - 1].kind)
+			rows[used++] = (struct abi_row){.pc = rows[i].pc, .kind = in};
+	}
+	return used;
+}
+
 static void add_object(struct session *s, size_t index)
 {
 	struct unwind *u = s->unwind;
 	struct code_object *o = s->code->objects[index];
 	struct unwind_rows *x = &u->objects[index];
+	size_t room = u->n_chunks * ABI_ROW_CHUNK - u->n_rows;
 
 	if (x->added || x->left_out || !o->rows)
 		return;
-	if (o->n_rows > u->n_chunks * ABI_ROW_CHUNK - u->n_rows) {
+	if (o->n_rows > room) {
 		x->left_out = true;
 		if (!u->n_left_out++)
 			u->left_out = strdup(o->entry.path);
-	} else {
+		if (o->in_scope)
+			o->n_rows = scope_only(o->rows, o->n_rows);
+	}
+	if (o->n_rows <= room) {
 		x->added = true;
 		x->lo = (unsigned int)u->n_rows;
 		for (size_t i = 0; i < o->n_rows; i++, u->n_rows++)
