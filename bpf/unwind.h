@@ -20,7 +20,7 @@ struct row_chunk {
 	__uint(value_size, sizeof(struct abi_row)); /* the compiler does not describe types that only an inner map names */
 };
 
-/* In chunks, which the controller adds as objects are loaded: all of it at once would be 8 MiB. A row never changes once a module refers
+/* In chunks, which the controller adds as objects are loaded: all of it at once would be 32 MiB. A row never changes once a module refers
  * to it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
@@ -74,7 +74,7 @@ __noinline u64 unwind_search(u32 lo, u32 hi, u32 pc)
 {
 	u64 found = 0;
 
-	for (int i = 0; i < 21 && lo < hi; i++) { /* 2^20 = ABI_MAX_ROWS */
+	for (int i = 0; i < 23 && lo < hi; i++) { /* 2^22 = ABI_MAX_ROWS */
 		u32 mid = lo + (hi - lo) / 2, chunk = mid / ABI_ROW_CHUNK, at = mid % ABI_ROW_CHUNK;
 		void *inner = bpf_map_lookup_elem(&rows, &chunk);
 		u64 *row = inner ? bpf_map_lookup_elem(inner, &at) : NULL;

@@ -16,7 +16,7 @@ typedef long long abi_s64;
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
 #define ABI_MAX_FRAMES 64
 #define ABI_MAX_MODULES 2048 /* executable mappings that can be unwound */
-#define ABI_MAX_ROWS (1U << 20) /* of all unwinding tables: those of a program with all of LLVM in it */
+#define ABI_MAX_ROWS (1U << 22) /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
 #define ABI_LATE_BUCKETS 128 /* quarter octaves: ABI_LATE_BUCKETS / 4 octaves of nanoseconds */
 

@@ -14,6 +14,7 @@
 #include "session/session.h"
 #include "tests/bpf/require.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -194,6 +195,29 @@ static void attributes(void (*work)(void), const char *function)
 	free(words_of_it);
 }
 
+/* Nearly a million rows stand before those of libc: the tables have several chunks. */
+static void test_large_library(void **state)
+{
+	uint64_t from_ns;
+	struct code_scope scope = {.functions = true};
+	struct code_map *code;
+	bool changed;
+
+	(void)state;
+	if (!dlopen("libLLVM-14.so.1", RTLD_NOW)) {
+		print_message("skipped: no libLLVM-14.so.1\n");
+		skip();
+	}
+	assert_int_equal(code_map_open("/proc/self/exe", &scope, &code, NULL), 0);
+	from_ns = clock_monotonic_ns();
+	assert_int_equal(code_map_refresh(code, getpid(), &changed, NULL), 0);
+	from_ns = clock_monotonic_ns() - from_ns;
+	print_message("its table and all others: %llu ms\n", (unsigned long long)(from_ns / NSEC_PER_MSEC));
+	assert_true(from_ns < NSEC_PER_SEC);
+	code_map_close(code);
+	attributes(unwind_printf, "unwind_printf");
+}
+
 #define TEST(name)                           \
 	static void test_##name(void **state) \
 	{                                    \
@@ -214,7 +238,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unwind_memcpy), cmocka_unit_test(test_unwind_qsort),   cmocka_unit_test(test_unwind_printf),
 		cmocka_unit_test(test_unwind_sin),    cmocka_unit_test(test_unwind_syscall), cmocka_unit_test(test_unwind_vdso),
-		cmocka_unit_test(test_unwind_signal), cmocka_unit_test(test_unwind_made),
+		cmocka_unit_test(test_unwind_signal), cmocka_unit_test(test_unwind_made),    cmocka_unit_test(test_large_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

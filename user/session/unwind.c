@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#define MAX_CHUNKS (ABI_MAX_ROWS / ABI_ROW_CHUNK)
 #define CHUNK_BYTES (ABI_ROW_CHUNK * sizeof(struct abi_row))
 #define MODULES_BYTES (2 * ABI_MAX_MODULES * sizeof(struct abi_module))
 
@@ -25,7 +26,7 @@ struct unwind_rows {
 };
 
 struct unwind {
-	struct abi_row *chunks[ABI_MAX_ROWS / ABI_ROW_CHUNK];
+	struct abi_row *chunks[MAX_CHUNKS];
 	size_t n_chunks, n_rows;
 	struct abi_module *modules; /* the two halves */
 	struct unwind_rows *objects; /* by the code map's index */
@@ -56,25 +57,47 @@ static int make_chunk(struct unwind *u, struct error *e)
 	return TAKE_FD(fd);
 }
 
-/* The kernel waits for all CPUs here: some ten milliseconds. */
-static int insert_chunk(int rows_fd, unsigned int key, int fd)
+/* The kernel waits for all CPUs, some ten milliseconds: once for the whole batch. */
+static int insert_chunks(int rows_fd, unsigned int *keys, int *fds, unsigned int n)
 {
-	return bpf_map_update_elem(rows_fd, &key, &fd, BPF_ANY) < 0 ? -errno : 0;
+	LIBBPF_OPTS(bpf_map_batch_opts, opts);
+	unsigned int done = n;
+
+	return bpf_map_update_batch(rows_fd, keys, fds, &done, &opts) < 0 ? -errno : 0;
 }
 
-static int add_chunk(struct session *s, struct error *e)
+/* Room for @n rows in all, but for those that cannot have any. */
+static int reserve(struct session *s, size_t n, struct error *e)
 {
-	_cleanup_close_ int fd = make_chunk(s->unwind, e);
-	int r = fd < 0 ? fd : insert_chunk(bpf_map__fd(s->skel->maps.rows), (unsigned int)s->unwind->n_chunks - 1, fd);
+	struct unwind *u = s->unwind;
+	unsigned int keys[MAX_CHUNKS], added = 0;
+	int fds[MAX_CHUNKS], r = 0;
 
-	return fd >= 0 && r < 0 ? fail(e, -r, "cannot add to the unwinding tables: %s", strerror(-r)) : r;
+	while (u->n_chunks < MAX_CHUNKS && u->n_chunks * ABI_ROW_CHUNK < n) {
+		r = make_chunk(u, e);
+		if (r < 0)
+			break;
+		keys[added] = (unsigned int)u->n_chunks - 1;
+		fds[added++] = r;
+	}
+	if (added && r >= 0) {
+		r = insert_chunks(bpf_map__fd(s->skel->maps.rows), keys, fds, added);
+		if (r < 0)
+			(void)fail(e, -r, "cannot add to the unwinding tables: %s", strerror(-r));
+	}
+	while (added) {
+		(void)close(fds[--added]);
+		if (r < 0)
+			(void)munmap(u->chunks[--u->n_chunks], CHUNK_BYTES);
+	}
+	return r < 0 ? r : 0;
 }
 
 static void *insert_first(void *arg)
 {
 	struct unwind *u = arg;
 
-	u->first_error = insert_chunk(u->rows_fd, 0, u->first_fd);
+	u->first_error = insert_chunks(u->rows_fd, &(unsigned int){0}, &u->first_fd, 1);
 	return NULL;
 }
 
@@ -132,56 +155,53 @@ void unwind_close(struct session *s)
 	s->unwind = NULL;
 }
 
-static int add_rows(struct session *s, const struct code_object *o, struct unwind_rows *x, struct error *e)
+/* Of an object in scope at least that must be known. Returns how many rows say it. */
+static size_t scope_only(struct abi_row *rows, size_t n)
 {
-	struct unwind *u = s->unwind;
-	size_t n = u->n_rows;
+	size_t used = 0;
 
-	for (size_t i = 0; i < o->n_rows; n++, i++) {
-		size_t chunk = n / ABI_ROW_CHUNK;
+	for (size_t i = 0; i < n; i++) {
+		unsigned char in = rows[i].kind & ABI_ROW_IN_SCOPE;
 
-		if (chunk == u->n_chunks) {
-			int r = add_chunk(s, e);
-
-			if (r < 0)
-				return r;
-		}
-		u->chunks[chunk][n % ABI_ROW_CHUNK] = o->rows[i];
+		if (!used || in != rows[used - 1].kind)
+			rows[used++] = (struct abi_row){.pc = rows[i].pc, .kind = in};
 	}
-	x->lo = (unsigned int)u->n_rows;
-	x->hi = (unsigned int)n;
-	u->n_rows = n;
-	x->added = true;
-	return 0;
+	return used;
 }
 
-static int add_object(struct session *s, size_t index, struct error *e)
+static void add_object(struct session *s, size_t index)
 {
 	struct unwind *u = s->unwind;
 	struct code_object *o = s->code->objects[index];
 	struct unwind_rows *x = &u->objects[index];
-	int r;
+	size_t room = u->n_chunks * ABI_ROW_CHUNK - u->n_rows;
 
 	if (x->added || x->left_out || !o->rows)
-		return 0;
-	if (o->n_rows > ABI_MAX_ROWS - u->n_rows) {
+		return;
+	if (o->n_rows > room) {
 		x->left_out = true;
 		if (!u->n_left_out++)
 			u->left_out = strdup(o->entry.path);
-	} else {
-		r = add_rows(s, o, x, e);
-		if (r < 0)
-			return r;
+		if (o->in_scope)
+			o->n_rows = scope_only(o->rows, o->n_rows);
+	}
+	if (o->n_rows <= room) {
+		x->added = true;
+		x->lo = (unsigned int)u->n_rows;
+		for (size_t i = 0; i < o->n_rows; i++, u->n_rows++)
+			u->chunks[u->n_rows / ABI_ROW_CHUNK][u->n_rows % ABI_ROW_CHUNK] = o->rows[i];
+		x->hi = (unsigned int)u->n_rows;
 	}
 	free(o->rows);
 	o->rows = NULL;
-	return 0;
 }
 
 static int add_objects(struct session *s, struct error *e)
 {
 	struct unwind *u = s->unwind;
 	const struct code_map *m = s->code;
+	size_t n = u->n_rows;
+	int r;
 
 	if (m->n_objects > u->n_objects) {
 		struct unwind_rows *grown = reallocarray(u->objects, m->n_objects, sizeof(*grown));
@@ -192,14 +212,16 @@ static int add_objects(struct session *s, struct error *e)
 		u->objects = grown;
 		u->n_objects = m->n_objects;
 	}
+	for (size_t i = 0; i < m->n_objects; i++)
+		n += m->objects[i]->rows ? m->objects[i]->n_rows : 0;
+	r = reserve(s, n, e);
+	if (r < 0)
+		return r;
 	/* Should the room not do, then for those that matter most. */
 	for (int in_scope = 1; in_scope >= 0; in_scope--)
-		for (size_t i = 0; i < m->n_objects; i++) {
-			int r = m->objects[i]->in_scope == in_scope ? add_object(s, i, e) : 0;
-
-			if (r < 0)
-				return r;
-		}
+		for (size_t i = 0; i < m->n_objects; i++)
+			if (m->objects[i]->in_scope == in_scope)
+				add_object(s, i);
 	return 0;
 }
 
