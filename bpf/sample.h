@@ -143,12 +143,12 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	if (addr && selected(setup, addr)) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
+		u64 from = bpf_ktime_get_ns();
 
 		ADD(sum->selected_samples, 1);
 		ADD(sum->selected_ns, weight);
 		if (earned && thread_hit(t, earned, sum) && config.has_task_work) {
 			struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
-			u64 from = bpf_ktime_get_ns();
 
 			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
 			/* The asking stopped this thread as well. */

@@ -81,11 +81,10 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The lower quartile, for the same reason as ROUNDS. */
-static int64_t typical(int64_t *v, size_t n)
+static int64_t median(int64_t *v, size_t n)
 {
 	qsort(v, n, sizeof(*v), ascending);
-	return v[n / 4];
+	return v[n / 2];
 }
 
 /* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
@@ -148,9 +147,9 @@ static bool conclude(struct watcher *asker, struct watcher *payer, uint64_t paid
 
 	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !payments)
 		return false;
-	beyond = typical(asker->gaps[KICKED], asker->n[KICKED]) - typical(asker->gaps[ORDINARY], asker->n[ORDINARY]);
+	beyond = median(asker->gaps[KICKED], asker->n[KICKED]) - median(asker->gaps[ORDINARY], asker->n[ORDINARY]);
 	ret->hit = asker == payer || beyond < (int64_t)asking ? 0 : beyond - (int64_t)asking;
-	ret->pay = (asker == payer ? beyond : typical(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(paid / payments);
+	ret->pay = (asker == payer ? beyond : median(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(paid / payments);
 	if (ret->pay < 0)
 		ret->pay = 0;
 	ret->asking = (int64_t)asking;
