@@ -68,7 +68,7 @@ static int print_line(const char *file, uint32_t line, void *arg)
 static int print_function(const struct elf_symbol *sym, void *arg)
 {
 	struct listing *l = arg;
-	_cleanup_free_ char *readable = elf_demangle(sym->name);
+	_cleanup_free_ char *readable = elf_demangle(sym->function);
 
 	if (!readable)
 		return -ENOMEM;

@@ -40,27 +40,12 @@ void code_names_free(struct code_map *m)
 	}
 }
 
-/* The parts that a compiler splits off a function belong to it: "f.cold", "f.part.0", "f() [clone .constprop.0]". */
-static void cut_clone(char *name)
-{
-	static const char *const marks[] = {" [clone ", ".cold", ".part.", ".constprop.", ".isra.", ".lto_priv."};
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		char *at = strstr(name, marks[i]);
-
-		if (at && at != name)
-			*at = 0;
-	}
-}
-
+/* What a compiler splits off a function, or makes of it for certain arguments, belongs to it. */
 static struct code_name *function_name(struct code_map *m, const struct elf_symbol *s)
 {
-	_cleanup_free_ char *name = elf_demangle(s->name);
+	_cleanup_free_ char *name = elf_demangle(s->function);
 
-	if (!name)
-		return NULL;
-	cut_clone(name);
-	return intern(m, name);
+	return name ? intern(m, name) : NULL;
 }
 
 static const struct code_mapping *mapping_at(const struct code_map *m, uint64_t addr)
