@@ -71,6 +71,13 @@ static bool no_lines(const struct report *r)
 	if (!r->h->no_debug_info && !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
 		return false;
 	name = text_clean(r, r->h->no_debug_info ? r->h->no_debug_info : "the program");
+	if (r->h->by_function) {
+		paragraph(r, 2,
+			  "- %s has no function symbols: %" PRIu64 " of %" PRIu64
+			  " samples in scope belong to no function. Do not strip it.",
+			  name, r->h->samples_without_line, r->h->samples_in_scope);
+		return true;
+	}
 	paragraph(r, 2,
 		  "- %s has no debug information: %" PRIu64 " of %" PRIu64
 		  " samples in scope belong to no line. Build with -g, or use "

@@ -95,7 +95,7 @@ static int first_file(const char *file, uint32_t line, void *arg)
 	return 1;
 }
 
-static int check_scope(struct code_map *m, struct error *e)
+static int check_scope(struct code_map *m, bool automatic, struct error *e)
 {
 	struct code_object *o = m->objects[0];
 	const char *example = NULL;
@@ -108,7 +108,10 @@ static int check_scope(struct code_map *m, struct error *e)
 	if (m->functions) {
 		if (elf_object_has_symbols(o->elf) || expects_libraries(m))
 			return 0;
-		return fail(e, ENODATA, "%s: no function symbols; build without -s and do not strip it", o->entry.path);
+		if (elf_object_symbol_problem(o->elf))
+			return fail(e, ENODATA, "%s", elf_object_symbol_problem(o->elf));
+		return fail(e, ENODATA, "%s: %s; build it with -g or without -s, and do not strip it", o->entry.path,
+			    automatic ? "neither line information nor function symbols" : "no function symbols");
 	}
 	if (!code_object_lines(o, &why))
 		return expects_libraries(m) ? 0 : fail(e, ENODATA, "%s", why.text);
@@ -144,8 +147,10 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	} else {
 		m->objects[0]->elf_tried = true;
 		r = elf_object_open(main_path, &m->objects[0]->elf, e);
+		if (r == 0 && scope->automatic)
+			m->functions = !code_object_lines(m->objects[0], NULL);
 		if (r == 0)
-			r = check_scope(m, e);
+			r = check_scope(m, scope->automatic, e);
 	}
 	if (r < 0) {
 		code_map_close(m);
@@ -254,6 +259,11 @@ size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret)
 	return m->n_ranges;
 }
 
+bool code_map_by_function(const struct code_map *m)
+{
+	return m->functions;
+}
+
 const struct elf_object *code_map_main(const struct code_map *m)
 {
 	return m->objects[0]->elf;
@@ -306,14 +316,21 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	return 0;
 }
 
-size_t code_map_without_lines(const struct code_map *m, const char **ret_path)
+static bool has_names(const struct code_map *m, struct code_object *o)
+{
+	const struct elf_object *elf = code_object_elf(o, NULL);
+
+	return m->functions ? elf && elf_object_has_symbols(elf) : code_object_lines(o, NULL) != NULL;
+}
+
+size_t code_map_without_names(const struct code_map *m, const char **ret_path)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_objects; i++) {
 		struct code_object *o = m->objects[i];
 
-		if (!o->in_scope || code_object_lines(o, NULL))
+		if (!o->in_scope || has_names(m, o))
 			continue;
 		if (!n++)
 			*ret_path = o->entry.path;

@@ -18,11 +18,12 @@ struct code_scope {
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
+	bool automatic;              /* --granularity auto: functions only if the main executable has no line information */
 };
 
 /* Before exec: only the main executable's file is known. The strings of @scope are copied. @main_path as target_find_executable
- * returned it. Fails (-ENODATA) where line granularity was asked and nothing in scope can give lines; @e says how to build or to use
- * --granularity function. */
+ * returned it. Fails (-ENODATA) where nothing in scope can give lines, or functions, whichever was asked; @e says how to build or to
+ * use --granularity function. */
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret, struct error *e);
 void code_map_close(struct code_map *m); /* NULL is allowed */
 /* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. *ret_changed: the scope
@@ -34,6 +35,8 @@ size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret);
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
 /* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
+/* Are its names functions? As asked, or as automatic came out. */
+bool code_map_by_function(const struct code_map *m);
 /* The main executable. */
 const struct elf_object *code_map_main(const struct code_map *m);
 /* Its line table, or NULL if it has no debug information. */
@@ -42,5 +45,5 @@ struct line_table *code_map_main_lines(struct code_map *m);
  * Opens lazily; owned by the map. -ENOENT. Before the first refresh only the main executable and files that exist are found. */
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
 		    struct error *e);
-/* How many in-scope objects have no line information, and the path of one. */
-size_t code_map_without_lines(const struct code_map *m, const char **ret_path);
+/* How many in-scope objects have nothing to name their code by, no line information or no function symbols, and the path of one. */
+size_t code_map_without_names(const struct code_map *m, const char **ret_path);
