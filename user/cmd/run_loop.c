@@ -26,7 +26,7 @@ struct loop {
 	int signals, timer;
 	unsigned int interrupts; /* Ctrl-C so far */
 	uint64_t kill_ns;        /* when to use SIGKILL; 0: not */
-	uint64_t maps_ns;        /* when to look for new libraries */
+	uint64_t maps_ns;        /* when to look again at what is mapped */
 	struct status status;
 };
 
@@ -93,12 +93,13 @@ static int add_new_points(struct run *r)
 	return 0;
 }
 
-static void look_for_libraries(struct loop *l, uint64_t now)
+/* New libraries, and code that samples have shown to be out of scope. */
+static void look_for_code(struct loop *l, uint64_t now)
 {
 	struct run *r = l->run;
 	bool changed;
 
-	if (!r->options.n_binaries || now < l->maps_ns)
+	if ((!r->options.n_binaries && !code_map_outdated(r->code)) || now < l->maps_ns)
 		return;
 	l->maps_ns = now + MAPS_EVERY_NS;
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
@@ -158,7 +159,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		send_signal(r, SIGTERM);
 		return err;
 	}
-	look_for_libraries(l, now);
+	look_for_code(l, now);
 	if (r->preload && !__atomic_load_n(&r->page->loaded, __ATOMIC_ACQUIRE) && now < r->start_ns + SHIM_WAIT_NS) {
 		*ret_next = now + SHIM_POLL_NS;
 		return 0;

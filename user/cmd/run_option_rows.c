@@ -303,7 +303,7 @@ const struct option_row run_option_rows[] = {
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
 	 "FUNCTION, BINARY:FUNCTION[+OFFSET] or FILE:LINE",
 	 set_point},
-	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable)", set_source},
+	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)", set_source},
 	{"binary", 'b', "GLOB",
 	 "try lines of matching executables and libraries; !GLOB\n"
 	 "excludes, MAIN is the program itself (repeatable)",

@@ -49,6 +49,7 @@ static void object_free(struct code_object *o)
 	line_table_close(o->lines);
 	elf_object_close(o->elf);
 	free(o->ranges);
+	free(o->inlined);
 	free(o->entry.path);
 	free(o);
 }
@@ -246,11 +247,17 @@ int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct er
 		r = code_scope_ranges(m, &ranges, &n);
 	if (r < 0)
 		return fail(e, -r, "out of memory for the code map");
+	m->outdated = false;
 	*ret_changed = n != m->n_ranges || (n && memcmp(ranges, m->ranges, n * sizeof(*ranges)));
 	free(m->ranges);
 	m->ranges = ranges;
 	m->n_ranges = n;
 	return 0;
+}
+
+bool code_map_outdated(const struct code_map *m)
+{
+	return m->outdated;
 }
 
 size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret)

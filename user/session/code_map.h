@@ -12,7 +12,8 @@ struct error;
 struct code_map;
 
 struct code_scope {
-	const char *const *sources;  /* --source globs; "!GLOB" excludes; none: all sources of the objects in scope */
+	const char *const *sources;  /* --source globs; "!GLOB" excludes; none that includes: all sources of the objects in scope but
+				      * those of the system, of languages' libraries and of package managers */
 	size_t n_sources;
 	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes; none: the main executable only.
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
@@ -29,6 +30,8 @@ void code_map_close(struct code_map *m); /* NULL is allowed */
 /* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. *ret_changed: the scope
  * ranges are not what they were. */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
+/* Has naming found code out of scope, so that a refresh would change the ranges? */
+bool code_map_outdated(const struct code_map *m);
 /* Address ranges in scope, in the process, sorted and disjoint; owned by the map until the next refresh. */
 size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
