@@ -130,7 +130,7 @@ expect "empty executable" 125 "$tmp/bin/empty" "$cozbpf" run -- "$tmp/bin/empty"
 
 expect "list: foreign executable" 125 "$tmp/bin/arm64" "$cozbpf" list functions "$tmp/bin/arm64"
 expect "list: no debug information" 125 "-g" "$cozbpf" list lines "$tmp/bin/plain"
-expect "list: process" 125 "process" "$cozbpf" list lines 1
+expect "list: no such process" 125 "no command and no process 99999999" "$cozbpf" list lines 99999999
 expect "list: points" 125 "points" "$cozbpf" list points "$prog"
 expect "report: no file" 125 "no-such-file" "$cozbpf" report no-such-file
 expect "report: not a profile" 125 "text" "$cozbpf" report "$tmp/bin/text"

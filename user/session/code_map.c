@@ -14,16 +14,15 @@
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 {
 	_cleanup_free_ char *path = NULL;
+	struct error why = {0};
 
-	if (o->elf_tried) {
-		if (!o->elf)
-			(void)fail(e, ENOEXEC, "%s: could not be opened before", o->entry.path);
-		return o->elf;
-	}
+	if (!o->elf_tried && (!o->pid || map_entry_open_path(o->pid, &o->entry, &path, &why) == 0))
+		(void)elf_object_open(path ? path : o->entry.path, &o->elf, &why);
+	if (!o->elf_tried && !o->elf)
+		o->why = strdup(why.text);
 	o->elf_tried = true;
-	if (o->pid && map_entry_open_path(o->pid, &o->entry, &path, e) < 0)
-		return NULL;
-	(void)elf_object_open(path ? path : o->entry.path, &o->elf, e);
+	if (!o->elf)
+		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
 	return o->elf;
 }
 
@@ -50,6 +49,7 @@ static void object_free(struct code_object *o)
 	elf_object_close(o->elf);
 	free(o->ranges);
 	free(o->inlined);
+	free(o->why);
 	free(o->entry.path);
 	free(o);
 }
@@ -151,7 +151,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 		if (r == 0 && scope->automatic)
 			m->functions = !code_object_lines(m->objects[0], NULL);
 		if (r == 0)
-			r = check_scope(m, scope->automatic, e);
+			r = scope->lenient ? 0 : check_scope(m, scope->automatic, e);
 	}
 	if (r < 0) {
 		code_map_close(m);

@@ -19,6 +19,7 @@ struct code_scope {
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
+	bool lenient;                /* to look at only: open it even if nothing in scope can be named */
 	bool automatic;              /* --granularity auto: functions only if the main executable has no line information */
 };
 
@@ -48,5 +49,20 @@ struct line_table *code_map_main_lines(struct code_map *m);
  * Opens lazily; owned by the map. -ENOENT. Before the first refresh only the main executable and files that exist are found. */
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
 		    struct error *e);
+/* For lists of what can be tried: each executable and library that the process has mapped, the main executable first. @why says why
+ * nothing of it can be tried, or is NULL; then @elf and, by line, @lines are there. Stops at non-zero and returns it. */
+struct code_listed {
+	const char *path;
+	bool is_main, in_scope;
+	const struct elf_object *elf;
+	struct line_table *lines;
+	const char *why;
+};
+int code_map_each(struct code_map *m, int (*cb)(const struct code_listed *o, void *arg), void *arg);
+/* Is a source file in scope? */
+bool code_map_has_source(const struct code_map *m, const char *file);
+/* The source file that keeps a function of @o out of scope, or NULL if it is in. Owned by the line table. */
+const char *code_map_foreign_source(const struct code_map *m, const struct code_listed *o, uint64_t vaddr);
+
 /* How many in-scope objects have nothing to name their code by, no line information or no function symbols, and the path of one. */
 size_t code_map_without_names(const struct code_map *m, const char **ret_path);

@@ -28,6 +28,7 @@ struct code_object {
 	bool is_main, in_scope;
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
+	char *why;                 /* it cannot be opened */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
 	struct addr_range *ranges; /* in its own addresses, merged: all that is in scope, or what is not (code_scope_ranges_are_all) */
 	size_t n_ranges;

@@ -15,7 +15,7 @@
 
 enum where { NOWHERE, OUTSIDE, INSIDE };
 
-static enum where look_at(struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
+static enum where look_at(const struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
 {
 	if (line_table_at(t, vaddr, ret) < 0)
 		return NOWHERE;
@@ -199,12 +199,18 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 	return 0;
 }
 
-bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s)
+const char *code_map_foreign_source(const struct code_map *m, const struct code_listed *o, uint64_t vaddr)
 {
-	struct line_table *t = code_object_lines(o, NULL);
 	struct line_location entry;
 
-	if (!t || look_at(m, t, s->addr, &entry) != OUTSIDE)
+	return o->lines && look_at(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
+}
+
+bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s)
+{
+	struct code_listed listed = {.lines = code_object_lines(o, NULL)};
+
+	if (!code_map_foreign_source(m, &listed, s->addr))
 		return true;
 	take_out(m, o, (struct addr_range){s->addr, s->addr + s->size});
 	return false;
