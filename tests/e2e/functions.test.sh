@@ -9,12 +9,12 @@ set -uo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 
-strip -g -o symbols "$programs/clones"
-python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(open("symbols", "rb").read()))' >packed
+strip -g -o plain "$programs/clones"
+python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(open("plain", "rb").read()))' >packed
 strip -s -o bare "$programs/clones"
 objcopy --add-section .gnu_debugdata=packed bare mini
-head -c 100 packed >cut
-objcopy --add-section .gnu_debugdata=cut bare broken
+head -c 100 packed >damaged
+objcopy --add-section .gnu_debugdata=damaged bare broken
 
 # by_function PROGRAM NAME: its profile is one of functions, the parts under their function's name, and the calls are counted.
 by_function() {
@@ -39,7 +39,7 @@ by_function() {
 # All parts of the fixed function are hit.
 fixed() {
 	local why=''
-	profiled -p worker --granularity function --fixed-line worker --fixed-speedup 50 --experiment 300 --delay 0.8 -- ./symbols 4000 ||
+	profiled -p worker --granularity function --fixed-line worker --fixed-speedup 50 --experiment 300 --delay 0.8 -- ./plain 4000 ||
 		why+=' it failed;'
 	holds 'len(experiments) > 1 and all(x["selected"] == "worker" for x in experiments)' || why+=' another function;'
 	holds 'total("selected_samples") > 0.6 * total("elapsed") / runs[0]["period_ns"]' ||
@@ -54,8 +54,8 @@ by_lines() {
 	[ ! -s err ] || why+=' something on stderr;'
 	verdict 'lines where there are some' "$why" err
 	why=''
-	profiled -p worker --granularity line -- ./symbols 100 && why+=' it is not refused;'
-	[ "$(wc -l <err)" -eq 1 ] && grep -q 'symbols: no line information; .*--granularity function' err ||
+	profiled -p worker --granularity line -- ./plain 100 && why+=' it is not refused;'
+	[ "$(wc -l <err)" -eq 1 ] && grep -q 'plain: no line information; .*--granularity function' err ||
 		why+=' the line does not name reason and remedy;'
 	verdict 'lines that are asked for must be there' "$why" err
 }
@@ -71,7 +71,7 @@ nothing() {
 	verdict 'corrupt mini debug information is the reason given' "$why" err
 }
 
-by_function symbols 'functions of a program without -g'
+by_function plain 'functions of a program without -g'
 by_function mini 'functions from mini debug information'
 fixed
 by_lines

@@ -59,8 +59,8 @@ static const struct option_row rows[] = {
 
 static void help(void)
 {
-	(void)puts("Usage: cozbpf list [OPTION]... lines COMMAND|PID [GLOB]\n"
-		   "       cozbpf list [OPTION]... functions COMMAND|PID [GLOB]\n"
+	(void)puts("Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
+		   "       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
 		   "Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
 		   "names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
 		   "can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n");
@@ -129,30 +129,38 @@ int cmd_list(int argc, char **argv)
 {
 	struct list_options options = {};
 	struct error e = {};
+	const char *what = NULL;
 	bool functions;
 	int first, r;
 
 	r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
 	argv += first;
 	argc -= first;
+	/* Options are taken behind the word as well: it reads like a command of its own. */
+	if (r == 0 && argc > 0) {
+		what = argv[0];
+		r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
+		argv += first;
+		argc -= first;
+	}
 	if (r < 0) {
 		r = complain("list: %s", e.text);
 	} else if (options.help) {
 		help();
-	} else if (argc < 1) {
+	} else if (!what) {
 		r = complain("list: say what: lines or functions");
 	} else {
-		functions = strcmp(argv[0], "functions") == 0;
-		if (strcmp(argv[0], "points") == 0)
+		functions = strcmp(what, "functions") == 0;
+		if (strcmp(what, "points") == 0)
 			r = complain("list: points cannot be listed; lines and functions can");
-		else if (!functions && strcmp(argv[0], "lines") != 0)
-			r = complain("list: '%s' cannot be listed; lines and functions can", argv[0]);
-		else if (argc < 2)
-			r = complain("list: no command; cozbpf list %s COMMAND|PID [GLOB]", argv[0]);
-		else if (argc > 3)
+		else if (!functions && strcmp(what, "lines") != 0)
+			r = complain("list: '%s' cannot be listed; lines and functions can", what);
+		else if (argc < 1)
+			r = complain("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
+		else if (argc > 2)
 			r = complain("list: one pattern at most; quote it, so that the shell leaves it alone");
 		else
-			r = list(&options, functions, argv[1], argv[2]);
+			r = list(&options, functions, argv[0], argv[1]);
 	}
 	free(options.sources);
 	free(options.binaries);

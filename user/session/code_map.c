@@ -11,6 +11,18 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+/* Libraries are opened through links of the process's, which nobody knows: @e, about @opened, is to name the file. */
+static void name_file(struct error *e, const char *opened, const char *path)
+{
+	size_t n = strlen(opened);
+	struct error text = {0};
+
+	if (strncmp(e->text, opened, n) || !strcmp(opened, path))
+		return;
+	(void)fail(&text, EINVAL, "%s%s", path, e->text + n);
+	*e = text;
+}
+
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 {
 	_cleanup_free_ char *path = NULL;
@@ -18,8 +30,11 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 
 	if (!o->elf_tried && (!o->pid || map_entry_open_path(o->pid, &o->entry, &path, &why) == 0))
 		(void)elf_object_open(path ? path : o->entry.path, &o->elf, &why);
-	if (!o->elf_tried && !o->elf)
+	if (!o->elf_tried && !o->elf) {
+		if (path)
+			name_file(&why, path, o->entry.path);
 		o->why = strdup(why.text);
+	}
 	o->elf_tried = true;
 	if (!o->elf)
 		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
@@ -36,8 +51,8 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e)
 		return o->lines;
 	}
 	o->lines_tried = true;
-	if (elf)
-		(void)line_table_open(elf, &o->lines, e);
+	if (elf && line_table_open(elf, &o->lines, e) < 0 && e)
+		name_file(e, elf_object_path(elf), o->entry.path);
 	return o->lines;
 }
 
