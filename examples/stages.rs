@@ -24,7 +24,7 @@ fn filter(mut x: u64) -> u64 {
 /// The progress point: an item is done.
 #[inline(never)]
 fn progress(x: u64) {
-    std::hint::black_box(x);
+    unsafe { std::ptr::read_volatile(&x) };
 }
 
 fn main() {

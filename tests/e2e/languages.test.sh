@@ -21,6 +21,7 @@ mark() { # FILE MARK
 stages() {
 	local name=$1 source=$2 point=$3 why='' decode filter
 	shift 3
+	rm -f stages
 	if ! "$@" >err 2>&1; then
 		verdict "$name" ' it does not compile;' err
 		return
