@@ -78,14 +78,6 @@ struct {
 	__type(value, u64);
 } samples __weak SEC(".maps");
 
-/* Two halves: the controller fills the one that is not in use. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * ABI_MAX_RANGES);
-	__type(key, u32);
-	__type(value, struct abi_interval);
-} ranges __weak SEC(".maps");
-
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bpf/pay.h"
-#include "bpf/chain.h"
+#include "bpf/unwind.h"
 
 static __always_inline bool selected(const struct abi_setup *s, u64 addr)
 {
@@ -101,7 +101,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 now = bpf_ktime_get_ns(), epoch = *(volatile u64 *)&control.epoch;
-	struct chain chain = {.ip = ctx->regs.ip, .bp = ctx->regs.bp, .user = (ctx->regs.cs & 3) == 3};
+	struct frame interrupted = {.ip = ctx->regs.ip, .sp = ctx->regs.sp, .bp = ctx->regs.bp};
+	bool user = (ctx->regs.cs & 3) == 3;
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	struct abi_cpu *c = cpu_here();
 	struct abi_totals *sum;
@@ -131,7 +132,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	weight = take_weight(c);
-	addr = chain_first_in_scope(&chain, task);
+	addr = chain_of_sample(&interrupted, user, task);
 	if (!addr) {
 		ADD(sum->samples_outside, 1);
 	} else {
@@ -158,7 +159,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	if (config.has_task_work)
 		pay_ask(task, t, now);
-	else if (chain.user && config.payer != ABI_PAY_NONE)
+	else if (user && config.payer != ABI_PAY_NONE)
 		pay_at_tick(task, t, now, sum);
 	return 0;
 }

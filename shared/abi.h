@@ -12,10 +12,12 @@ typedef long long abi_s64;
 #define ABI_MAX_CPUS 256
 #define ABI_MAX_THREADS SHIM_SLOTS /* in scope at one time */
 #define ABI_MAX_INTERVALS 64
-#define ABI_MAX_RANGES 8192 /* of the scope */
 #define ABI_MAX_POINTS 64
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
-#define ABI_MAX_FRAMES 48
+#define ABI_MAX_FRAMES 64
+#define ABI_MAX_MODULES 2048 /* executable mappings that can be unwound */
+#define ABI_MAX_ROWS (1U << 22) /* of all unwinding tables; clang with all its libraries has 2.5 million */
+#define ABI_ROW_CHUNK (1U << 16)
 #define ABI_LATE_BUCKETS 128 /* quarter octaves: ABI_LATE_BUCKETS / 4 octaves of nanoseconds */
 
 /* Who stops the threads that owe. */
@@ -42,6 +44,41 @@ struct abi_config {
 };
 _Static_assert(sizeof(struct abi_config) == 64, "abi_config");
 
+/* How to find the caller's frame. */
+enum abi_row_kind {
+	ABI_ROW_NONE,   /* not known: by frame pointer, if there is one */
+	ABI_ROW_RSP,    /* the CFA, which is the caller's rsp, is rsp + cfa_offset */
+	ABI_ROW_RBP,    /* ... rbp + cfa_offset */
+	ABI_ROW_PLT,    /* ... rsp + 8, and 8 more from the cfa_offset'th byte of a stub of 16 on */
+	ABI_ROW_SIGNAL, /* all registers are in the ucontext at rsp */
+	ABI_ROW_END,    /* there is no caller */
+};
+#define ABI_ROW_KIND 0x7f
+#define ABI_ROW_IN_SCOPE 0x80 /* in abi_row.kind */
+
+/* Holds from pc up to the next row's. The return address is at CFA - 8. */
+struct abi_row {
+	abi_u32 pc; /* from the module's base */
+	short cfa_offset;
+	signed char rbp_slot; /* the caller's rbp is at CFA + 8 * rbp_slot; 0: it has not changed */
+	unsigned char kind;   /* enum abi_row_kind, ABI_ROW_IN_SCOPE */
+};
+_Static_assert(sizeof(struct abi_row) == 8, "abi_row");
+
+/* An executable mapping. */
+struct abi_module {
+	abi_u64 start, end;     /* in the process, half-open */
+	abi_u64 base;           /* what the rows' pc is relative to */
+	abi_u32 row_lo, row_hi; /* its rows; several mappings of a file share them */
+};
+_Static_assert(sizeof(struct abi_module) == 32, "abi_module");
+
+/* Which modules are in force, in one word: how many, and in which half of the map. */
+#define ABI_MODULES(half, n) ((abi_u64)(half) << 32 | (n))
+#define ABI_MODULES_HALF(m) ((abi_u32)((m) >> 32) & 1)
+#define ABI_MODULES_FIRST(m) (ABI_MODULES_HALF(m) * ABI_MAX_MODULES)
+#define ABI_MODULES_N(m) ((abi_u32)(m))
+
 struct abi_interval {
 	abi_u64 lo, hi; /* half-open */
 };
@@ -64,11 +101,10 @@ struct abi_control {
 	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
 	abi_s64 hit_overhead_ns; /* what a hit that asks another to pay stops its own thread for, beside the sample and the asking */
 	abi_s64 asking_ns;       /* what the asking took when that was measured */
-	abi_u64 n_ranges; /* scope ranges in the half of the array that ranges_half names */
-	abi_u64 ranges_half;
+	abi_u64 modules; /* those in force: ABI_MODULES */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 80 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 72 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {

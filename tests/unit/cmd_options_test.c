@@ -120,6 +120,15 @@ static void every_option(void **state)
 	assert_int_equal(o.color, COLOR_ALWAYS);
 	run_options_free(&o);
 
+	parse_good("--debug-dir|/a|--source-prefix=/b=/c|--debug-dir=d|--source-prefix|/e=|x", &o);
+	assert_int_equal(o.lines.n_debug_dirs, 2);
+	assert_string_equal(o.lines.debug_dirs[0], "/a");
+	assert_string_equal(o.lines.debug_dirs[1], "d");
+	assert_int_equal(o.lines.n_prefixes, 2);
+	assert_string_equal(o.lines.prefixes[0], "/b=/c");
+	assert_string_equal(o.lines.prefixes[1], "/e=");
+	run_options_free(&o);
+
 	parse_good("--keep-root|-q|--no-report|--disable|task_work,send_signal_task|--fixed-line|a.c:1|x", &o);
 	assert_true(o.keep_root && o.quiet && o.no_report);
 	assert_string_equal(o.disabled, "task_work,send_signal_task");
@@ -202,6 +211,9 @@ static void bad_lines(void **state)
 		{"--quiet=3|x", "'--quiet' takes no value"},
 		{"-o||x", "--output '': allowed"},
 		{"-o|-|x", "--output '-': allowed"},
+		{"--debug-dir||x", "--debug-dir '': allowed is a directory"},
+		{"--source-prefix|/a|x", "--source-prefix '/a': allowed is OLD=NEW"},
+		{"--source-prefix|=/a|x", "--source-prefix '=/a': allowed is OLD=NEW"},
 		{"-f|xml|x", "--format 'xml': allowed are json, coz"},
 		{"-d|-1|x", "--duration '-1': allowed are numbers from 0 to 2678400"},
 		{"-d|1e3|x", "--duration '1e3'"},

@@ -196,6 +196,39 @@ static void several_files_are_one_profile(void **state)
 	profile_free(&p);
 }
 
+/* "src/a.c:1" and "old/a.c:1" become one. */
+static char *without_directory(const char *line, void *arg)
+{
+	const char *slash = strrchr(line, '/');
+
+	(void)arg;
+	return strdup(slash ? slash + 1 : line);
+}
+
+static void lines_are_renamed(void **state)
+{
+	static const char text[] = "startup\ttime=1\n"
+				   "experiment\tselected=src/a.c:1\tspeedup=0.5\tduration=10\tselected-samples=1\n"
+				   "throughput-point\tname=p\tdelta=1\n"
+				   "runtime\ttime=5\n"
+				   "samples\tlocation=src/a.c:1\tcount=2\n"
+				   "samples\tlocation=old/a.c:1\tcount=3\n"
+				   "samples\tlocation=ns/f::g\tcount=4\n";
+	struct profile p = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_int_equal(profile_read_buffer(&p, text, sizeof(text) - 1, "x", &e), 0);
+	assert_int_equal(p.n_samples, 3);
+	assert_int_equal(profile_rename_lines(&p, without_directory, NULL), 0);
+	assert_string_equal(p.experiments[0].x.selected, "a.c:1");
+	assert_int_equal(p.n_samples, 2);
+	assert_string_equal(p.samples[0].location, "a.c:1");
+	assert_int_equal(p.samples[0].count, 5);
+	assert_string_equal(p.samples[1].location, "ns/f::g");
+	profile_free(&p);
+}
+
 static void huge_inputs_are_bounded(void **state)
 {
 	const size_t size = 3u << 20;
@@ -245,6 +278,7 @@ int main(void)
 		cmocka_unit_test(bad_lines_are_skipped_and_counted),
 		cmocka_unit_test(refusals_leave_the_profile),
 		cmocka_unit_test(several_files_are_one_profile),
+		cmocka_unit_test(lines_are_renamed),
 		cmocka_unit_test(huge_inputs_are_bounded),
 		cmocka_unit_test(too_large_a_file),
 	};

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -60,17 +61,34 @@ static struct code_map *open_map(const struct code_scope *scope)
 	return m;
 }
 
-static bool in_ranges(const struct code_map *m, const void *p)
+/* What the object's table says of an address. */
+static const struct abi_row *row_at(const struct code_map *m, const void *p)
 {
-	const struct addr_range *all;
-	size_t n = code_map_ranges(m, &all);
-	bool in = false;
+	const struct abi_row *found = NULL;
 
-	for (size_t i = 0; i < n; i++) {
-		assert_true(all[i].lo < all[i].hi && (!i || all[i].lo > all[i - 1].hi));
-		in |= (uintptr_t)p >= all[i].lo && (uintptr_t)p < all[i].hi;
+	for (size_t i = 0; i < m->n_mappings; i++) {
+		const struct code_mapping *k = &m->mappings[i];
+		const struct code_object *o = m->objects[k->object];
+		uint64_t pc = (uintptr_t)p - k->bias - o->rows_base;
+
+		assert_true(k->start < k->end && (!i || k->start >= k[-1].end));
+		if ((uintptr_t)p < k->start || (uintptr_t)p >= k->end || !k->placed)
+			continue;
+		for (size_t j = 0; j < o->n_rows; j++) {
+			assert_true(!j || o->rows[j].pc > o->rows[j - 1].pc);
+			if (o->rows[j].pc <= pc)
+				found = &o->rows[j];
+		}
 	}
-	return in;
+	return found;
+}
+
+static bool in_scope(const struct code_map *m, const void *p)
+{
+	const struct abi_row *row = row_at(m, p);
+
+	assert_non_null(row);
+	return row->kind & ABI_ROW_IN_SCOPE;
 }
 
 static const void *work(void)
@@ -92,7 +110,7 @@ static void test_lines(void **state)
 	size_t n, k;
 
 	(void)state;
-	assert_true(in_ranges(m, work()));
+	assert_true(in_scope(m, work()));
 	snprintf(written, sizeof(written), NAME ":%d", WORK_LINE);
 	assert_int_equal(code_map_intervals(m, written, some, 8, &n), 0);
 	assert_in_range(n, 1, 8);
@@ -119,12 +137,12 @@ static void test_sources(void **state)
 	struct code_map *m = open_map(&(struct code_scope){.sources = only, .n_sources = 1});
 
 	(void)state;
-	assert_true(in_ranges(m, work()));
-	assert_false(in_ranges(m, (const void *)(uintptr_t)code_map_open));
+	assert_true(in_scope(m, work()));
+	assert_false(in_scope(m, (const void *)(uintptr_t)code_map_open));
 	code_map_close(m);
 	m = open_map(&(struct code_scope){.sources = without, .n_sources = 1});
-	assert_false(in_ranges(m, work()));
-	assert_true(in_ranges(m, (const void *)(uintptr_t)code_map_open));
+	assert_false(in_scope(m, work()));
+	assert_true(in_scope(m, (const void *)(uintptr_t)code_map_open));
 	code_map_close(m);
 }
 
@@ -137,10 +155,10 @@ static void test_binaries(void **state)
 	struct error e = {0};
 
 	(void)state;
-	assert_true(in_ranges(m, work()));
+	assert_true(in_scope(m, work()));
 	code_map_close(m);
 	m = open_map(&(struct code_scope){.binaries = excluded, .n_binaries = 2});
-	assert_true(in_ranges(m, work()));
+	assert_true(in_scope(m, work()));
 	assert_int_equal(code_map_object(m, "libc.so.6", &o, &lines, &e), 0);
 	assert_true(elf_object_has_symbols(o));
 	assert_int_equal(code_map_object(m, "libnothing.so", &o, &lines, &e), -ENOENT);
@@ -164,7 +182,7 @@ static void test_functions(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(some[0].lo, (uintptr_t)work());
 	assert_int_equal(code_map_intervals(m, "code_map_test_nothing", some, 2, &n), -ENOENT);
-	if (in_ranges(m, in_libc())) { /* not where a sanitizer stands before it */
+	if (in_scope(m, in_libc())) { /* not where a sanitizer stands before it */
 		assert_int_equal(code_map_name(m, (uintptr_t)in_libc(), &name, NULL), 0);
 		assert_non_null(strstr(name, "getpid"));
 	}
@@ -219,17 +237,17 @@ static void test_system_function(void **state)
 		struct code_map *m = open_map(&(struct code_scope){.functions = functions});
 		const char *name;
 
-		assert_true(in_ranges(m, function));
-		assert_false(code_map_outdated(m));
+		assert_true(in_scope(m, function));
 		assert_int_equal(code_map_name(m, (uintptr_t)work(), &name, NULL), 0);
-		assert_false(code_map_outdated(m));
+		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_false(changed);
 		assert_int_equal(code_map_name(m, (uintptr_t)function + 4, &name, NULL), -ENOENT);
-		assert_true(code_map_outdated(m));
 		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
 		assert_true(changed);
-		assert_false(code_map_outdated(m));
-		assert_false(in_ranges(m, function));
-		assert_true(in_ranges(m, work()));
+		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_false(changed);
+		assert_false(in_scope(m, function));
+		assert_true(in_scope(m, work()));
 		code_map_close(m);
 	}
 }
@@ -256,6 +274,7 @@ static void test_system_inlined(void **state)
 	uint64_t bias;
 	char wanted[64];
 	size_t n, inlined = 0;
+	bool changed;
 
 	(void)state;
 	assert_int_equal(elf_object_find_function(code_map_main(m), "code_map_test_caller", &s), 0);
@@ -279,7 +298,8 @@ static void test_system_inlined(void **state)
 	assert_true(inlined > 4);
 	assert_false(in_line(m, call, (uintptr_t)code_map_test_caller));
 	assert_int_equal(code_map_intervals(m, wanted + 1, &whole, 1, &n), 0);
-	assert_false(code_map_outdated(m));
+	assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+	assert_false(changed);
 	code_map_close(m);
 }
 
@@ -301,10 +321,9 @@ static void test_own_code_inlined(void **state)
 			assert_true(in_line(m, line, own));
 		}
 	assert_true(own);
-	assert_true(code_map_outdated(m));
 	assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
-	assert_true(changed && in_ranges(m, (const void *)(uintptr_t)own));
-	assert_false(in_ranges(m, (const void *)(uintptr_t)start) || in_ranges(m, (const void *)(uintptr_t)(start + s.size - 1)));
+	assert_true(changed && in_scope(m, (const void *)(uintptr_t)own));
+	assert_false(in_scope(m, (const void *)(uintptr_t)start) || in_scope(m, (const void *)(uintptr_t)(start + s.size - 1)));
 	code_map_close(m);
 }
 
@@ -317,6 +336,32 @@ static void test_automatic(void **state)
 	code_map_close(m);
 	m = open_map(&(struct code_scope){.functions = true});
 	assert_true(code_map_by_function(m));
+	code_map_close(m);
+}
+
+/* Every kind of object has rows, and a function begins with its return address on top of the stack. */
+static void test_rows(void **state)
+{
+	struct code_map *m = open_map(&(struct code_scope){0});
+	const struct abi_row *row = row_at(m, work());
+	const void *kernels = (const void *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	size_t rows = 0;
+
+	(void)state;
+	assert_non_null(row);
+	assert_int_equal(row->kind, ABI_ROW_RSP | ABI_ROW_IN_SCOPE);
+	assert_int_equal(row->cfa_offset, 8);
+	row = row_at(m, in_libc());
+	assert_non_null(row);
+	assert_int_equal(row->kind, ABI_ROW_RSP);
+	assert_int_equal(row->cfa_offset, 8);
+	assert_non_null(kernels);
+	assert_non_null(row_at(m, kernels));
+	for (size_t i = 0; i < m->n_objects; i++)
+		if (m->objects[i]->is_vdso)
+			rows = m->objects[i]->n_rows;
+	assert_true(rows > 5);
+	assert_int_equal(m->n_without_rows, 0);
 	code_map_close(m);
 }
 
@@ -347,6 +392,7 @@ int main(void)
 		cmocka_unit_test(test_system_inlined),
 		cmocka_unit_test(test_own_code_inlined),
 		cmocka_unit_test(test_automatic),
+		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_in_scope),
 	};
 

@@ -21,16 +21,23 @@ struct check_options {
 	bool help;
 	enum color_when color;
 	const char *disabled;
+	struct line_options lines;
 };
 
 enum column { COLUMN_FEATURE, COLUMN_STATE, COLUMN_DETAIL, COLUMN_REMEDY, N_COLUMNS };
 
 static const struct option_row rows[] = {
 	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct check_options, color)},
+	OPTION_ROW_DEBUG_DIR(offsetof(struct check_options, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct check_options, help)},
 	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features, offsetof(struct check_options, disabled)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void check_options_free(struct check_options *o)
+{
+	line_options_free(&o->lines);
+}
 
 static void help(void)
 {
@@ -115,7 +122,7 @@ static int print_table(const struct feature *features, size_t n, bool color)
 }
 
 /* What a run could make of the executable at @path. *ret has room for PROGRAM_ROWS. */
-static int probe_program(const char *path, struct feature *ret, struct error *e)
+static int probe_program(const char *path, const struct line_options *options, struct feature *ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	struct line_table *lines = NULL;
@@ -137,10 +144,14 @@ static int probe_program(const char *path, struct feature *ret, struct error *e)
 		(void)snprintf(ret[1].detail, sizeof(ret[1].detail), "it was stripped");
 		(void)snprintf(ret[1].remedy, sizeof(ret[1].remedy), "link without -s, do not strip");
 	}
-	if (line_table_open(o, &lines, &no_lines) < 0) {
+	if (line_table_open_with(o, options, &lines, &no_lines) < 0) {
 		ret[2].state = FEATURE_MISSING;
 		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s", no_lines.text);
 		(void)snprintf(ret[2].remedy, sizeof(ret[2].remedy), "build with -g, or cozbpf run --granularity function");
+	} else if (line_table_warning(lines)) {
+		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s", line_table_warning(lines));
+	} else if (strcmp(line_table_debug_path(lines), elf_object_path(o)) != 0) {
+		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "in %.200s", line_table_debug_path(lines));
 	}
 	line_table_close(lines);
 	return 0;
@@ -163,7 +174,7 @@ int cmd_check(int argc, char **argv)
 	_cleanup_free_ struct feature *features = NULL;
 	_cleanup_free_ char *path = NULL, *interpreter = NULL;
 	struct feature program[PROGRAM_ROWS];
-	struct check_options options = {};
+	_cleanup_(check_options_free) struct check_options options = {};
 	struct error e = {};
 	size_t n = 0;
 	bool color;
@@ -186,7 +197,7 @@ int cmd_check(int argc, char **argv)
 		if (r < 0)
 			return complain("check: %s", e.text);
 		interpreter = target_script_interpreter(path);
-		r = probe_program(interpreter ? interpreter : path, program, &e);
+		r = probe_program(interpreter ? interpreter : path, &options.lines, program, &e);
 		if (r < 0)
 			return complain("check: %s", e.text);
 	}

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
-#include "cmd/options.h"
+#include "cmd/run_option_rows.h"
 #include "session/code_map.h"
 #include "target/launch.h"
 
@@ -20,6 +20,7 @@ struct list_options {
 	bool help;
 	const char **sources, **binaries; /* the arrays are owned */
 	size_t n_sources, n_binaries;
+	struct line_options lines;
 };
 
 static int add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
@@ -53,9 +54,18 @@ static int set_binary(void *target, const struct option_row *row, const char *va
 static const struct option_row rows[] = {
 	{"source", 's', "GLOB", "as for run: matching source files only; !GLOB excludes\n(repeatable)", set_source},
 	{"binary", 'b', "GLOB", "as for run: matching executables and libraries only; of a\nprocess, which alone has libraries (repeatable)", set_binary},
+	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
+	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void list_options_free(struct list_options *o)
+{
+	free(o->sources);
+	free(o->binaries);
+	line_options_free(&o->lines);
+}
 
 static void help(void)
 {
@@ -104,6 +114,7 @@ static int list(const struct list_options *o, bool functions, const char *name, 
 		.n_binaries = o->n_binaries,
 		.functions = functions,
 		.lenient = true,
+		.lines = &o->lines,
 	};
 	_cleanup_free_ char *path = NULL;
 	struct listing l = {.glob = glob, .functions = functions};
@@ -120,6 +131,8 @@ static int list(const struct list_options *o, bool functions, const char *name, 
 		r = complain("list: %s", e.text);
 	else
 		r = list_names(&l, pid);
+	if (code_map_warning(l.code))
+		(void)complain("warning: %s", code_map_warning(l.code));
 	list_free(&l);
 	code_map_close(l.code);
 	return r;
@@ -127,7 +140,7 @@ static int list(const struct list_options *o, bool functions, const char *name, 
 
 int cmd_list(int argc, char **argv)
 {
-	struct list_options options = {};
+	_cleanup_(list_options_free) struct list_options options = {};
 	struct error e = {};
 	const char *what = NULL;
 	bool functions;
@@ -162,7 +175,5 @@ int cmd_list(int argc, char **argv)
 		else
 			r = list(&options, functions, argv[0], argv[1]);
 	}
-	free(options.sources);
-	free(options.binaries);
 	return r;
 }

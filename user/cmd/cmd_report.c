@@ -6,6 +6,7 @@
 #include "cmd/commands.h"
 #include "cmd/run_option_rows.h"
 #include "cmd/run_options.h"
+#include "elf/lines.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ struct report_command {
 	bool help, no_curves, json, seed_given;
 	enum color_when color;
 	uint64_t top, width, seed;
+	struct line_options lines;
 };
 
 static int set_number(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -40,6 +42,7 @@ static const struct option_row rows[] = {
 	{"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag,
 	 offsetof(struct report_command, json)},
 	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, 0},
+	OPTION_ROW_SOURCE_PREFIX(offsetof(struct report_command, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct report_command, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -52,6 +55,16 @@ static void help(void)
 		   "Reads profiles of cozbpf and of Coz.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  cozbpf report --top 5 profile.coz");
+}
+
+static void report_command_free(struct report_command *c)
+{
+	line_options_free(&c->lines);
+}
+
+static char *rename_line(const char *line, void *arg)
+{
+	return line_options_rename(arg, line);
 }
 
 static int print(const struct report_command *c, const struct profile *p)
@@ -79,7 +92,7 @@ static int print(const struct report_command *c, const struct profile *p)
 int cmd_report(int argc, char **argv)
 {
 	_cleanup_(profile_free) struct profile p = {0};
-	struct report_command c = {0};
+	_cleanup_(report_command_free) struct report_command c = {0};
 	struct error e = {0};
 	int first;
 
@@ -95,5 +108,7 @@ int cmd_report(int argc, char **argv)
 	for (int i = first; i < argc; i++)
 		if (profile_read(&p, argv[i], &e) < 0)
 			return complain("report: %s", e.text);
+	if (c.lines.n_prefixes && profile_rename_lines(&p, rename_line, &c.lines) < 0)
+		return complain("report: out of memory");
 	return print(&c, &p);
 }

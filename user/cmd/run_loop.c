@@ -19,14 +19,17 @@
 #define KILL_AFTER_NS (2 * NSEC_PER_SEC) /* a program that ignores SIGTERM at the end of --duration */
 #define SHIM_POLL_NS (2 * NSEC_PER_MSEC) /* the shim loads within a few milliseconds of exec ... */
 #define SHIM_WAIT_NS (200 * NSEC_PER_MSEC) /* ... or never: a libc that knows no LD_PRELOAD */
-#define MAPS_EVERY_NS (200 * NSEC_PER_MSEC)
+#define MAPS_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
+#define MAPS_EVERY_NS (200 * NSEC_PER_MSEC) /* ... but not less than this */
 
 struct loop {
 	struct run *run;
 	int signals, timer;
 	unsigned int interrupts; /* Ctrl-C so far */
 	uint64_t kill_ns;        /* when to use SIGKILL; 0: not */
-	uint64_t maps_ns;        /* when to look again at what is mapped */
+	uint64_t maps_ns;        /* when to look for new libraries */
+	uint64_t maps_wait_ns;   /* and how long after that for the next ones */
+	bool loaded;             /* the shim is in place, and so are all libraries that the program begins with */
 	struct status status;
 };
 
@@ -99,11 +102,24 @@ static void look_for_code(struct loop *l, uint64_t now)
 	struct run *r = l->run;
 	bool changed;
 
-	if ((!r->options.n_binaries && !code_map_outdated(r->code)) || now < l->maps_ns)
+	if (now < l->maps_ns)
 		return;
-	l->maps_ns = now + MAPS_EVERY_NS;
+	l->maps_ns = now + l->maps_wait_ns;
+	if (l->maps_wait_ns < MAPS_EVERY_NS)
+		l->maps_wait_ns *= 2;
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
 		(void)session_set_code(r->session, r->code, NULL);
+}
+
+static bool shim_is_loaded(struct loop *l, uint64_t now)
+{
+	struct run *r = l->run;
+
+	if (!l->loaded && (!r->preload || __atomic_load_n(&r->page->loaded, __ATOMIC_ACQUIRE))) {
+		l->loaded = true;
+		l->maps_ns = now;
+	}
+	return l->loaded;
 }
 
 static void show_status(struct loop *l, uint64_t now)
@@ -136,6 +152,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 {
 	struct run *r = l->run;
 	uint64_t first = r->start_ns + r->options.delay_ns, last = first + r->options.duration_ns;
+	bool loaded;
 	int err;
 
 	*ret_next = now + NSEC_PER_SEC;
@@ -159,8 +176,9 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		send_signal(r, SIGTERM);
 		return err;
 	}
+	loaded = shim_is_loaded(l, now);
 	look_for_code(l, now);
-	if (r->preload && !__atomic_load_n(&r->page->loaded, __ATOMIC_ACQUIRE) && now < r->start_ns + SHIM_WAIT_NS) {
+	if (!loaded && now < r->start_ns + SHIM_WAIT_NS) {
 		*ret_next = now + SHIM_POLL_NS;
 		return 0;
 	}
@@ -172,6 +190,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
 	if (r->options.duration_ns && last < *ret_next)
 		*ret_next = last;
+	if (l->maps_wait_ns < MAPS_EVERY_NS && l->maps_ns < *ret_next)
+		*ret_next = l->maps_ns;
 	show_status(l, now);
 	return 0;
 }
@@ -212,7 +232,7 @@ int run_loop(struct run *r, struct error *e)
 {
 	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
 	_cleanup_close_ int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	struct loop l = {.run = r, .signals = signals, .timer = timer};
+	struct loop l = {.run = r, .signals = signals, .timer = timer, .maps_wait_ns = MAPS_FIRST_NS};
 	uint64_t now = clock_monotonic_ns();
 	int err;
 

@@ -49,18 +49,22 @@ static int set_point(void *target, const struct option_row *row, const char *val
 	return 0;
 }
 
-static int add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
+static int add_word(const char ***list, size_t *n, const char *value, struct error *e)
 {
-	const char **more;
+	const char **more = reallocarray(*list, *n + 1, sizeof(*more));
 
-	if (!*value || strcmp(value, "!") == 0)
-		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes", row->name, value);
-	more = reallocarray(*list, *n + 1, sizeof(*more));
 	if (!more)
 		return fail(e, ENOMEM, "out of memory");
 	*list = more;
 	more[(*n)++] = value;
 	return 0;
+}
+
+static int add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
+{
+	if (!*value || strcmp(value, "!") == 0)
+		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes", row->name, value);
+	return add_word(list, n, value, e);
 }
 
 static int set_source(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -280,6 +284,25 @@ int option_set_color(void *target, const struct option_row *row, const char *val
 	return r;
 }
 
+int option_add_debug_dir(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct line_options *o = field(target, row);
+
+	if (!*value)
+		return fail(e, EINVAL, "--%s '': allowed is a directory", row->name);
+	return add_word(&o->debug_dirs, &o->n_debug_dirs, value, e);
+}
+
+int option_add_source_prefix(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct line_options *o = field(target, row);
+
+	if (!strchr(value, '=') || *value == '=')
+		return fail(e, EINVAL, "--%s '%s': allowed is OLD=NEW, directories as the debug information has them and as they are here",
+			    row->name, value);
+	return add_word(&o->prefixes, &o->n_prefixes, value, e);
+}
+
 int option_set_features(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	for (const char *from = value;; from++) {
@@ -308,6 +331,8 @@ const struct option_row run_option_rows[] = {
 	 "try lines of matching executables and libraries; !GLOB\n"
 	 "excludes, MAIN is the program itself (repeatable)",
 	 set_binary},
+	OPTION_ROW_SOURCE_PREFIX(offsetof(struct run_options, lines)),
+	OPTION_ROW_DEBUG_DIR(offsetof(struct run_options, lines)),
 	{"granularity", 0, "KIND", "try each line, each function, or auto: lines if the program\nhas line information, else functions (auto)", set_granularity},
 	{"output", 'o', "FILE", "append the profile to FILE (" RUN_DEFAULT_OUTPUT ")", set_output},
 	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", set_format},

@@ -9,7 +9,15 @@
 extern const struct option_row run_option_rows[];
 extern const size_t n_run_option_rows;
 
-/* Setters that other commands share, for the field at the row's offset: an enum color_when, and a const char * that borrows a
- * checked list of feature names. */
+/* Setters that other commands share, for the field at the row's offset: an enum color_when, a const char * that borrows a checked
+ * list of feature names, and a struct line_options, whose arrays grow and are the caller's while their strings are borrowed. */
 int option_set_color(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_set_features(void *target, const struct option_row *row, const char *value, struct error *e);
+int option_add_debug_dir(void *target, const struct option_row *row, const char *value, struct error *e);
+int option_add_source_prefix(void *target, const struct option_row *row, const char *value, struct error *e);
+
+/* Rows for the latter, in the commands that read line information. */
+#define OPTION_ROW_DEBUG_DIR(offset) \
+	{"debug-dir", 0, "DIR", "look for debug files in DIR before /usr/lib/debug\n(repeatable)", option_add_debug_dir, offset}
+#define OPTION_ROW_SOURCE_PREFIX(offset) \
+	{"source-prefix", 0, "OLD=NEW", "name source files in OLD as if in NEW (repeatable)", option_add_source_prefix, offset}

@@ -99,6 +99,7 @@ void run_options_free(struct run_options *o)
 	free(o->points);
 	free(o->sources);
 	free(o->binaries);
+	line_options_free(&o->lines);
 	*o = (struct run_options){};
 }
 

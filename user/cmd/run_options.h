@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cmd/point_spec.h"
+#include "elf/lines.h"
 #include "profile/writer.h"
 
 #include <stdbool.h>
@@ -28,6 +29,7 @@ struct run_options {
 	size_t n_sources;
 	const char **binaries; /* --binary globs in order; the array is owned */
 	size_t n_binaries;
+	struct line_options lines; /* --debug-dir, --source-prefix in order; the arrays are owned */
 	const char *output; /* never empty */
 	enum profile_format format;
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */

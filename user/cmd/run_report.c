@@ -34,6 +34,8 @@ void run_print_report(struct run *r)
 	struct analysis a;
 	struct report_options o = {.color = color_wanted(r->options.color, STDOUT_FILENO), .width = terminal_width(STDOUT_FILENO), .top = r->options.top};
 
+	if (code_map_warning(r->code))
+		(void)complain("warning: %s", code_map_warning(r->code));
 	if (r->options.no_report)
 		return;
 	if (analyse(&r->profile, r->options.seed, &a) < 0) {

@@ -65,6 +65,7 @@ int run_open_code(struct run *r, struct error *e)
 		.n_binaries = r->options.n_binaries,
 		.functions = r->options.granularity == RUN_BY_FUNCTION,
 		.automatic = r->options.granularity == RUN_BY_EITHER,
+		.lines = &r->options.lines,
 	};
 
 	return code_map_open(r->path, &scope, &r->code, e);

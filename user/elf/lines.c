@@ -1,14 +1,78 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/lines.h"
+#include "elf/debug_find.h"
 #include "elf/lines_private.h"
 
-#include "base/error.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e)
+void line_options_free(struct line_options *o)
+{
+	free(o->debug_dirs);
+	free(o->prefixes);
+	*o = (struct line_options){0};
+}
+
+void line_table_warn(struct line_table *t, const char *fmt, ...)
+{
+	char text[sizeof(t->warning.text)];
+	va_list ap;
+
+	if (t->warning.text[0])
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	(void)fail(&t->warning, EINVAL, "%s", text);
+}
+
+const char *line_table_warning(const struct line_table *t)
+{
+	return t->warning.text[0] ? t->warning.text : NULL;
+}
+
+const char *line_table_debug_path(const struct line_table *t)
+{
+	return t->debug->path;
+}
+
+static int no_lines(const struct line_table *t, struct error *e)
+{
+	const char *path = elf_object_path(t->object);
+
+	if (t->warning.text[0])
+		return fail(e, ENODATA, "%.150s: no line information (%.250s); build with -g, or use --granularity function", path,
+			    t->warning.text);
+	return fail(e, ENODATA, "%s: no line information; build with -g, or use --granularity function", path);
+}
+
+/* The file with the line information becomes t->debug. A damaged one that belongs is a warning. */
+static int find_debug(struct line_table *t, struct error *e)
+{
+	const char *path = elf_object_path(t->object);
+	/* A library of a process is known by its own name, not by its place in /proc. */
+	_cleanup_free_ char *real = strncmp(path, "/proc/", 6) ? NULL : debug_file_real_path(elf_object_fd(t->object));
+	struct debug_file *separate;
+	int r = debug_file_open(real ? real : path, elf_object_fd(t->object), false, &t->debug, e);
+
+	if (r < 0)
+		return r;
+	if (debug_file_has_lines(t->debug))
+		return 0;
+	if (debug_find_separate(t->object, t->debug, &t->options, &separate, &t->warning) < 0)
+		return no_lines(t, e);
+	debug_file_close(t->debug);
+	t->debug = separate;
+	t->warning.text[0] = 0; /* another one, elsewhere, did not belong */
+	return 0;
+}
+
+int line_table_open_with(const struct elf_object *o, const struct line_options *options, struct line_table **ret, struct error *e)
 {
 	struct line_table *t = calloc(1, sizeof(*t));
 	int r;
@@ -16,13 +80,28 @@ int line_table_open(const struct elf_object *o, struct line_table **ret, struct 
 	if (!t)
 		return fail(e, ENOMEM, "out of memory");
 	t->object = o;
-	r = line_units_open(t, e);
+	if (options)
+		t->options = *options;
+	r = find_debug(t, e);
+	if (r == 0) {
+		(void)debug_find_alternate(t->debug, &t->options, &t->warning);
+		r = line_units_open(t);
+		if (r == -ENODATA)
+			r = no_lines(t, e);
+		else if (r < 0)
+			r = fail(e, -r, "%s: out of memory for its debug information", elf_object_path(o));
+	}
 	if (r < 0) {
 		line_table_close(t);
 		return r;
 	}
 	*ret = t;
 	return 0;
+}
+
+int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e)
+{
+	return line_table_open_with(o, NULL, ret, e);
 }
 
 void line_table_close(struct line_table *t)
@@ -36,6 +115,8 @@ void line_table_close(struct line_table *t)
 	}
 	line_units_close(t);
 	line_files_free(t);
+	debug_file_close(t->package);
+	debug_file_close(t->debug);
 	free(t);
 }
 

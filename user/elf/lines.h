@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which source line an address belongs to, and which addresses a line has. Reads DWARF through libdwarf, one unit at a time,
- * when the first address or name in it is asked for. */
+/* Which source line an address belongs to, and which addresses a line has. Reads DWARF one unit at a time, when the first address or
+ * name in it is asked for: of the object itself or its separate debug file, split units and what dwz moved out included. Nothing
+ * that a call returns points into a debug file or a library that reads it. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,9 +22,31 @@ struct addr_range {
 	uint64_t lo, hi;
 };
 
-/* The object must outlive the table. -ENODATA when the file has no line information (@e says how to build with it). */
+/* How line information is found and named. The arrays and strings must outlive the table. */
+struct line_options {
+	const char **debug_dirs; /* searched like /usr/lib/debug, and before it */
+	size_t n_debug_dirs;
+	const char **prefixes; /* "OLD=NEW": names of files in OLD are given as in NEW; the first that fits counts */
+	size_t n_prefixes;
+};
+
+void line_options_free(struct line_options *o); /* frees the arrays, not their strings and not @o */
+
+/* A copy of @name, a file or FILE:LINE, by the first of the prefixes that fits; the caller frees. NULL: out of memory. */
+char *line_options_rename(const struct line_options *o, const char *name);
+
+/* The object must outlive the table. @options may be NULL. -ENODATA when neither the file nor a debug file of its build has line
+ * information (@e says how to build with it, or what was wrong with the debug file); -ENOEXEC, -ENOTSUP where the object's own is
+ * damaged or compressed in a way that cannot be read. */
+int line_table_open_with(const struct elf_object *o, const struct line_options *options, struct line_table **ret, struct error *e);
 int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e);
 void line_table_close(struct line_table *t); /* NULL is allowed */
+
+/* What was wrong so far with a debug file that could be done without: the first such thing, as one line that names the file, or NULL.
+ * Owned by the table. Units and files that are looked at later may bring one. */
+const char *line_table_warning(const struct line_table *t);
+/* The file that the line information is read from: the object's path or that of its separate debug file. Owned by the table. */
+const char *line_table_debug_path(const struct line_table *t);
 
 /* The line of the instruction at @vaddr. Decodes the unit that covers it, once. -ENOENT: no line (line 0, a gap). A unit that
  * cannot be decoded is left out and counted (line_table_bad_units). */
@@ -52,6 +75,10 @@ int line_table_statements(struct line_table *t, const char *file, uint32_t line,
 /* All address ranges whose file matches @match(file, arg), over ALL units (so it reads everything): for --source scopes. */
 int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret,
 		     size_t *ret_n);
+
+/* The code that has line information at all, by what the units say of themselves, sorted and merged; reads no unit. *ret is the caller's
+ * (free). -ENOMEM. */
+int line_table_covered(const struct line_table *t, struct addr_range **ret, size_t *ret_n);
 
 /* Calls @cb once per (file, line) with code, over all units, files grouped, lines ascending; stops at non-zero. */
 int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t line, void *arg), void *arg);

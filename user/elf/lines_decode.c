@@ -1,94 +1,164 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "elf/lines_dwarf.h"
+/* The names of a unit's files, and its rows. The names come from the header of the line program alone: libdwarf would run the
+ * program for them, for all units when a user names a file. */
+#include "elf/lines_private.h"
 
-#include <stdio.h>
+#include <libdwarf/dwarf.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* A program has few files; the numbers in a hostile header are only counts. */
 #define MAX_FILE_NUMBERS (1 << 20)
 #define MAX_PATH 4096
+#define MAX_FORMATS 32
 
-static int open_die(struct line_table *t, uint64_t offset, Dwarf_Die *ret)
+/* A name in a header, to be read when it is needed; form 0: none. */
+struct entry {
+	struct debug_value path;
+	uint64_t dir;
+};
+
+struct entries {
+	struct entry *all;
+	size_t n;
+};
+
+struct tables {
+	struct line_table *t;
+	const struct line_header *h;
+	struct entries dirs, files;
+	struct debug_unit unit; /* what forms need to know */
+};
+
+static bool grow(struct entries *e)
 {
-	Dwarf_Error e = NULL;
+	struct entry *grown;
 
-	if (dwarf_offdie_b(t->dwarf, offset, true, ret, &e) == DW_DLV_OK)
-		return 0;
-	dwarf_forget(t->dwarf, &e);
-	return -1;
-}
-
-/* Points into the section: valid while the table is open. */
-static const char *comp_dir_of(Dwarf_Debug d, Dwarf_Die die)
-{
-	Dwarf_Error e = NULL;
-	Dwarf_Attribute attr;
-	char *s;
-	int r = dwarf_attr(die, DW_AT_comp_dir, &attr, &e);
-
-	if (r == DW_DLV_OK) {
-		r = dwarf_formstring(attr, &s, &e);
-		dwarf_dealloc_attribute(attr);
-	}
-	if (r == DW_DLV_OK)
-		return s;
-	dwarf_forget(d, &e);
-	return NULL;
-}
-
-/* The directory of a file, possibly relative to the unit's; NULL: the unit's own. */
-static const char *directory(Dwarf_Debug d, Dwarf_Line_Context c, Dwarf_Unsigned version, Dwarf_Unsigned number)
-{
-	Dwarf_Error e = NULL;
-	Dwarf_Signed n;
-	const char *s;
-
-	if (version < 5 && !number)
-		return NULL;
-	if (dwarf_srclines_include_dir_count(c, &n, &e) == DW_DLV_OK && number < (Dwarf_Unsigned)n + (version < 5) &&
-	    dwarf_srclines_include_dir_data(c, (Dwarf_Signed)number, &s, &e) == DW_DLV_OK)
-		return s;
-	dwarf_forget(d, &e);
-	return NULL;
-}
-
-static uint32_t intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name)
-{
-	char path[MAX_PATH];
-	int n;
-
-	if (!dir || !*dir || *name == '/')
-		return line_file_intern(t, comp_dir, name);
-	n = snprintf(path, sizeof(path), "%s/%s", dir, name);
-	return n < 0 || (size_t)n >= sizeof(path) ? NO_FILE : line_file_intern(t, comp_dir, path);
-}
-
-static bool read_names(struct line_table *t, struct line_unit *u, Dwarf_Line_Context c, Dwarf_Unsigned version,
-		       const char *comp_dir)
-{
-	Dwarf_Error e = NULL;
-	Dwarf_Signed base, count, end;
-	Dwarf_Unsigned dir, time, length;
-	Dwarf_Form_Data16 *md5;
-	const char *name;
-
-	if (dwarf_srclines_files_indexes(c, &base, &count, &end, &e) != DW_DLV_OK) {
-		dwarf_forget(t->dwarf, &e);
+	if (e->n >= MAX_FILE_NUMBERS)
 		return false;
-	}
-	if (base < 0 || end < base || end > MAX_FILE_NUMBERS)
+	if (e->n & (e->n - 1)) /* at powers of two */
+		return true;
+	grown = reallocarray(e->all, e->n ? 2 * e->n : 1, sizeof(*grown));
+	if (!grown)
 		return false;
-	u->numbers = reallocarray(NULL, (size_t)end + 1, sizeof(*u->numbers));
-	u->files = reallocarray(NULL, (size_t)end + 1, sizeof(*u->files));
+	e->all = grown;
+	return true;
+}
+
+static bool add(struct entries *e, struct debug_value path, uint64_t dir)
+{
+	if (!grow(e))
+		return false;
+	e->all[e->n++] = (struct entry){path, dir};
+	return true;
+}
+
+/* Up to version 4: strings, closed by an empty one. Files have three numbers behind them. */
+static bool read_old(struct tables *s, struct reader *r, struct entries *out, bool files)
+{
+	struct debug_value v;
+
+	if (!add(out, (struct debug_value){0}, 0)) /* number 0 */
+		return false;
+	for (;;) {
+		uint64_t dir = 0;
+
+		if (!debug_form_read(r, s->h->bytes, 0, &s->unit, DW_FORM_string, &v))
+			return false;
+		if (!s->h->bytes[v.v])
+			return true;
+		if (files) {
+			dir = leb(r, false);
+			(void)leb(r, false);
+			(void)leb(r, false);
+		}
+		if (r->bad || !add(out, v, dir))
+			return false;
+	}
+}
+
+/* Version 5: a table that describes itself. */
+static bool read_new(struct tables *s, struct reader *r, struct entries *out)
+{
+	struct {
+		uint64_t what, form;
+	} formats[MAX_FORMATS];
+	size_t n_formats = fixed(r, 1);
+	uint64_t count;
+
+	if (n_formats > MAX_FORMATS)
+		return false;
+	for (size_t i = 0; i < n_formats; i++) {
+		formats[i].what = leb(r, false);
+		formats[i].form = leb(r, false);
+	}
+	count = leb(r, false);
+	if (r->bad || count > MAX_FILE_NUMBERS || (count && !n_formats))
+		return false;
+	for (uint64_t i = 0; i < count; i++) {
+		struct debug_value path = {0}, v;
+		uint64_t dir = 0;
+
+		for (size_t k = 0; k < n_formats; k++) {
+			if (formats[k].form > UINT16_MAX ||
+			    !debug_form_read(r, s->h->bytes, 0, &s->unit, (unsigned int)formats[k].form, &v))
+				return false;
+			if (formats[k].what == DW_LNCT_path)
+				path = v;
+			else if (formats[k].what == DW_LNCT_directory_index)
+				dir = v.v;
+		}
+		if (!add(out, path, dir))
+			return false;
+	}
+	return true;
+}
+
+static bool text_of(const struct tables *s, struct debug_value v, char *buf)
+{
+	if (v.form != DW_FORM_string)
+		return debug_value_string(s->t->debug, &s->unit, &(struct debug_root){0}, v, buf, MAX_PATH);
+	if (strlen((const char *)s->h->bytes + v.v) >= MAX_PATH)
+		return false;
+	memcpy(buf, s->h->bytes + v.v, strlen((const char *)s->h->bytes + v.v) + 1);
+	return true;
+}
+
+/* Where the unit was compiled, by the first of its compilation units that says so. */
+static bool comp_dir_of(struct line_table *t, const struct line_unit *u, char *buf)
+{
+	struct debug_unit unit;
+	struct debug_root root;
+
+	for (size_t i = line_unit_first_die(t, u); i < t->n_dies && t->dies[i].unit == (size_t)(u - t->units); i++)
+		if (debug_unit_read(t->debug, t->dies[i].offset, &unit) && debug_root_read(&t->roots, &unit, &root) &&
+		    debug_value_string(t->debug, &unit, &root, root.values[ROOT_COMP_DIR], buf, MAX_PATH))
+			return true;
+	return false;
+}
+
+static uint32_t intern(const struct tables *s, const char *comp_dir, const struct entry *e)
+{
+	char name[MAX_PATH], dir[MAX_PATH];
+	bool has_dir = e->dir < s->dirs.n && text_of(s, s->dirs.all[e->dir].path, dir);
+
+	if (!text_of(s, e->path, name) || !*name)
+		return NO_FILE;
+	return line_file_intern(s->t, comp_dir, has_dir ? dir : NULL, name);
+}
+
+static bool read_names(struct tables *s, struct line_unit *u)
+{
+	char comp_dir[MAX_PATH];
+	bool has_comp_dir = comp_dir_of(s->t, u, comp_dir) ||
+			    (s->h->version >= 5 && s->dirs.n && text_of(s, s->dirs.all[0].path, comp_dir));
+
+	u->numbers = reallocarray(NULL, s->files.n + 1, sizeof(*u->numbers));
+	u->files = reallocarray(NULL, s->files.n + 1, sizeof(*u->files));
 	if (!u->numbers || !u->files)
 		return false;
-	for (Dwarf_Signed i = 0; i < end; i++) {
-		uint32_t id = NO_FILE;
+	for (size_t i = 0; i < s->files.n; i++) {
+		uint32_t id = s->files.all[i].path.form ? intern(s, has_comp_dir ? comp_dir : NULL, &s->files.all[i]) : NO_FILE;
 
-		if (i >= base && dwarf_srclines_files_data_b(c, i, &name, &dir, &time, &length, &md5, &e) == DW_DLV_OK && name)
-			id = intern(t, comp_dir, directory(t->dwarf, c, version, dir), name);
-		dwarf_forget(t->dwarf, &e);
 		u->numbers[u->n_numbers++] = id;
 		if (id != NO_FILE)
 			u->files[u->n_files++] = id;
@@ -96,20 +166,26 @@ static bool read_names(struct line_table *t, struct line_unit *u, Dwarf_Line_Con
 	return true;
 }
 
-static bool read_header(struct line_table *t, struct line_unit *u, Dwarf_Die die)
+static bool read_tables(struct line_table *t, struct line_unit *u)
 {
-	Dwarf_Error e = NULL;
-	Dwarf_Unsigned version;
-	Dwarf_Small tables;
-	Dwarf_Line_Context context;
+	struct tables s = {.t = t};
+	struct line_header h;
+	struct reader r;
 	bool ok;
 
-	if (dwarf_srclines_b(die, &version, &tables, &context, &e) != DW_DLV_OK) {
-		dwarf_forget(t->dwarf, &e);
+	if (!line_header_read(t, u->program, false, &h))
 		return false;
-	}
-	ok = read_names(t, u, context, version, comp_dir_of(t->dwarf, die));
-	dwarf_srclines_dealloc_b(context);
+	s.h = &h;
+	s.unit = (struct debug_unit){.version = h.version, .word = h.word, .address_size = 8};
+	r = (struct reader){.at = h.tables, .end = h.tables_end};
+	if (h.version >= 5)
+		ok = read_new(&s, &r, &s.dirs) && read_new(&s, &r, &s.files);
+	else
+		ok = read_old(&s, &r, &s.dirs, false) && read_old(&s, &r, &s.files, true);
+	ok = ok && read_names(&s, u);
+	free(s.dirs.all);
+	free(s.files.all);
+	line_header_free(&h);
 	return ok;
 }
 
@@ -132,21 +208,21 @@ static size_t unique(uint32_t *ids, size_t n)
 	return used;
 }
 
+static void count_bad(struct line_table *t, const struct line_unit *u)
+{
+	t->bad++;
+	line_table_warn(t, "%s: damaged line information (program at 0x%llx of .debug_line); its lines are missing", t->debug->path,
+			(unsigned long long)u->program);
+}
+
 bool line_unit_files(struct line_table *t, struct line_unit *u)
 {
-	Dwarf_Die die;
-
 	if (u->files_state != UNIT_UNREAD)
 		return u->files_state == UNIT_READ;
-	u->files_state = UNIT_BAD;
-	if (open_die(t, u->die, &die) == 0) {
-		if (read_header(t, u, die))
-			u->files_state = UNIT_READ;
-		dwarf_dealloc_die(die);
-	}
+	u->files_state = read_tables(t, u) ? UNIT_READ : UNIT_BAD;
 	u->n_files = unique(u->files, u->n_files);
 	if (u->files_state == UNIT_BAD)
-		t->bad++;
+		count_bad(t, u);
 	return u->files_state == UNIT_READ;
 }
 
@@ -161,7 +237,7 @@ bool line_unit_rows(struct line_table *t, struct line_unit *u)
 		u->rows_state = UNIT_READ;
 		t->decoded++;
 	} else {
-		t->bad++;
+		count_bad(t, u);
 	}
 	free(u->numbers);
 	u->numbers = NULL;

@@ -6,6 +6,8 @@
 
 /* Longer is no path. */
 #define MAX_NAME 4096
+/* Of all names together. In a hostile file a few bytes each can stand for long ones. */
+#define MAX_NAMES (256 << 20)
 
 /* Writes the parts of @path that stay behind @buf's: no empty ones, no ".", and ".." takes one away. Returns the new length, or
  * SIZE_MAX when it does not fit. */
@@ -34,36 +36,88 @@ static size_t append_parts(char *buf, size_t n, const char *path, bool absolute)
 	return n;
 }
 
+/* Appends @path, or starts again with it where it is absolute. */
+static size_t append(char *buf, size_t n, const char *path, bool *absolute)
+{
+	if (!path || n == SIZE_MAX)
+		return n;
+	if (*path == '/') {
+		*absolute = true;
+		n = 0;
+	}
+	return append_parts(buf, n, path, *absolute);
+}
+
 /* An absolute, normalised name if @comp_dir is absolute (which it is unless a build rewrote it). Only the text counts: the sources
  * need not be on this machine. */
-static size_t normalise(char *buf, const char *comp_dir, const char *name)
+static size_t normalise(char *buf, const char *comp_dir, const char *dir, const char *name)
 {
-	bool absolute = *name == '/';
-	size_t n = 0;
+	bool absolute = false;
+	size_t n = append(buf, 0, comp_dir, &absolute);
 
-	if (!absolute && comp_dir) {
-		absolute = *comp_dir == '/';
-		n = append_parts(buf, n, comp_dir, absolute);
-	}
-	if (n != SIZE_MAX)
-		n = append_parts(buf, n, name, absolute);
+	n = append(buf, n, dir, &absolute);
+	n = append(buf, n, name, &absolute);
 	if (n != SIZE_MAX)
 		buf[n] = 0;
 	return n;
 }
 
-uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *name)
+/* Is @name in the directory (or the file) @old of @len bytes? Returns what is left of it; "." has all relative names in it. */
+static const char *inside(const char *name, const char *old, size_t len)
+{
+	while (len > 1 && old[len - 1] == '/')
+		len--;
+	if (len == 1 && *old == '.')
+		return *name == '/' ? NULL : name;
+	if (strncmp(name, old, len) || (name[len] && name[len] != '/' && old[len - 1] != '/'))
+		return NULL;
+	return name + len;
+}
+
+/* The name by the first of the user's prefixes that fits. */
+static size_t replace_prefix(const struct line_options *o, char *buf, size_t n)
+{
+	char copy[MAX_NAME];
+
+	for (size_t i = 0; i < o->n_prefixes; i++) {
+		const char *old = o->prefixes[i], *equals = strchr(old, '='), *rest;
+
+		rest = equals && equals > old ? inside(buf, old, (size_t)(equals - old)) : NULL;
+		if (!rest)
+			continue;
+		rest += strspn(rest, "/");
+		memcpy(copy, rest, strlen(rest) + 1);
+		return normalise(buf, equals + 1, NULL, copy);
+	}
+	return n;
+}
+
+char *line_options_rename(const struct line_options *o, const char *name)
 {
 	char buf[MAX_NAME];
-	size_t n = normalise(buf, comp_dir, name);
+	size_t n = strlen(name);
+
+	if (n >= sizeof(buf))
+		return strdup(name);
+	memcpy(buf, name, n + 1);
+	n = replace_prefix(o, buf, n);
+	return strdup(n && n != SIZE_MAX ? buf : name);
+}
+
+uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name)
+{
+	char buf[MAX_NAME];
+	size_t n = normalise(buf, comp_dir, dir, name);
 	struct line_file *f, **grown;
 
+	if (n != SIZE_MAX && n)
+		n = replace_prefix(&t->options, buf, n);
 	if (n == SIZE_MAX || !n)
 		return NO_FILE;
 	HASH_FIND(hh, t->by_name, buf, n, f);
 	if (f)
 		return f->id;
-	if (t->n_files == MAX_FILES)
+	if (t->n_files == MAX_FILES || t->names_size + n > MAX_NAMES)
 		return NO_FILE;
 	if (!(t->n_files & (t->n_files - 1))) { /* at powers of two */
 		grown = reallocarray(t->files, t->n_files ? 2 * t->n_files : 1, sizeof(struct line_file *));
@@ -82,6 +136,7 @@ uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char
 		return NO_FILE;
 	}
 	t->files[t->n_files++] = f;
+	t->names_size += n;
 	return f->id;
 }
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the lines*.c files share. libdwarf's own types stay in the files that include lines_dwarf.h.
+/* What the lines*.c files share.
  *
  * A unit is a line program (a contribution to .debug_line): partial units and hostile files have many compilation units on one
  * program, which is then decoded once. */
 #pragma once
 
+#include "base/error.h"
+#include "elf/debug_ranges.h"
 #include "elf/lines.h"
 #include "elf/object.h"
 
@@ -14,8 +16,6 @@
 #define NO_FILE UINT32_MAX
 /* File numbers have 29 bits in a row; far fewer is still more than any program has. */
 #define MAX_FILES (1U << 24)
-
-struct Dwarf_Debug_s;
 
 struct line_row {
 	uint64_t addr;
@@ -39,7 +39,6 @@ enum unit_state {
 
 struct line_unit {
 	uint64_t program; /* offset in .debug_line */
-	uint64_t die;     /* offset in .debug_info of the first unit that names the program */
 	enum unit_state rows_state, files_state;
 	struct line_row *rows; /* sequences by address, each closed by an end row; addresses never fall */
 	size_t n_rows;
@@ -60,16 +59,13 @@ struct unit_range {
 	size_t unit;
 };
 
-/* Of a section, unpacked; libelf's, while the object is open. */
-struct section_bytes {
-	const unsigned char *p;
-	size_t n;
-};
-
 struct line_table {
 	const struct elf_object *object;
-	struct Dwarf_Debug_s *dwarf;
-	struct section_bytes program, addresses, lists; /* .debug_line, .debug_addr, .debug_rnglists */
+	struct line_options options; /* its arrays are the caller's */
+	struct debug_file *debug;    /* which has the line information: the object's own file, or a separate one */
+	struct debug_file *package;  /* of split units */
+	bool package_tried;
+	struct debug_roots roots;
 	struct line_unit *units; /* by program */
 	size_t n_units;
 	struct line_die *dies;
@@ -79,28 +75,48 @@ struct line_table {
 	struct line_file *by_name;
 	struct line_file **files; /* by id */
 	size_t n_files;
+	uint64_t names_size; /* bytes of all names */
 	size_t decoded, bad;
+	struct error warning; /* the first; "" if none */
 };
 
-/* lines_sections.c: -ENODATA without a line on @e when there is no line information at all. */
-int line_sections_check(struct line_table *t, struct error *e);
+/* lines.c: keeps the first warning. */
+void line_table_warn(struct line_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* lines_units.c: finds the units and what they cover, from their first DIE alone. */
-int line_units_open(struct line_table *t, struct error *e);
+/* lines_units.c: finds the units and what they cover, from their roots alone. -ENODATA: none has code; -ENOMEM. */
+int line_units_open(struct line_table *t);
 void line_units_close(struct line_table *t);
+
+/* lines_header.c: a line program's header (section 6.2.4), and the program behind it if it was asked for. */
+struct line_header {
+	unsigned char *bytes; /* owned */
+	uint64_t size;        /* of the whole contribution to .debug_line */
+	const unsigned char *tables, *tables_end; /* of directories and files */
+	const unsigned char *program, *end;
+	unsigned int version, word, min_length, line_range, opcode_base;
+	int line_base;
+	bool stmt;
+	const unsigned char *operands; /* of the standard opcodes */
+};
+bool line_header_read(struct line_table *t, uint64_t program, bool whole, struct line_header *ret);
+void line_header_free(struct line_header *h);
 
 /* lines_decode.c. Both read once; false: the unit is bad (and counted). */
 bool line_unit_rows(struct line_table *t, struct line_unit *u);
 bool line_unit_files(struct line_table *t, struct line_unit *u);
 
 /* lines_program.c: fills @u->rows from its program and @u->numbers. */
-bool line_program_run(const struct line_table *t, struct line_unit *u);
+bool line_program_run(struct line_table *t, struct line_unit *u);
 
-/* lines_files.c: the id of a file by its absolute or @comp_dir-relative name; NO_FILE: out of memory or of numbers. */
-uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *name);
+/* lines_files.c: the id of a file by its absolute name, or relative to @dir, which may be relative to @comp_dir (both may be NULL);
+ * NO_FILE: out of memory or of numbers. */
+uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name);
 void line_files_free(struct line_table *t);
 
-/* lines_instances.c: the functions and inlined copies in a unit's code. */
+/* lines_instances.c: the first of a unit's places in the table's. */
+size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u);
+
+/* The functions and inlined copies in a unit's code. */
 struct line_instance {
 	size_t parent; /* SIZE_MAX: none */
 	uint64_t entry; /* first address of the range that holds the entry */
@@ -116,8 +132,10 @@ struct line_instances {
 	struct instance_range *ranges; /* by lo, outer before inner */
 	size_t n_ranges;
 };
-/* What was readable; empty when nothing was. -ENOMEM. */
-int line_instances_read(struct line_table *t, const struct line_unit *u, struct line_instances *ret);
+/* Of those with code that @wanted(lo, hi, arg) says true to; trees of others are passed over. What was readable; empty when nothing
+ * was. -ENOMEM. */
+int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg),
+			void *arg, struct line_instances *ret);
 void line_instances_free(struct line_instances *i);
 
 /* lines_query.c: which files are wanted, each asked once. */

@@ -8,13 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct header {
-	unsigned int min_length, line_range, opcode_base;
-	int line_base;
-	bool stmt;
-	const unsigned char *operands; /* of the standard opcodes */
-};
-
 struct rows {
 	const struct line_unit *unit;
 	struct line_row *all;
@@ -22,41 +15,6 @@ struct rows {
 	bool open;    /* within a sequence */
 	bool no_room; /* memory ran out */
 };
-
-static bool read_header(struct reader *r, struct header *ret)
-{
-	uint64_t length = fixed(r, 4), header_length;
-	size_t word = 4;
-	unsigned int version;
-
-	if (length == 0xffffffff) {
-		word = 8;
-		length = fixed(r, 8);
-	}
-	if (r->bad || length > (uint64_t)(r->end - r->at))
-		return false;
-	r->end = r->at + length;
-	version = (unsigned int)fixed(r, 2);
-	if (version < 2 || version > 5)
-		return false;
-	if (version == 5)
-		(void)fixed(r, 2); /* size of addresses and of segment selectors */
-	header_length = fixed(r, word);
-	if (r->bad || header_length > (uint64_t)(r->end - r->at))
-		return false;
-	struct reader h = {.at = r->at, .end = r->at + header_length};
-
-	r->at = h.end;
-	ret->min_length = (unsigned int)fixed(&h, 1);
-	if (version >= 4)
-		(void)fixed(&h, 1); /* operations in an instruction: more than one in VLIW code only */
-	ret->stmt = fixed(&h, 1);
-	ret->line_base = (int8_t)fixed(&h, 1);
-	ret->line_range = (unsigned int)fixed(&h, 1);
-	ret->opcode_base = (unsigned int)fixed(&h, 1);
-	ret->operands = h.at;
-	return !h.bad && ret->line_range && ret->opcode_base && (size_t)(h.end - h.at) >= ret->opcode_base - 1;
-}
 
 static void push(struct rows *out, struct line_row row)
 {
@@ -118,7 +76,7 @@ static bool extended(struct reader *r, struct machine *m)
 	return code == DW_LNE_end_sequence;
 }
 
-static void standard(struct reader *r, const struct header *h, struct machine *m, struct rows *out, unsigned int op)
+static void standard(struct reader *r, const struct line_header *h, struct machine *m, struct rows *out, unsigned int op)
 {
 	switch (op) {
 	case DW_LNS_copy:
@@ -148,7 +106,7 @@ static void standard(struct reader *r, const struct header *h, struct machine *m
 	}
 }
 
-static void run(struct reader *r, const struct header *h, struct rows *out)
+static void run(struct reader *r, const struct line_header *h, struct rows *out)
 {
 	const struct machine start = {.file = 1, .line = 1, .stmt = h->stmt};
 	struct machine m = start;
@@ -222,24 +180,25 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 	return true;
 }
 
-bool line_program_run(const struct line_table *t, struct line_unit *u)
+bool line_program_run(struct line_table *t, struct line_unit *u)
 {
 	size_t next = (size_t)(u - t->units) + 1;
-	struct reader r = {.at = t->program.p, .end = t->program.p + t->program.n};
 	struct rows out = {.unit = u};
-	struct header h;
+	struct line_header h;
+	struct reader r;
 	bool ok;
 
-	if (u->program >= t->program.n)
-		return false;
-	r.at += u->program;
-	if (!read_header(&r, &h))
+	if (!line_header_read(t, u->program, true, &h))
 		return false;
 	/* Programs do not overlap; where a file says so, few bytes could stand for any number of rows. */
-	if (next < t->n_units && t->units[next].program < (uint64_t)(r.end - t->program.p))
+	if (next < t->n_units && t->units[next].program - u->program < h.size) {
+		line_header_free(&h);
 		return false;
+	}
+	r = (struct reader){.at = h.program, .end = h.end};
 	run(&r, &h, &out);
 	ok = !r.bad && !out.no_room && order_sequences(t, &out, u);
+	line_header_free(&h);
 	free(out.all);
 	return ok;
 }

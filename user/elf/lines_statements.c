@@ -40,6 +40,23 @@ static int add_hit(struct hits *h, const struct line_row *row)
 	return 0;
 }
 
+/* Is one in the range? They are by address. */
+static bool any_hit(uint64_t from, uint64_t to, void *arg)
+{
+	const struct hits *h = arg;
+	size_t lo = 0, hi = h->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (h->all[mid].addr < from)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < h->n && h->all[lo].addr < to;
+}
+
 /* Hits and ranges are both by address: one sweep, with the ranges around the current address stacked, innermost on top. */
 static int find_instances(struct hits *h, const struct line_instances *in)
 {
@@ -168,7 +185,7 @@ static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t 
 			*nearest = row->line;
 	}
 	if (r == 0 && h.n)
-		r = line_instances_read(f->t, u, &in);
+		r = line_instances_read(f->t, u, any_hit, &h, &in);
 	if (r == 0 && h.n)
 		r = find_instances(&h, &in);
 	if (r == 0 && h.n)

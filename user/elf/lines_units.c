@@ -1,39 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "elf/lines_dwarf.h"
+/* Finds the units of a file and what they cover. Opening a table costs the units' roots and no more: not through libdwarf, which
+ * would read the whole of .debug_info first. */
+#include "elf/lines_private.h"
 #include "elf/object_private.h"
 
-#include "base/error.h"
-
 #include <errno.h>
-
-static bool line_program_of(Dwarf_Debug d, Dwarf_Die die, uint64_t *ret)
-{
-	Dwarf_Error e = NULL;
-	Dwarf_Attribute attr;
-	Dwarf_Off at;
-	int r = dwarf_attr(die, DW_AT_stmt_list, &attr, &e);
-
-	if (r == DW_DLV_OK) {
-		r = dwarf_global_formref(attr, &at, &e);
-		dwarf_dealloc_attribute(attr);
-	}
-	if (r != DW_DLV_OK) {
-		dwarf_forget(d, &e);
-		return false;
-	}
-	*ret = at;
-	return true;
-}
+#include <libdwarf/dwarf.h>
 
 /* While the units are being listed: one entry a compilation unit. */
 struct listing {
 	struct line_table *t;
 	struct found {
-		uint64_t program, die;
+		uint64_t program, at;
 		bool covers; /* it says itself which addresses it has */
 	} *found;
 	size_t n, capacity;
 	size_t range_capacity;
+	uint64_t ranges_left;
 };
 
 /* Addresses of discarded code are 0, 1 or near the top, by linker: none of them is in a code segment. Until the units are
@@ -61,21 +44,14 @@ static int add_range(uint64_t lo, uint64_t hi, void *arg)
 	return 0;
 }
 
-static int add_unit(struct listing *l, Dwarf_Debug d, Dwarf_Die die)
+static int add_unit(struct listing *l, const struct debug_unit *u, const struct debug_root *root)
 {
 	size_t before = l->t->n_index;
-	struct unit_bases bases;
-	Dwarf_Error e = NULL;
-	Dwarf_Off offset;
-	uint64_t program;
+	struct debug_range_source source;
 	int r;
 
-	if (!line_program_of(d, die, &program))
+	if (!root->values[ROOT_PROGRAM].form)
 		return 0;
-	if (dwarf_dieoffset(die, &offset, &e) != DW_DLV_OK) {
-		dwarf_forget(d, &e);
-		return 0;
-	}
 	if (l->n == l->capacity) {
 		size_t capacity = l->capacity ? 2 * l->capacity : 64;
 		struct found *grown = reallocarray(l->found, capacity, sizeof(*grown));
@@ -85,91 +61,102 @@ static int add_unit(struct listing *l, Dwarf_Debug d, Dwarf_Die die)
 		l->found = grown;
 		l->capacity = capacity;
 	}
-	l->found[l->n++] = (struct found){.program = program, .die = offset};
-	bases = dwarf_unit_bases(d, die);
-	r = dwarf_die_ranges(l->t, die, &bases, add_range, l);
+	l->found[l->n++] = (struct found){.program = root->values[ROOT_PROGRAM].v, .at = u->at};
+	debug_range_source_init(&source, l->t->debug, u, root, &l->ranges_left);
+	r = debug_ranges(&source, root->values[ROOT_LOW], root->values[ROOT_HIGH], root->values[ROOT_RANGES], add_range, l);
 	l->found[l->n - 1].covers = l->t->n_index > before;
 	return r;
 }
 
-static int list_units(struct listing *l, Dwarf_Debug d)
+static int list_units(struct listing *l)
 {
-	Dwarf_Unsigned length, type_offset, next;
-	Dwarf_Half version, address_size, offset_size, extension, kind;
-	Dwarf_Off abbrev;
-	Dwarf_Sig8 signature;
-	Dwarf_Error e = NULL;
-	Dwarf_Die die;
-	int r;
-
-	for (;;) {
-		r = dwarf_next_cu_header_d(d, true, &length, &version, &abbrev, &address_size, &offset_size, &extension,
-					   &signature, &type_offset, &next, &kind, &e);
-		if (r == DW_DLV_NO_ENTRY)
-			return 0;
-		if (r == DW_DLV_ERROR) { /* there is no way to the units behind it */
-			dwarf_forget(d, &e);
-			l->t->bad++;
-			return 0;
-		}
-		if (kind == DW_UT_type || kind == DW_UT_split_type)
-			continue;
-		r = dwarf_siblingof_b(d, NULL, true, &die, &e);
-		if (r != DW_DLV_OK) {
-			dwarf_forget(d, &e);
-			l->t->bad++;
-			continue;
-		}
-		r = add_unit(l, d, die);
-		dwarf_dealloc_die(die);
-		if (r < 0)
-			return r;
-	}
-}
-
-/* Units that do not say which code they have (split debug information, old assemblers) may be in .debug_aranges. */
-static int add_aranges(struct listing *l, Dwarf_Debug d)
-{
-	Dwarf_Error e = NULL;
-	Dwarf_Arange *all;
-	Dwarf_Signed n;
-	Dwarf_Unsigned segment, entry_size, length;
-	Dwarf_Addr start;
-	Dwarf_Off die;
-	size_t total = l->n, k;
+	struct line_table *t = l->t;
+	uint64_t size = t->debug->sections[DEBUG_INFO].size;
+	struct debug_unit u;
+	struct debug_root root;
 	int r = 0;
 
-	for (k = 0; k < total && l->found[k].covers; k++)
-		;
-	if (k == total)
-		return 0;
-	if (dwarf_get_aranges(d, &all, &n, &e) != DW_DLV_OK) {
-		dwarf_forget(d, &e);
-		return 0;
-	}
-	for (Dwarf_Signed i = 0; i < n; i++) {
-		if (r == 0 &&
-		    dwarf_get_arange_info_b(all[i], &segment, &entry_size, &start, &length, &die, &e) == DW_DLV_OK) {
-			size_t lo = 0, hi = total;
-
-			while (lo < hi) { /* the listing is in file order */
-				size_t mid = lo + (hi - lo) / 2;
-
-				if (l->found[mid].die < die)
-					lo = mid + 1;
-				else
-					hi = mid;
-			}
-			l->n = lo + 1; /* add_range files under the last one */
-			if (lo < total && l->found[lo].die == die && !l->found[lo].covers)
-				r = add_range(start, start + length, l);
+	for (uint64_t at = 0; r == 0 && at < size; at = u.end) {
+		if (!debug_unit_read(t->debug, at, &u)) { /* there is no way to the units behind it */
+			t->bad++;
+			line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); lines of the units behind it are missing",
+					t->debug->path, (unsigned long long)at);
+			return 0;
 		}
-		dwarf_forget(d, &e);
-		dwarf_dealloc(d, all[i], DW_DLA_ARANGE);
+		if (u.kind == DW_UT_type || u.kind == DW_UT_split_type || u.root == u.end)
+			continue;
+		if (debug_root_read(&t->roots, &u, &root)) {
+			r = add_unit(l, &u, &root);
+		} else {
+			t->bad++;
+			line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); its lines are missing", t->debug->path,
+					(unsigned long long)at);
+		}
 	}
-	dwarf_dealloc(d, all, DW_DLA_LIST);
+	return r;
+}
+
+/* Files under the entry of the unit at @at, if that does not say itself what it covers. */
+static int add_arange(struct listing *l, size_t total, uint64_t at, uint64_t start, uint64_t length)
+{
+	size_t lo = 0, hi = total;
+	int r = 0;
+
+	while (lo < hi) { /* the listing is in file order */
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (l->found[mid].at < at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == total || l->found[lo].at != at || l->found[lo].covers)
+		return 0;
+	l->n = lo + 1; /* add_range files under the last one */
+	r = add_range(start, start + length, l);
 	l->n = total;
 	return r;
+}
+
+/* Units that do not say which code they have (old assemblers and split debug information) may be in .debug_aranges. */
+static int add_aranges(struct listing *l)
+{
+	size_t size, k;
+	const unsigned char *all;
+	struct reader r;
+	int result = 0;
+
+	for (k = 0; k < l->n && l->found[k].covers; k++)
+		;
+	if (k == l->n)
+		return 0;
+	all = debug_section_bytes(&l->t->debug->sections[DEBUG_ARANGES], &size);
+	r = (struct reader){.at = all, .end = all + size};
+	while (all && r.at < r.end) {
+		const unsigned char *start = r.at, *end;
+		uint64_t length = fixed(&r, 4), at, pair[2];
+		size_t word = 4;
+
+		if (length == 0xffffffff) {
+			length = fixed(&r, 8);
+			word = 8;
+		}
+		if (r.bad || length > (uint64_t)(r.end - r.at))
+			return 0;
+		end = r.at + length;
+		(void)fixed(&r, 2);
+		at = fixed(&r, word);
+		if (fixed(&r, 1) != 8 || fixed(&r, 1) != 0 || r.bad)
+			return 0;
+		r.at = start + (((size_t)(r.at - start) + 15) & ~15UL); /* to a multiple of a pair from the header on */
+		for (; r.at < end && end - r.at >= 16; r.at += 16) {
+			memcpy(pair, r.at, 16);
+			if (pair[1] && (result = add_arange(l, l->n, at, pair[0], pair[1])) < 0)
+				return result;
+		}
+		r.at = end;
+	}
+	return 0;
 }
 
 static int by_unit(const void *pa, const void *pb)
@@ -187,7 +174,7 @@ static int by_program(const void *pa, const void *pb)
 
 	if ((*a)->program != (*b)->program)
 		return (*a)->program < (*b)->program ? -1 : 1;
-	return (*a)->die < (*b)->die ? -1 : (*a)->die > (*b)->die;
+	return (*a)->at < (*b)->at ? -1 : (*a)->at > (*b)->at;
 }
 
 static int by_lo(const void *pa, const void *pb)
@@ -218,9 +205,9 @@ static int number_units(struct listing *l)
 	qsort(sorted, l->n, sizeof(*sorted), by_program);
 	for (size_t i = 0; i < l->n; i++) {
 		if (i == 0 || sorted[i]->program != sorted[i - 1]->program)
-			t->units[t->n_units++] = (struct line_unit){.program = sorted[i]->program, .die = sorted[i]->die};
+			t->units[t->n_units++] = (struct line_unit){.program = sorted[i]->program};
 		number[sorted[i] - l->found] = t->n_units - 1;
-		t->dies[t->n_dies++] = (struct line_die){.unit = t->n_units - 1, .offset = sorted[i]->die};
+		t->dies[t->n_dies++] = (struct line_die){.unit = t->n_units - 1, .offset = sorted[i]->at};
 	}
 	qsort(t->dies, t->n_dies, sizeof(*t->dies), by_unit);
 	for (size_t i = 0; i < t->n_index; i++)
@@ -235,50 +222,28 @@ static int number_units(struct listing *l)
 	return 0;
 }
 
-int line_units_open(struct line_table *t, struct error *e)
+int line_units_open(struct line_table *t)
 {
-	struct listing l = {.t = t};
-	const char *path = elf_object_path(t->object);
-	Dwarf_Error de = NULL;
+	struct listing l = {.t = t, .ranges_left = debug_range_budget(t->debug)};
 	int r;
 
-	r = line_sections_check(t, e);
-	if (r == -ENODATA)
-		goto none;
-	if (r < 0)
-		return r;
-	r = dwarf_init(elf_object_fd(t->object), DW_DLC_READ, NULL, NULL, &t->dwarf, &de);
-	if (r != DW_DLV_OK) {
-		t->dwarf = NULL;
-		if (r == DW_DLV_NO_ENTRY)
-			goto none;
-		r = fail(e, ENODATA, "%s: unreadable debug information (%s); build it again with -g, or use --granularity function",
-			 path, dwarf_errmsg(de));
-		dwarf_forget(NULL, &de);
-		return r;
-	}
-	r = list_units(&l, t->dwarf);
+	t->roots.file = t->debug;
+	r = list_units(&l);
 	if (r == 0)
-		r = add_aranges(&l, t->dwarf);
+		r = add_aranges(&l);
 	if (r == 0 && l.n)
 		r = number_units(&l);
 	free(l.found);
-	if (r < 0)
-		return fail(e, -r, "%s: out of memory for its debug information", path);
-	if (t->n_index)
-		return 0;
-none:
-	return fail(e, ENODATA, "%s: no line information; build with -g, or use --granularity function", path);
+	return r < 0 ? r : t->n_index ? 0 : -ENODATA;
 }
 
 void line_units_close(struct line_table *t)
 {
-	Dwarf_Error e = NULL;
-
-	if (t->dwarf)
-		(void)dwarf_finish(t->dwarf, &e);
-	t->dwarf = NULL;
 	free(t->units);
 	free(t->dies);
 	free(t->index);
+	t->units = NULL;
+	t->dies = NULL;
+	t->index = NULL;
+	t->n_units = t->n_dies = t->n_index = 0;
 }

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* A linker makes four; every address lookup walks them, so a file with thousands is refused. */
@@ -169,7 +170,8 @@ static int open_error(struct error *e, const char *path, int errnum)
 	return fail(e, errnum, "%s: cannot open: %s", path, strerror(errnum));
 }
 
-int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
+/* @name is what errors call it. */
+static int object_open(const char *path, const char *name, struct elf_object **ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = calloc(1, sizeof(*o));
 	struct stat st;
@@ -178,20 +180,20 @@ int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 	if (!o)
 		return fail(e, ENOMEM, "out of memory");
 	o->fd = -1;
-	o->path = strdup(path);
+	o->path = strdup(name);
 	o->symbols = symbol_index_new();
 	if (!o->path || !o->symbols)
 		return fail(e, ENOMEM, "out of memory");
 	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
 	o->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (o->fd < 0)
-		return open_error(e, path, errno);
+		return open_error(e, name, errno);
 	if (fstat(o->fd, &st) < 0)
-		return open_error(e, path, errno);
+		return open_error(e, name, errno);
 	if (!S_ISREG(st.st_mode))
-		return fail(e, ENOEXEC, "%s: not a regular file; name a compiled program or library", path);
+		return fail(e, ENOEXEC, "%s: not a regular file; name a compiled program or library", name);
 	o->size = (uint64_t)st.st_size;
-	r = check_header(o->fd, path, o->size, e);
+	r = check_header(o->fd, name, o->size, e);
 	if (r < 0)
 		return r;
 	/* Read, not mapped: a file that shrinks while we hold it would be a SIGBUS. */
@@ -199,12 +201,35 @@ int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 		return fail(e, ENOEXEC, "libelf is older than this program; install libelf1 0.188 or later");
 	o->elf = elf_begin(o->fd, ELF_C_READ, NULL);
 	if (!o->elf || elf_kind(o->elf) != ELF_K_ELF)
-		return corrupt(e, path, "header");
+		return corrupt(e, name, "header");
 	r = read_segments(o, e);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(o);
 	return 0;
+}
+
+int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
+{
+	return object_open(path, path, ret, e);
+}
+
+int elf_object_open_image(const char *name, const void *image, size_t size, struct elf_object **ret, struct error *e)
+{
+	_cleanup_close_ int fd = memfd_create("cozbpf-image", MFD_CLOEXEC);
+	char path[64];
+
+	if (fd < 0)
+		return fail(e, errno, "%s: cannot keep a copy of it: %s", name, strerror(errno));
+	for (size_t done = 0; done < size;) {
+		ssize_t n = pwrite(fd, (const char *)image + done, size - done, (off_t)done);
+
+		if (n <= 0)
+			return fail(e, n < 0 ? errno : EIO, "%s: cannot keep a copy of it: %s", name, strerror(n < 0 ? errno : EIO));
+		done += (size_t)n;
+	}
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return object_open(path, name, ret, e);
 }
 
 void elf_object_close(struct elf_object *o)
@@ -299,6 +324,16 @@ uint64_t elf_object_code_left(const struct elf_object *o, uint64_t vaddr)
 	const struct elf_segment *s = segment_at(o, vaddr);
 
 	return s && s->exec ? s->memsz - (vaddr - s->vaddr) : 0;
+}
+
+uint64_t elf_object_code_base(const struct elf_object *o)
+{
+	uint64_t base = UINT64_MAX;
+
+	for (size_t i = 0; i < o->n_segments; i++)
+		if (o->segments[i].exec && o->segments[i].vaddr < base)
+			base = o->segments[i].vaddr;
+	return base & ~(PAGE_BYTES - 1);
 }
 
 int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_t size)

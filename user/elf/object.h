@@ -21,6 +21,8 @@ struct elf_symbol {
 /* Opens and checks an x86-64 ELF executable or shared object. On success *ret is the caller's (elf_object_close). Errors:
  * -ENOENT, -EACCES, -ENOEXEC (not ELF, truncated, corrupt), -EINVAL (32-bit or foreign architecture); @e says which in words. */
 int elf_object_open(const char *path, struct elf_object **ret, struct error *e);
+/* The same for an image in memory, of which a copy is made: the vDSO has no file. @name is what errors call it. */
+int elf_object_open_image(const char *name, const void *image, size_t size, struct elf_object **ret, struct error *e);
 void elf_object_close(struct elf_object *o); /* NULL is allowed */
 #define _cleanup_elf_object_ __attribute__((cleanup(elf_object_closep)))
 static inline void elf_object_closep(struct elf_object **o)
@@ -46,6 +48,8 @@ int elf_object_offset_to_vaddr(const struct elf_object *o, uint64_t offset, uint
 int elf_object_mapping_bias(const struct elf_object *o, uint64_t start, uint64_t offset, uint64_t *ret_bias);
 /* Is @vaddr in an executable segment? */
 bool elf_object_is_code(const struct elf_object *o, uint64_t vaddr);
+/* The lowest address of code, rounded down to a page. */
+uint64_t elf_object_code_base(const struct elf_object *o);
 /* Copies up to @size bytes of the file's image at @vaddr; returns bytes copied or -ERANGE. */
 int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_t size);
 

@@ -385,3 +385,37 @@ void profile_free(struct profile *p)
 	free(p->samples);
 	*p = (struct profile){0};
 }
+
+/* Functions, by which a profile may be too, keep their names. */
+static bool is_line(const char *name)
+{
+	const char *colon = name ? strrchr(name, ':') : NULL;
+
+	return colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
+static int rename_one(char **name, char *(*rename)(const char *line, void *arg), void *arg)
+{
+	char *new;
+
+	if (!is_line(*name))
+		return 0;
+	new = rename(*name, arg);
+	if (!new)
+		return -ENOMEM;
+	free(*name);
+	*name = new;
+	return 0;
+}
+
+int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg), void *arg)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_experiments; i++)
+		r = rename_one(&p->experiments[i].x.selected, rename, arg);
+	for (size_t i = 0; r == 0 && i < p->n_samples; i++)
+		r = rename_one(&p->samples[i].location, rename, arg);
+	p->n_samples = merge_samples(p->samples, p->n_samples);
+	return r;
+}

@@ -31,4 +31,7 @@ struct profile {
 int profile_read(struct profile *p, const char *path, struct error *e);
 /* The same from memory (what the fuzzer drives); @name is for messages. */
 int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name, struct error *e);
+/* Renames lines: @rename gets each "<file>:<line>" once and returns its new name, which is the profile's (free), or NULL when memory
+ * ran out. Samples of lines that then have one name are added up. -ENOMEM: some have their old names. */
+int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg), void *arg);
 void profile_free(struct profile *p); /* frees the contents, not @p */

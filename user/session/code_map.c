@@ -44,15 +44,15 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 struct line_table *code_object_lines(struct code_object *o, struct error *e)
 {
 	const struct elf_object *elf = code_object_elf(o, e);
+	struct error why = {0};
 
-	if (o->lines_tried) {
-		if (elf && !o->lines)
-			(void)fail(e, ENODATA, "%s: no line information; build with -g, or use --granularity function", o->entry.path);
-		return o->lines;
+	if (elf && !o->lines_tried && line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
+		name_file(&why, elf_object_path(elf), o->entry.path);
+		o->why_no_lines = strdup(why.text);
 	}
 	o->lines_tried = true;
-	if (elf && line_table_open(elf, &o->lines, e) < 0 && e)
-		name_file(e, elf_object_path(elf), o->entry.path);
+	if (elf && !o->lines)
+		(void)fail(e, ENODATA, "%s", o->why_no_lines ? o->why_no_lines : "out of memory");
 	return o->lines;
 }
 
@@ -63,8 +63,11 @@ static void object_free(struct code_object *o)
 	line_table_close(o->lines);
 	elf_object_close(o->elf);
 	free(o->ranges);
+	free(o->cuts);
 	free(o->inlined);
 	free(o->why);
+	free(o->rows);
+	free(o->why_no_lines);
 	free(o->entry.path);
 	free(o);
 }
@@ -86,6 +89,7 @@ static struct code_object *add_object(struct code_map *m, const struct map_entry
 	o->entry.path = strdup(entry->path);
 	o->pid = pid;
 	o->is_main = !m->n_objects;
+	o->line_options = &m->lines;
 	if (!o->entry.path) {
 		free(o);
 		return NULL;
@@ -152,6 +156,8 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	if (!m)
 		return fail(e, ENOMEM, "out of memory");
 	m->functions = scope->functions;
+	if (scope->lines)
+		m->lines = *scope->lines;
 	if (stat(main_path, &st) == 0) {
 		entry.dev_major = major(st.st_dev);
 		entry.dev_minor = minor(st.st_dev);
@@ -185,7 +191,6 @@ void code_map_close(struct code_map *m)
 		object_free(m->objects[i]);
 	free(m->objects);
 	free(m->mappings);
-	free(m->ranges);
 	globs_free(&m->sources);
 	globs_free(&m->binaries);
 	free(m);
@@ -208,21 +213,122 @@ static size_t find_object(struct code_map *m, const struct map_entry *p, pid_t p
 	return add_object(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
 }
 
+/* What an earlier refresh found out about the same mapping. */
+static const struct code_mapping *known(const struct code_map *m, const struct code_mapping *p)
+{
+	size_t lo = 0, hi = m->n_mappings;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct code_mapping *k = &m->mappings[mid];
+
+		if (k->start == p->start)
+			return k->end == p->end && k->offset == p->offset && k->object == p->object ? k : NULL;
+		if (k->start < p->start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+/* Libraries out of scope are looked at once and closed again: a program may have more of them than we may have files open. */
+static const struct elf_object *open_passing(const struct code_object *o, const struct code_mapping *p, struct elf_object **ret)
+{
+	struct map_entry entry = o->entry;
+	_cleanup_free_ char *path = NULL;
+
+	entry.start = p->start;
+	entry.end = p->end;
+	entry.offset = p->offset;
+	if (o->pid && map_entry_open_path(o->pid, &entry, &path, NULL) < 0)
+		return NULL;
+	return elf_object_open(path ? path : entry.path, ret, NULL) == 0 ? *ret : NULL;
+}
+
 static int place(struct code_map *m, struct code_mapping *p)
 {
 	struct code_object *o = m->objects[p->object];
+	_cleanup_elf_object_ struct elf_object *passing = NULL;
+	const struct code_mapping *k = known(m, p);
 	const struct elf_object *elf;
+	int r;
 
-	if (!o->in_scope)
+	if (k) {
+		*p = *k;
 		return 0;
-	elf = code_object_elf(o, NULL);
-	p->placed = elf && elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;
-	return elf ? code_scope_read(m, o) : 0;
+	}
+	elf = o->in_scope || o->elf ? code_object_elf(o, NULL) : open_passing(o, p, &passing);
+	if (!elf)
+		return 0;
+	p->placed = elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;
+	r = o->in_scope ? code_scope_read(m, o) : 0;
+	return r < 0 ? r : code_rows_read(m, o, elf);
 }
 
-static int read_mappings(struct code_map *m, const struct map_list *list, pid_t pid)
+static struct code_object *vdso(struct code_map *m, size_t *ret_index)
 {
-	struct code_mapping *all = calloc(list->n + 1, sizeof(*all));
+	struct map_entry entry = {.path = (char *)(uintptr_t)"[vdso]"};
+	struct code_object *o;
+	size_t size;
+
+	for (size_t i = 0; i < m->n_objects; i++)
+		if (m->objects[i]->is_vdso) {
+			*ret_index = i;
+			return m->objects[i];
+		}
+	o = add_object(m, &entry, 0);
+	if (!o)
+		return NULL;
+	o->is_vdso = o->elf_tried = true;
+	o->in_scope = false; /* nobody writes it */
+	if (code_vdso_open(&o->elf, &size) == 0)
+		o->entry.end = size;
+	*ret_index = m->n_objects - 1;
+	return o;
+}
+
+/* The kernel's own code: not a file, so it is not in the list. */
+static int place_vdso(struct code_map *m, pid_t pid, struct code_mapping *ret, bool *ret_placed)
+{
+	uint64_t start = code_vdso_start(pid);
+	struct code_object *o;
+	int r;
+
+	*ret_placed = false;
+	if (!start)
+		return 0;
+	o = vdso(m, &ret->object);
+	if (!o || !o->elf || start > UINT64_MAX - o->entry.end)
+		return 0;
+	ret->start = start;
+	ret->end = start + o->entry.end;
+	r = place(m, ret);
+	*ret_placed = r == 0 && ret->placed;
+	return r;
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct code_mapping *a = pa, *b = pb;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool same(const struct code_map *m, const struct code_mapping *all, size_t n)
+{
+	if (n != m->n_mappings)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!known(m, &all[i]))
+			return false;
+	return true;
+}
+
+static int read_mappings(struct code_map *m, const struct map_list *list, pid_t pid, bool *ret_changed)
+{
+	struct code_mapping *all = calloc(list->n + 2, sizeof(*all));
+	bool has_vdso = false;
 	size_t n = 0;
 	int r = 0;
 
@@ -237,48 +343,43 @@ static int read_mappings(struct code_map *m, const struct map_list *list, pid_t 
 		all[n] = (struct code_mapping){.start = p->start, .end = p->end, .offset = p->offset, .object = object};
 		r = place(m, &all[n++]);
 	}
+	if (r == 0)
+		r = place_vdso(m, pid, &all[n], &has_vdso);
 	if (r < 0) {
 		free(all);
 		return r;
 	}
+	n += has_vdso;
+	qsort(all, n, sizeof(*all), by_start);
+	*ret_changed = !m->mappings || !same(m, all, n);
 	free(m->mappings);
 	m->mappings = all;
 	m->n_mappings = n;
 	return 0;
 }
 
+/* Takes what naming has found out of scope out of the tables. */
+static int cut_rows(struct code_map *m, bool *ret_changed)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
+		r = code_rows_cut(m->objects[i], ret_changed);
+	return r;
+}
+
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e)
 {
 	struct map_list list = {0};
-	struct addr_range *ranges;
-	size_t n;
 	int r = map_list_read(pid, &list, e);
 
 	if (r < 0)
 		return r;
-	r = read_mappings(m, &list, pid);
+	r = read_mappings(m, &list, pid, ret_changed);
 	map_list_free(&list);
 	if (r == 0)
-		r = code_scope_ranges(m, &ranges, &n);
-	if (r < 0)
-		return fail(e, -r, "out of memory for the code map");
-	m->outdated = false;
-	*ret_changed = n != m->n_ranges || (n && memcmp(ranges, m->ranges, n * sizeof(*ranges)));
-	free(m->ranges);
-	m->ranges = ranges;
-	m->n_ranges = n;
-	return 0;
-}
-
-bool code_map_outdated(const struct code_map *m)
-{
-	return m->outdated;
-}
-
-size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret)
-{
-	*ret = m->ranges;
-	return m->n_ranges;
+		r = cut_rows(m, ret_changed);
+	return r < 0 ? fail(e, -r, "out of memory for the code map") : 0;
 }
 
 bool code_map_by_function(const struct code_map *m)
@@ -343,6 +444,16 @@ static bool has_names(const struct code_map *m, struct code_object *o)
 	const struct elf_object *elf = code_object_elf(o, NULL);
 
 	return m->functions ? elf && elf_object_has_symbols(elf) : code_object_lines(o, NULL) != NULL;
+}
+
+const char *code_map_warning(const struct code_map *m)
+{
+	const char *warning = NULL;
+
+	for (size_t i = 0; !warning && i < m->n_objects; i++)
+		if (m->objects[i]->lines)
+			warning = line_table_warning(m->objects[i]->lines);
+	return warning;
 }
 
 size_t code_map_without_names(const struct code_map *m, const char **ret_path)

@@ -19,6 +19,8 @@ struct code_scope {
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
+	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
+					   * must outlive the map */
 	bool lenient;                /* to look at only: open it even if nothing in scope can be named */
 	bool automatic;              /* --granularity auto: functions only if the main executable has no line information */
 };
@@ -28,13 +30,10 @@ struct code_scope {
  * use --granularity function. */
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret, struct error *e);
 void code_map_close(struct code_map *m); /* NULL is allowed */
-/* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. *ret_changed: the scope
- * ranges are not what they were. */
+/* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. Makes the unwinding tables of what
+ * is new, and takes code that naming has found to be out of scope out of them. *ret_changed: the executable mappings or the tables are not
+ * what they were. */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
-/* Has naming found code out of scope, so that a refresh would change the ranges? */
-bool code_map_outdated(const struct code_map *m);
-/* Address ranges in scope, in the process, sorted and disjoint; owned by the map until the next refresh. */
-size_t code_map_ranges(const struct code_map *m, const struct addr_range **ret);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
 /* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */
@@ -64,5 +63,7 @@ bool code_map_has_source(const struct code_map *m, const char *file);
 /* The source file that keeps a function of @o out of scope, or NULL if it is in. Owned by the line table. */
 const char *code_map_foreign_source(const struct code_map *m, const struct code_listed *o, uint64_t vaddr);
 
+/* What was wrong with debug information that could be done without, of an object in scope: one line, or NULL. Owned by the map. */
+const char *code_map_warning(const struct code_map *m);
 /* How many in-scope objects have nothing to name their code by, no line information or no function symbols, and the path of one. */
 size_t code_map_without_names(const struct code_map *m, const char **ret_path);

@@ -2,7 +2,9 @@
 /* What the code_*.c files share. */
 #pragma once
 
+#include "base/error.h"
 #include "session/code_map.h"
+#include "shared/abi.h"
 #include "target/maps.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -25,15 +27,24 @@ struct code_inlined {
 struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;              /* 0: entry.path can be opened as it is */
-	bool is_main, in_scope;
+	bool is_main, is_vdso, in_scope;
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
+	const struct line_options *line_options; /* the map's */
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
 	char *why;                 /* it cannot be opened */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
-	struct addr_range *ranges; /* in its own addresses, merged: all that is in scope, or what is not (code_scope_ranges_are_all) */
+	char *why_no_lines;        /* then the reason */
+	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
 	size_t n_ranges;
+	struct addr_range *cuts;   /* code in the ranges that naming has found to be out of scope since the last refresh */
+	size_t n_cuts;
 	struct code_inlined *inlined; /* by address, disjoint: of the functions that samples asked for */
 	size_t n_inlined;
+	bool rows_tried;
+	bool rows_new;        /* the table is not what it was when its user cleared this */
+	struct abi_row *rows; /* its unwinding table; NULL after whoever uses it has taken it, which is done out of scope alone */
+	size_t n_rows;
+	uint64_t rows_base; /* what the rows' pc is relative to, in its own addresses */
 };
 
 struct code_mapping {
@@ -60,14 +71,14 @@ struct code_name {
 struct code_map {
 	struct globs sources, binaries;
 	bool functions;
+	struct line_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
 	struct code_mapping *mappings; /* by start */
 	size_t n_mappings;
-	struct addr_range *ranges;
-	size_t n_ranges;
 	struct code_name *names;
-	bool outdated; /* naming has found code that is out of scope */
+	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
+	struct error rows_error; /* ... and why, for the first */
 };
 
 /* code_scope.c */
@@ -75,27 +86,36 @@ int globs_copy(struct globs *g, const char *const *all, size_t n);
 void globs_free(struct globs *g);
 bool code_scope_binary(const struct code_map *m, const struct code_object *o);
 bool code_scope_source(const struct code_map *m, const char *file);
-/* Reads what --source leaves of the object, once. */
+/* Finds what is in scope of the object, once. */
 int code_scope_read(struct code_map *m, struct code_object *o);
-/* The ranges in scope by today's mappings; *ret is the caller's. */
-int code_scope_ranges(const struct code_map *m, struct addr_range **ret, size_t *ret_n);
 /* Sorts and joins; returns how many are left. */
 size_t code_ranges_merge(struct addr_range *all, size_t n);
 
-/* Are an object's ranges all of it that is in scope? Else they are what is not. */
-bool code_scope_ranges_are_all(const struct code_map *m);
+/* Do the objects' ranges say all there is to know of what is in scope? Else naming finds out more (code_owner.c). */
+bool code_scope_is_known(const struct code_map *m);
 
 /* code_owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are in scope.
  *
  * A function is of the file that its entry is in. Code of another file in it was inlined. Where such code is out of scope it belongs to the
  * line in scope that stands before it in the line table, which is where compilers leave the place of the call. A function that is itself
- * out of scope keeps only what was inlined into it from files in scope; the rest of it is taken out of the object's ranges at the next
+ * out of scope keeps only what was inlined into it from files in scope; the rest of it is cut out of the object's table at the next
  * refresh: that is how the scope is found, so that no line information is read which nobody's sample asks for. */
 
 /* The line of @vaddr, "<file>:<line>", interned. -ENOENT: of none in scope. */
 int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const char **ret);
 /* Is the function in scope? Yes if nothing is known of its source. */
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s);
+
+/* code_rows.c: makes the object's unwinding table from @elf, once; without usable call frame information it says only what is in scope.
+ * The scope must have been read. -ENOMEM. */
+int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf);
+/* Makes the table anew with the object's cuts out of scope, and forgets them. Sets *ret_changed if that is another table. -ENOMEM: nothing
+ * has changed. */
+int code_rows_cut(struct code_object *o, bool *ret_changed);
+
+/* code_vdso.c */
+int code_vdso_open(struct elf_object **ret, size_t *ret_size);
+uint64_t code_vdso_start(pid_t pid); /* in the process; 0: it has none */
 
 /* code_map.c: open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);

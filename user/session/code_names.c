@@ -60,7 +60,9 @@ static const struct code_mapping *mapping_at(const struct code_map *m, uint64_t 
 		else
 			hi = mid;
 	}
-	return lo && addr < m->mappings[lo - 1].end && m->mappings[lo - 1].placed ? &m->mappings[lo - 1] : NULL;
+	if (!lo || addr >= m->mappings[lo - 1].end || !m->mappings[lo - 1].placed)
+		return NULL;
+	return m->objects[m->mappings[lo - 1].object]->in_scope ? &m->mappings[lo - 1] : NULL;
 }
 
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function)

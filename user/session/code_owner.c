@@ -10,8 +10,6 @@
 
 /* A symbol that claims more is not a function that anybody wrote. */
 #define MAX_FUNCTION (16 << 20)
-/* Of one object; the kernel's side has room for some thousands of ranges in all. */
-#define MAX_TAKEN_OUT 3000
 
 enum where { NOWHERE, OUTSIDE, INSIDE };
 
@@ -22,19 +20,19 @@ static enum where look_at(const struct code_map *m, struct line_table *t, uint64
 	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
 }
 
-static void take_out(struct code_map *m, struct code_object *o, struct addr_range r)
+static void take_out(struct code_object *o, struct addr_range r)
 {
 	struct addr_range *grown;
 
-	if (o->n_ranges >= MAX_TAKEN_OUT || r.lo >= r.hi)
+	if (r.lo >= r.hi)
 		return;
-	grown = reallocarray(o->ranges, o->n_ranges + 1, sizeof(*grown));
-	if (!grown)
-		return; /* it stays in the ranges, without a name */
-	o->ranges = grown;
-	o->ranges[o->n_ranges++] = r;
-	o->n_ranges = code_ranges_merge(o->ranges, o->n_ranges);
-	m->outdated = true;
+	if (!(o->n_cuts & (o->n_cuts - 1))) { /* at powers of two */
+		grown = reallocarray(o->cuts, o->n_cuts ? 2 * o->n_cuts : 1, sizeof(*grown));
+		if (!grown)
+			return; /* it stays in scope, without a name */
+		o->cuts = grown;
+	}
+	o->cuts[o->n_cuts++] = r;
 }
 
 static struct code_name *line_name(struct code_map *m, const struct line_location *where)
@@ -94,7 +92,7 @@ static int file_inlined(struct walk *w)
 	if (r.lo == r.hi)
 		return 0;
 	if (w->outside)
-		take_out(w->m, o, r);
+		take_out(o, r);
 	if (!w->owner.line)
 		return add_inlined(o, r, NULL);
 	owner = line_name(w->m, &w->owner);
@@ -178,7 +176,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 
 	if (where == NOWHERE)
 		return -ENOENT;
-	if (where == OUTSIDE && !code_scope_ranges_are_all(m)) {
+	if (where == OUTSIDE && !code_scope_is_known(m)) {
 		in = find_inlined(o, vaddr);
 		if (!in) {
 			int r = read_function(m, object, vaddr);
@@ -212,6 +210,6 @@ bool code_owner_function(struct code_map *m, struct code_object *o, const struct
 
 	if (!code_map_foreign_source(m, &listed, s->addr))
 		return true;
-	take_out(m, o, (struct addr_range){s->addr, s->addr + s->size});
+	take_out(o, (struct addr_range){s->addr, s->addr + s->size});
 	return false;
 }

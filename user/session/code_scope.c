@@ -114,21 +114,67 @@ static bool unwanted(const char *file, void *arg)
 	return false;
 }
 
-/* With includes the object's ranges are those of their lines. With excludes alone they are what to take out: code without line
- * information stays in scope. */
+/* What is left of sorted, disjoint @from without the sorted, disjoint @out. Room for both is in *ret. */
+static size_t subtract(const struct addr_range *from, size_t n, const struct addr_range *out, size_t n_out, struct addr_range *ret)
+{
+	size_t used = 0, k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = from[i].lo;
+
+		while (k < n_out && out[k].hi <= at)
+			k++;
+		for (size_t j = k; j < n_out && out[j].lo < from[i].hi; j++) {
+			if (out[j].lo > at)
+				ret[used++] = (struct addr_range){at, out[j].lo};
+			at = out[j].hi;
+		}
+		if (at < from[i].hi)
+			ret[used++] = (struct addr_range){at, from[i].hi};
+	}
+	return used;
+}
+
+static int without_excludes(struct code_map *m, struct code_object *o, struct line_table *lines)
+{
+	struct addr_range *out, *left;
+	size_t n;
+	int r = line_table_scope(lines, unwanted, m, &out, &n);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	n = code_ranges_merge(out, n);
+	left = calloc(o->n_ranges + n + 1, sizeof(*left));
+	if (left) {
+		o->n_ranges = subtract(o->ranges, o->n_ranges, out, n, left);
+		free(o->ranges);
+		o->ranges = left;
+	}
+	free(out);
+	return left ? 0 : -ENOMEM;
+}
+
+/* In scope is what can be named: code with line information, of the wanted sources. What else is linked into an executable (libc in a static
+ * one, stubs) is somebody's callee, as if it were in a library. */
 int code_scope_read(struct code_map *m, struct code_object *o)
 {
 	struct line_table *lines;
 	int r;
 
-	if (o->scope_tried || m->functions || !m->sources.n)
+	if (o->scope_tried || m->functions)
 		return 0;
 	o->scope_tried = true;
 	lines = code_object_lines(o, NULL);
 	if (!lines)
 		return 0;
-	r = line_table_scope(lines, m->sources.n_includes ? wanted : unwanted, m, &o->ranges, &o->n_ranges);
-	return r == -ENOENT ? 0 : r;
+	if (m->sources.n_includes) {
+		r = line_table_scope(lines, wanted, m, &o->ranges, &o->n_ranges);
+		if (r == 0)
+			o->n_ranges = code_ranges_merge(o->ranges, o->n_ranges);
+		return r == -ENOENT ? 0 : r;
+	}
+	r = line_table_covered(lines, &o->ranges, &o->n_ranges);
+	return r == 0 && m->sources.n ? without_excludes(m, o, lines) : r;
 }
 
 static int by_lo(const void *pa, const void *pb)
@@ -161,70 +207,7 @@ size_t code_ranges_merge(struct addr_range *all, size_t n)
 	return used;
 }
 
-/* The part of an object's range that a mapping shows, in the process; empty (lo >= hi) if none. */
-static struct addr_range seen(const struct code_mapping *p, struct addr_range r)
-{
-	uint64_t lo = p->start - p->bias, hi = p->end - p->bias; /* modulo 2^64, as the bias is */
-
-	if (hi <= lo)
-		return (struct addr_range){0};
-	if (lo < r.lo)
-		lo = r.lo;
-	if (hi > r.hi)
-		hi = r.hi;
-	return lo < hi ? (struct addr_range){lo + p->bias, hi + p->bias} : (struct addr_range){0};
-}
-
-bool code_scope_ranges_are_all(const struct code_map *m)
+bool code_scope_is_known(const struct code_map *m)
 {
 	return !m->functions && m->sources.n_includes;
-}
-
-static size_t mapping_ranges(const struct code_map *m, const struct code_mapping *p, struct addr_range *out)
-{
-	const struct code_object *o = m->objects[p->object];
-	uint64_t at = p->start;
-	size_t n = 0;
-
-	bool only = code_scope_ranges_are_all(m);
-
-	for (size_t i = 0; i < o->n_ranges; i++) {
-		struct addr_range r = seen(p, o->ranges[i]);
-
-		if (r.hi <= r.lo)
-			continue;
-		if (only) {
-			out[n++] = r;
-		} else {
-			out[n++] = (struct addr_range){at, r.lo};
-			at = r.hi;
-		}
-	}
-	if (!only)
-		out[n++] = (struct addr_range){at, p->end};
-	return n;
-}
-
-int code_scope_ranges(const struct code_map *m, struct addr_range **ret, size_t *ret_n)
-{
-	struct addr_range *all = NULL;
-	size_t n = 0;
-
-	for (size_t i = 0; i < m->n_mappings; i++) {
-		const struct code_mapping *p = &m->mappings[i];
-		struct addr_range *grown;
-
-		if (!m->objects[p->object]->in_scope || !p->placed)
-			continue;
-		grown = reallocarray(all, n + m->objects[p->object]->n_ranges + 1, sizeof(*all));
-		if (!grown) {
-			free(all);
-			return -ENOMEM;
-		}
-		all = grown;
-		n += mapping_ranges(m, p, all + n);
-	}
-	*ret = all;
-	*ret_n = code_ranges_merge(all, n);
-	return 0;
 }

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 
 #include <bpf/libbpf.h>
+#include <stdio.h>
 
 struct cozbpf_bpf;
 
@@ -50,6 +51,7 @@ struct session {
 	bool taken[SHIM_MAX_COUNTERS]; /* counters of the page that belong to a point */
 	const struct shim_page *page;
 	struct code_map *code;
+	struct unwind *unwind;
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	struct abi_point *percpu_points;
 	uint64_t late_begin[ABI_LATE_BUCKETS];
@@ -70,6 +72,14 @@ void points_close(struct session *s);
 
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
+
+/* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
+ * whenever its mappings have changed. unwind_complain says what could not be taken in, one a line. */
+int unwind_open(struct session *s, struct error *e);
+int unwind_opened(struct session *s, struct error *e);
+void unwind_close(struct session *s); /* not opened: allowed */
+int unwind_set(struct session *s, struct error *e);
+void unwind_complain(const struct session *s, FILE *f);
 
 /* calibrate.c: measures what payments and hits cost beside what BPF can see, and tells BPF. Some 20 ms. */
 int calibrate(struct session *s);

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
-#include "session/code_map.h"
 #include "session/probe.h"
 
 #include <errno.h>
@@ -97,8 +96,18 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 				    "CONFIG_DEBUG_INFO_BTF=y");
 		return fail(e, -r, "the kernel refused the BPF programs (%s); `cozbpf check` says what is missing", strerror(-r));
 	}
+	r = unwind_open(s, e);
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
 	/* Without figures the payments are only a little less exact. */
 	(void)calibrate(s);
+	r = unwind_opened(s, e);
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
 	*ret = s;
 	return 0;
 }
@@ -114,6 +123,7 @@ void session_close(struct session *s)
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
+	unwind_close(s);
 	cozbpf_bpf__destroy(s->skel);
 	free(s->percpu);
 	free(s->percpu_points);
@@ -162,28 +172,8 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
 {
-	struct abi_control *c = &s->skel->bss->control;
-	const struct addr_range *ranges;
-	size_t n = code_map_ranges(map, &ranges);
-	unsigned long long half = !c->ranges_half;
-
 	s->code = map;
-	if (n > ABI_MAX_RANGES)
-		return fail(e, E2BIG, "the scope has %zu separate address ranges; at most %d can be kept: widen --source or drop it", n,
-			    ABI_MAX_RANGES);
-	for (size_t i = 0; i < n; i++) {
-		unsigned int key = (unsigned int)(i + (half ? ABI_MAX_RANGES : 0));
-		struct abi_interval r = {ranges[i].lo, ranges[i].hi};
-		int err = bpf_map__update_elem(s->skel->maps.ranges, &key, sizeof(key), &r, sizeof(r), 0);
-
-		if (err < 0)
-			return fail(e, -err, "cannot write the scope: %s", strerror(-err));
-	}
-	/* A sample between these two stores sees a count that does not fit its half: one sample, harmless. */
-	__atomic_store_n(&c->n_ranges, 0, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->ranges_half, half, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&c->n_ranges, n, __ATOMIC_SEQ_CST);
-	return 0;
+	return unwind_set(s, e);
 }
 
 uint64_t session_exit_ns(const struct session *s)

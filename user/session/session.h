@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct addr_range;
 struct code_map;
 struct elf_object;
 struct error;
@@ -38,8 +37,8 @@ void session_close(struct session *s); /* NULL is allowed */
 int session_slots_fd(const struct session *s);
 /* Names @pid as the scope, attaches the scheduler's edges and starts sampling. */
 int session_attach(struct session *s, pid_t pid, struct error *e);
-/* Names and intervals of samples come from @map, and it defines which addresses are in scope; it must outlive the session. Call again
- * when its ranges changed. -E2BIG: more ranges than ABI_MAX_RANGES. */
+/* Names and intervals of samples come from @map, and it defines which addresses are in scope and how stacks are walked; it must outlive the
+ * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
 /* A place for a probe: an address of an ELF file in its own numbering. */

@@ -41,12 +41,12 @@ uint64_t session_samples_outside(struct session *s)
 	return totals_read(s, &t) < 0 ? 0 : t.samples_outside;
 }
 
-/* Wake-ups by interrupts are no fault, and a few call chains always start in code without a frame pointer. */
+/* Wake-ups by interrupts are no fault, nor is work that nothing in scope called; and of call chains cut short a few do not matter. */
 static bool ordinary(const struct abi_totals *t, size_t i)
 {
-	if (i == COUNTER_frame_unreadable)
-		return t->counters[i] * 100 < t->samples + t->samples_outside;
-	return i == COUNTER_irq_wakes || i == COUNTER_hold_preempted || i == COUNTER_unseen_switch;
+	if (i == COUNTER_frame_unreadable || i == COUNTER_frame_lost || i == COUNTER_stack_too_deep)
+		return t->counters[i] * 100 <= t->samples + t->samples_outside;
+	return i == COUNTER_stack_ended || i == COUNTER_irq_wakes || i == COUNTER_hold_preempted || i == COUNTER_unseen_switch;
 }
 
 char *session_counters(struct session *s)
@@ -62,6 +62,7 @@ char *session_counters(struct session *s)
 		for (size_t i = 0; i < COUNTER_MAX; i++)
 			if (t.counters[i] && !ordinary(&t, i))
 				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
+	unwind_complain(s, f);
 	if (s->page && s->page->no_slot)
 		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->page->no_slot);
 	if (s->page && s->page->lost_counters)

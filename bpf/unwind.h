@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which address a sample belongs to: the first frame of its call chain that is in scope. The stack is walked by tables that the
+ * controller makes of the objects' call frame information; a row also says whether its code is in scope, so one search answers both. */
+#pragma once
+
+#include "bpf/maps.h"
+
+static __always_inline long frame_read(void *to, u32 size, u64 from)
+{
+	return bpf_probe_read_user(to, size, (void *)from);
+}
+
+#include "bpf/frame.h"
+
+struct row_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ABI_ROW_CHUNK);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, sizeof(struct abi_row)); /* the compiler does not describe types that only an inner map names */
+};
+
+/* In chunks, which the controller adds as objects are loaded: all of it at once would be 32 MiB. A row does not change while a module
+ * in force refers to it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, ABI_MAX_ROWS / ABI_ROW_CHUNK);
+	__type(key, u32);
+	__array(values, struct row_chunk);
+} rows SEC(".maps");
+
+/* Two halves, sorted by start: the controller fills the one that is not in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2 * ABI_MAX_MODULES);
+	__type(key, u32);
+	__type(value, struct abi_module);
+} modules SEC(".maps");
+
+struct chain {
+	struct frame frame;
+	u64 modules;
+	u64 found;
+	u32 outcome; /* enum frame_outcome; FRAME_CALLER: the chain goes on */
+};
+
+/* The module that @at lies in: its index in the map, or -1. Global functions are verified once, whoever calls them. */
+__noinline int unwind_module(u64 at, u64 in_force)
+{
+	u32 lo = ABI_MODULES_FIRST(in_force), hi = lo + ABI_MODULES_N(in_force);
+	int found = -1;
+
+	for (int i = 0; i < 12 && lo < hi; i++) { /* 2^11 = ABI_MAX_MODULES */
+		u32 mid = lo + (hi - lo) / 2;
+		struct abi_module *m = bpf_map_lookup_elem(&modules, &mid);
+
+		if (!m)
+			break;
+		if (at < m->start) {
+			hi = mid;
+		} else if (at >= m->end) {
+			lo = mid + 1;
+		} else {
+			found = (int)mid;
+			break;
+		}
+	}
+	return found;
+}
+
+/* The last of the rows [@lo, @hi) that is not above @pc, as a number; 0 (a row that says nothing) if there is none. */
+__noinline u64 unwind_search(u32 lo, u32 hi, u32 pc)
+{
+	u64 found = 0;
+
+	for (int i = 0; i < 23 && lo < hi; i++) { /* 2^22 = ABI_MAX_ROWS */
+		u32 mid = lo + (hi - lo) / 2, chunk = mid / ABI_ROW_CHUNK, at = mid % ABI_ROW_CHUNK;
+		void *inner = bpf_map_lookup_elem(&rows, &chunk);
+		u64 *row = inner ? bpf_map_lookup_elem(inner, &at) : NULL;
+
+		if (!row)
+			break;
+		if ((u32)*row <= pc) {
+			found = *row;
+			lo = mid + 1;
+		} else {
+			hi = mid;
+		}
+	}
+	return found;
+}
+
+union row_bits {
+	u64 bits;
+	struct abi_row row;
+};
+
+static __always_inline union row_bits unwind_row(u64 at, u64 in_force)
+{
+	union row_bits row = {.bits = 0};
+	u32 module = unwind_module(at, in_force);
+	struct abi_module *m = bpf_map_lookup_elem(&modules, &module);
+
+	if (m)
+		row.bits = unwind_search(m->row_lo, m->row_hi, at - m->base);
+	return row;
+}
+
+static long chain_step(u32 i, struct chain *c)
+{
+	u64 at = frame_call_site(&c->frame);
+	union row_bits row = unwind_row(at, c->modules);
+
+	if (row.row.kind & ABI_ROW_IN_SCOPE) {
+		c->found = at;
+		return 1;
+	}
+	c->outcome = frame_step(&c->frame, row.row);
+	return c->outcome != FRAME_CALLER;
+}
+
+static __always_inline void chain_count(u32 outcome)
+{
+	if (outcome == FRAME_END)
+		count(COUNTER_stack_ended);
+	else if (outcome == FRAME_UNREADABLE)
+		count(COUNTER_frame_unreadable);
+	else if (outcome == FRAME_LOST)
+		count(COUNTER_frame_lost);
+	else
+		count(COUNTER_stack_too_deep);
+}
+
+/* The address of the first frame in scope, or 0. A global function: what its many ways out would multiply is verified apart. In a system
+ * call rip is behind the instruction, which may be the last of a function (that of the way back from a signal); or it is the first
+ * instruction of a handler, if a signal has just been delivered. */
+__noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call)
+{
+	struct chain c = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = *(volatile u64 *)&control.modules};
+
+	if (in_call)
+		c.frame.exact = unwind_row(ip, c.modules).row.kind != ABI_ROW_NONE;
+
+	bpf_loop(ABI_MAX_FRAMES, chain_step, &c, 0);
+	if (!c.found)
+		chain_count(c.outcome);
+	return c.found;
+}
+
+/* The same of a sample. Where the tick hit the kernel, the thread's own registers are those saved at kernel entry, with the number of the
+ * system call (negative: none). */
+static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+{
+	struct pt_regs *regs;
+
+	if (user)
+		return chain_first_in_scope(interrupted->ip, interrupted->sp, interrupted->bp, false);
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	return chain_first_in_scope(BPF_CORE_READ(regs, ip), BPF_CORE_READ(regs, sp), BPF_CORE_READ(regs, bp),
+				    (s64)BPF_CORE_READ(regs, orig_ax) >= 0);
+}

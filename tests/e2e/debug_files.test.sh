@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A stripped program whose debug file lies in a directory that only --debug-dir names, with sources that --source-prefix has moved: the
+# lists, points, scopes and the profile all have the new names.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+mkdir -p built debug/.build-id
+cat >built/spin.c <<'END'
+#include <stdint.h>
+
+void step(void);
+__attribute__((noinline)) void step(void)
+{
+	__asm__ volatile("nop"); /* LINE:step */
+}
+
+int main(void)
+{
+	volatile uint64_t x = 0;
+
+	for (int i = 0; i < 300; i++) {
+		for (int k = 0; k < 1000000; k++)
+			x += (uint64_t)k;
+		step();
+	}
+	return 0;
+}
+END
+gcc -g -O1 -Wl,--build-id -o full "$tmp/built/spin.c" || exit 1
+id=$(readelf -n full | sed -n 's/.*Build ID: //p')
+mkdir -p "debug/.build-id/${id:0:2}"
+objcopy --only-keep-debug full "debug/.build-id/${id:0:2}/${id:2}.debug" || exit 1
+objcopy --strip-all full spin || exit 1
+moved=(--debug-dir "$tmp/debug" --source-prefix "$tmp/built=/srv/code")
+step=$(grep -n 'LINE:step' built/spin.c | cut -d : -f 1)
+
+why=''
+! "$COZBPF" list lines ./spin >out 2>err || why+=' lines without a debug file;'
+grep -q 'no line information' err || why+=' no reason why there are none;'
+"$COZBPF" list "${moved[@]}" lines ./spin >out 2>err || why+=' no lines;'
+grep -qx "/srv/code/spin.c:$step" out || why+=' the line is not among them;'
+! grep -qv '^/srv/code/' out || why+=' other names among them;'
+"$COZBPF" list "${moved[@]}" lines ./spin '/srv/code/*.c' >out 2>err || why+=' the pattern does not see the new name;'
+"$COZBPF" check --debug-dir "$tmp/debug" ./spin >out 2>err
+! grep -q 'no line information' out || why+=' check does not find it;'
+grep -q "FILE:LINE: in" out || why+=' check does not say where it is;'
+verdict list "$why" out err
+
+why=''
+profiled "${moved[@]}" --source '/srv/code/*' -p "step=/srv/code/spin.c:$step" --experiment 100 ./spin || why+=' the run failed;'
+grep -q '"/srv/code/spin.c:[0-9]*"' "$profile" || why+=' the profile does not have the new name;'
+! grep -q "$tmp/built" "$profile" || why+=' the profile has the old name;'
+holds "visits('step') > 0" || why+=' the point was never passed;'
+"$COZBPF" report --source-prefix /srv=/opt "$profile" >report 2>err || why+=' the report fails;'
+grep -q '/opt/code/' report || why+=' the report does not have the new name;'
+verdict run "$why" out err "$profile"
+
+# A library's file is reached through the process that has it mapped; its debug file is beside it all the same.
+cat >built/work.c <<'END'
+void work(volatile long *p);
+void work(volatile long *p)
+{
+	for (int i = 0; i < 1000000; i++)
+		*p += i;
+}
+END
+cat >built/user.c <<'END'
+void work(volatile long *p);
+void step(void);
+__attribute__((noinline)) void step(void)
+{
+	__asm__ volatile("nop");
+}
+
+int main(void)
+{
+	volatile long x = 0;
+
+	for (int i = 0; i < 500; i++) {
+		work(&x);
+		step();
+	}
+	return 0;
+}
+END
+gcc -g -O1 -shared -fPIC -Wl,--build-id=none -o libwork.so built/work.c || exit 1
+mkdir .debug
+objcopy --only-keep-debug libwork.so .debug/libwork.debug
+objcopy --strip-debug --add-gnu-debuglink=.debug/libwork.debug libwork.so || exit 1
+gcc -g -O1 -o user built/user.c -L. -lwork -Wl,-rpath,"$tmp" || exit 1
+
+why=''
+profiled --binary libwork.so -p step --experiment 100 ./user || why+=' the run failed;'
+grep -q "$tmp/built/work.c:[0-9]*\"" "$profile" || why+=' no lines of the library;'
+verdict library "$why" out err "$profile"
+
+why=''
+objcopy --only-keep-debug --remove-section=.note.gnu.build-id full "debug/.build-id/${id:0:2}/${id:2}.debug"
+! "$COZBPF" list "${moved[@]}" lines ./spin >out 2>err || why+=' lines from the wrong file;'
+grep -q "${id:2}.debug: of another build" err || why+=' the wrong file is not named;'
+verdict mismatch "$why" out err

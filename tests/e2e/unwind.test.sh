@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Time in libraries belongs to the line in scope that called them, however the program is linked: as many samples to CPU time as the
+# program's own loop has. Few seconds give few samples, so this is about a kind of linking that does not work at all; how exact it is,
+# tests/bpf/unwind_test.c tells.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
+# shellcheck source=tests/e2e/helpers.sh
+source "$directory/helpers.sh"
+
+own=$(line_of library burn)
+
+# shares NAME ARGUMENTS...: samples to CPU time in the libraries are about what they are in the program's loop.
+shares() {
+	local name=$1 why='' ratio=
+	shift
+	profiled -p progress -- "$@" || why="exit status $?"
+	if [ -z "$why" ]; then
+		# shellcheck disable=SC2046 # burn_ns=N library_ns=N
+		local $(tail -n 1 "$tmp/out")
+		ratio=$(ask "round(100 * (lambda own: (sum(n for where, n in samples.items() if 'library.c:' in where) - own) / ${library_ns:?} /
+			(own / ${burn_ns:?}))(sum(n for where, n in samples.items() if where.endswith('/$own'))))")
+		{ [ "$ratio" -ge 75 ] && [ "$ratio" -le 130 ]; } 2>/dev/null ||
+			why="samples of library work are $ratio % of what its CPU time asks for"
+	fi
+	verdict "library work in $name is charged to its callers" "$why" "$tmp/err" "$tmp/out"
+	printf '# %s %%\n' "$ratio"
+}
+
+shares 'a position-independent executable' "$programs/library" 3
+shares 'an executable at a fixed address' "$programs/library_fixed" 3
+shares 'a static executable' "$programs/library_static" 3
+shares 'a static position-independent executable' "$programs/library_static_pie" 3
+shares 'a plug-in loaded later' "$programs/library" 4 "$programs/libplugin.so"

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Makes .eh_frame sections out of mostly valid entries, mutates their bytes and reads them.
+ * fuzz_cfi [ITERATIONS [SEED]]; prints the seed of the first iteration that breaks a promise. */
+#include "base/error.h"
+#include "base/rng.h"
+#include "elf/cfi.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VADDR 0x10000ULL
+#define CODE_LO 0x1000ULL
+#define CODE_HI 0x9000ULL
+#define MAX_ROWS 4096
+
+struct bytes {
+	uint8_t all[4096];
+	size_t n;
+};
+
+static void put(struct bytes *b, uint64_t v, size_t n)
+{
+	if (b->n + n <= sizeof(b->all))
+		memcpy(b->all + b->n, &v, n);
+	b->n += n;
+}
+
+static void close_entry(struct bytes *b, size_t at)
+{
+	uint32_t length = (uint32_t)(b->n - at - 4);
+
+	if (b->n <= sizeof(b->all))
+		memcpy(b->all + at, &length, 4);
+}
+
+/* An instruction, mostly a valid one. */
+static void instruction(struct bytes *b, struct rng *r, bool in_fde)
+{
+	static const uint8_t regs[] = {3, 6, 7, 12, 16, 17};
+	static const uint8_t with_one[] = {0x07, 0x08, 0x0d, 0x0e, 0x13, 0x2e}, with_two[] = {0x05, 0x09, 0x0c, 0x11, 0x12, 0x14, 0x15, 0x2f};
+	static const char plt[] = "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22";
+	uint8_t reg = regs[rng_below(r, sizeof(regs))];
+
+	switch (rng_below(r, 10)) {
+	case 0:
+	case 1:
+		put(b, in_fde ? 0x40 | rng_below(r, 64) : 0, 1);
+		break;
+	case 2:
+		put(b, 0x80 | reg, 1);
+		put(b, rng_below(r, 128), 1);
+		break;
+	case 3:
+		put(b, in_fde ? 0xc0U | reg : 0, 1);
+		break;
+	case 4:
+		for (size_t i = 0; rng_below(r, 8) == 0 && i < sizeof(plt) - 1; i++)
+			put(b, (uint8_t)plt[i], 1);
+		break;
+	case 5:
+		put(b, rng_below(r, 8) ? 0x0a : 0x0b, 1);
+		break;
+	case 6:
+		if (rng_below(r, 8) == 0)
+			put(b, rng_next(r), 8);
+		break;
+	case 7:
+		put(b, with_one[rng_below(r, sizeof(with_one))], 1);
+		put(b, reg, 1);
+		break;
+	default:
+		put(b, with_two[rng_below(r, sizeof(with_two))], 1);
+		put(b, reg, 1);
+		put(b, rng_below(r, 64), 1);
+	}
+}
+
+static void make(struct bytes *b, struct rng *r)
+{
+	size_t cie = 0, entries = 1 + rng_below(r, 8);
+
+	for (size_t i = 0; i < entries; i++) {
+		size_t at = b->n;
+
+		put(b, 0, 4);
+		if (!i || rng_below(r, 6) == 0) {
+			cie = at;
+			put(b, 0, 4);
+			put(b, rng_below(r, 8) ? 1 : rng_below(r, 5), 1);
+			put(b, rng_below(r, 4) ? 0x527a : 0x53527a, rng_below(r, 4) ? 3 : 4);
+			put(b, 0x107801, 3);
+			put(b, 0x1b01, 2);
+			put(b, 0x019008070c, 5);
+		} else {
+			put(b, b->n - cie, 4);
+			put(b, CODE_LO + rng_below(r, CODE_HI - CODE_LO) - (VADDR + b->n), 4);
+			put(b, rng_below(r, 4) ? rng_below(r, 0x200) : rng_next(r), 4);
+			put(b, 0, 1);
+		}
+		for (uint64_t n = rng_below(r, 8); n; n--)
+			instruction(b, r, at != cie);
+		close_entry(b, at);
+	}
+	if (b->n > sizeof(b->all))
+		b->n = sizeof(b->all);
+}
+
+static void mutate(struct bytes *b, struct rng *r)
+{
+	static const uint64_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
+
+	for (uint64_t n = rng_below(r, 4); n; n--) {
+		size_t width = 1ULL << rng_below(r, 4), at = rng_below(r, b->n);
+		uint64_t v = rng_below(r, 2) ? rng_next(r) : values[rng_below(r, sizeof(values) / sizeof(values[0]))];
+
+		if (at + width <= b->n)
+			memcpy(b->all + at, &v, width);
+	}
+	if (rng_below(r, 16) == 0)
+		b->n = rng_below(r, b->n + 1);
+}
+
+/* What the header promises of a table. */
+static bool is_sound(const struct cfi_table *t)
+{
+	if (!t->n || t->n > MAX_ROWS || t->rows[0].pc || t->rows[t->n - 1].kind != CFI_NONE || t->base != CODE_LO)
+		return false;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct cfi_row *row = &t->rows[i];
+
+		if (row->kind > CFI_END || row->pc > CODE_HI - CODE_LO || (i && row->pc <= row[-1].pc))
+			return false;
+		if (cfi_table_at(t, row->pc) != row || (i && cfi_table_at(t, row->pc - 1) != row - 1))
+			return false;
+	}
+	return true;
+}
+
+static bool try(uint64_t seed, bool *ret_read)
+{
+	struct bytes b = {.n = 0};
+	struct error e = {.text = ""};
+	struct cfi_table t;
+	struct rng r;
+	uint8_t *exact;
+	bool good;
+	int err;
+
+	rng_seed(&r, seed);
+	make(&b, &r);
+	mutate(&b, &r);
+	exact = malloc(b.n ? b.n : 1); /* so that the sanitizer sees a byte too far */
+	if (!exact)
+		return false;
+	memcpy(exact, b.all, b.n);
+	struct cfi_section s = {.name = "fuzz", .bytes = exact, .size = b.n, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI,
+				.max_rows = MAX_ROWS, .stop_at_zero = (int)rng_below(&r, 2)};
+	err = cfi_section_parse(&s, &t, &e);
+	free(exact);
+	*ret_read = err == 0;
+	if (err < 0)
+		return (err == -EBADMSG || err == -E2BIG) && strstr(e.text, "fuzz: ");
+	good = is_sound(&t);
+	cfi_table_free(&t);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 50000, read = 0;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+
+	for (unsigned long i = 0; i < iterations; i++) {
+		bool was_read;
+
+		if (!try(seed + i, &was_read)) {
+			(void)fprintf(stderr, "seed %llu breaks a promise\n", (unsigned long long)(seed + i));
+			return 1;
+		}
+		read += was_read;
+	}
+	(void)printf("%lu sections, %lu read\n", iterations, read);
+	/* Were nearly all refused, or none, nothing would have been tried. */
+	return iterations >= 1000 && (read < iterations / 50 || read == iterations);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Mutates small files with debug information of all kinds, and walks the line map over them. fuzz_lines [ITERATIONS [SEED]] */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "elf/lines.h"
+#include "elf/object.h"
+
+#include "fuzz_child.h"
+#include "line_seeds.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+static char top[] = "/tmp/cozbpf-fuzz-XXXXXX";
+
+enum { PROGRAM, SPLIT, ALTERNATE, N_FILES };
+
+static const char *name_of(int file, unsigned int kind)
+{
+	return file == PROGRAM ? "seed" : file == ALTERNATE ? "seed.alt" : kind & SEED_PACKAGE ? "seed.dwp" : "seed.dwo";
+}
+
+static bool write_file(int file, unsigned int kind, const unsigned char *bytes, size_t n)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", top, name_of(file, kind));
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	return fd >= 0 && write(fd, bytes, n) == (ssize_t)n;
+}
+
+static void remove_files(void)
+{
+	static const char *const names[] = {"seed", "seed.alt", "seed.dwo", "seed.dwp"};
+	char path[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", top, names[i]);
+		(void)unlink(path);
+	}
+}
+
+/* What a walk found: of an unharmed seed each must be there. */
+struct seen {
+	struct line_table *t;
+	size_t lines, sites, at;
+	bool complaint;
+};
+
+static int see_line(const char *file, uint32_t line, void *arg)
+{
+	struct seen *s = arg;
+	uint64_t *addresses;
+	uint32_t nearest;
+	size_t n;
+
+	s->lines++;
+	if (line_table_statements(s->t, file, line, &addresses, &n, &nearest) == 0) {
+		s->sites += n;
+		free(addresses);
+	}
+	return s->lines > 300;
+}
+
+static bool every_other(const char *file, void *arg)
+{
+	(void)arg;
+	return strlen(file) & 1;
+}
+
+static void walk_into(const char *path, struct seen *s)
+{
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	const char *roots[] = {top}, *prefixes[] = {"/seed=/srv", ".=/here"};
+	struct line_options options = {roots, 1, prefixes, 2};
+	struct line_location where;
+	struct addr_range *ranges;
+	const char *near[4];
+	struct error e;
+	size_t n;
+
+	if (elf_object_open(path, &o, &e) < 0 || line_table_open_with(o, &options, &s->t, &e) < 0)
+		return;
+	for (uint64_t i = 0; i < 0x90; i++)
+		s->at += line_table_at(s->t, CODE + i, &where) == 0 && where.line && strlen(where.file);
+	if (line_table_scope(s->t, every_other, NULL, &ranges, &n) == 0)
+		free(ranges);
+	(void)line_table_each(s->t, see_line, s);
+	(void)line_table_similar_files(s->t, "a.h", near, 4);
+	s->complaint = line_table_warning(s->t);
+	if (s->complaint && verbose)
+		(void)puts(line_table_warning(s->t));
+	line_table_close(s->t);
+}
+
+static void walk(const char *path)
+{
+	struct seen s = {0};
+
+	walk_into(path, &s);
+}
+
+static enum outcome try(struct rng *r)
+{
+	static unsigned char bytes[N_FILES][SEED_ROOM], original[SEED_ROOM];
+	unsigned int kind = (unsigned int)rng_below(r, N_SEEDS);
+	size_t n[N_FILES] = {seed_program(kind, bytes[PROGRAM]), seed_split(kind, bytes[SPLIT]), seed_alternate(bytes[ALTERNATE])};
+	int victim = kind & SEED_SPLIT && rng_below(r, 2) ? SPLIT : kind & SEED_ALT && !rng_below(r, 8) ? ALTERNATE : PROGRAM;
+	struct file f = {original, n[victim]};
+	char path[64];
+
+	memcpy(original, bytes[victim], n[victim]);
+	mutate(r, &f, bytes[victim]);
+	if (rng_below(r, 32) == 0)
+		n[victim] = rng_below(r, n[victim]);
+	remove_files();
+	for (int i = 0; i < N_FILES; i++)
+		if (!write_file(i, kind, bytes[i], n[i]))
+			return OUR_CRASH;
+	(void)snprintf(path, sizeof(path), "%s/seed", top);
+	return in_child(walk, path);
+}
+
+/* The seeds themselves must be read in full, or mutating them would test little. */
+static bool seeds_are_sound(void)
+{
+	static unsigned char bytes[SEED_ROOM];
+	char path[64];
+	bool good = true;
+
+	(void)snprintf(path, sizeof(path), "%s/seed", top);
+	for (unsigned int kind = 0; kind < N_SEEDS; kind++) {
+		struct seen s = {0};
+
+		remove_files();
+		if (!write_file(PROGRAM, kind, bytes, seed_program(kind, bytes)) ||
+		    !write_file(SPLIT, kind, bytes, seed_split(kind, bytes)) ||
+		    !write_file(ALTERNATE, kind, bytes, seed_alternate(bytes)))
+			return false;
+		walk_into(path, &s);
+		if (s.at < 0x20 || s.lines < 3 || s.sites < s.lines || s.complaint) {
+			(void)fprintf(stderr, "seed kind %u: %zu addresses, %zu lines, %zu sites%s\n", kind, s.at, s.lines, s.sites,
+				      s.complaint ? ", and a warning" : "");
+			good = false;
+		}
+	}
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
+	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	unsigned long count[N_OUTCOMES] = {0};
+	bool sound;
+
+	if (!mkdtemp(top)) {
+		perror(top);
+		return 1;
+	}
+	verbose = iterations == 1;
+	sound = seeds_are_sound();
+	catch_crashes();
+	for (unsigned long i = 0; i < iterations; i++) {
+		struct rng r;
+		enum outcome o;
+
+		/* So that one iteration can be repeated alone: fuzz_lines 1 SEED+i */
+		rng_seed(&r, seed + i);
+		o = try(&r);
+		count[o]++;
+		if (o >= OUR_CRASH)
+			(void)fprintf(stderr, "seed %llu %s\n", (unsigned long long)(seed + i), outcome_names[o]);
+	}
+	remove_files();
+	(void)rmdir(top);
+	return summary(count) || !sound;
+}

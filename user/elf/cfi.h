@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How to walk the stack from each address of an object: .eh_frame (DWARF call frame information), executed once into rows. Trusts
+ * nothing in the file. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_object;
+struct error;
+
+/* How the caller's stack pointer (the CFA) is found. The return address lies 8 below it, always. */
+enum cfi_kind {
+	CFI_NONE,   /* not known: no information here, or of a form that a row cannot say */
+	CFI_RSP,    /* rsp + cfa_offset */
+	CFI_RBP,    /* rbp + cfa_offset */
+	CFI_PLT,    /* rsp + 8, and 8 more where the low four bits of rip are cfa_offset or more */
+	CFI_SIGNAL, /* a signal frame: the registers are in the ucontext that rsp points to */
+	CFI_END,    /* the outermost frame */
+};
+
+/* Holds from @pc up to the next row's. */
+struct cfi_row {
+	uint32_t pc;         /* relative to the table's base */
+	int16_t cfa_offset;  /* bytes */
+	int8_t rbp_slot;     /* the caller's rbp is at CFA + 8 * rbp_slot; 0: rbp has not changed */
+	uint8_t kind;        /* enum cfi_kind */
+};
+_Static_assert(sizeof(struct cfi_row) == 8, "cfi_row");
+
+struct cfi_table {
+	uint64_t base;        /* the object's own numbering: its lowest code address */
+	struct cfi_row *rows; /* ascending, no two at one pc; the first is at 0, the last is of kind CFI_NONE */
+	size_t n;
+};
+
+/* The rows of an object. On success the rows are the caller's (cfi_table_free). Errors: -ENODATA (no call frame information),
+ * -EBADMSG (malformed), -E2BIG (more than @max_rows rows, or code that spans 4 GiB), -ENOMEM; @e names the object. */
+int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
+void cfi_table_free(struct cfi_table *t);
+/* The row that holds at @pc (relative to the base); NULL before the first. */
+const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
+
+/* The bytes of a section, as cfi_table_read finds them: what the tests and the fuzzer drive. */
+struct cfi_section {
+	const char *name; /* of the object, for errors */
+	const uint8_t *bytes;
+	size_t size;
+	uint64_t vaddr;            /* of the first byte */
+	uint64_t code_lo, code_hi; /* entries for code outside of this are left out; code_lo becomes the base */
+	size_t max_rows;
+	int stop_at_zero; /* the size is only a bound: an entry of length zero is the end */
+};
+/* As cfi_table_read. */
+int cfi_section_parse(const struct cfi_section *s, struct cfi_table *ret, struct error *e);

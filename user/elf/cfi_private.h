@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the cfi*.c files share. */
+#pragma once
+
+#include "elf/cfi.h"
+
+#include <stdbool.h>
+
+/* The unread part of some bytes. Reading past the end yields 0 and sets @bad, so that a sequence of reads is checked once. */
+struct cfi_cursor {
+	const uint8_t *p, *end;
+	uint64_t vaddr; /* of @p */
+	bool bad;
+};
+
+uint64_t cfi_u(struct cfi_cursor *c, size_t bytes); /* 1, 2, 4 or 8, little-endian */
+uint64_t cfi_uleb(struct cfi_cursor *c);            /* of more than 64 bits: bad */
+int64_t cfi_sleb(struct cfi_cursor *c);
+/* Takes the next @n bytes away from @c as a cursor of their own. */
+struct cfi_cursor cfi_part(struct cfi_cursor *c, uint64_t n);
+
+/* DW_EH_PE_*: the low four bits are the format, the next three what it is relative to. */
+#define CFI_PE_OMIT 0xff
+#define CFI_PE_FORMAT 0x0f
+/* A pointer in encoding @pe, absolute or pcrel; other bases are bad: on x86-64 nothing defines them for code addresses. */
+uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t pe);
+/* Passes over a pointer of any encoding. */
+void cfi_skip_pointer(struct cfi_cursor *c, uint8_t pe);
+
+/* Where a register of the caller is. */
+enum cfi_rule { RULE_SAME, RULE_OFFSET, RULE_UNDEFINED, RULE_OTHER };
+
+struct cfi_register {
+	enum cfi_rule rule;
+	int64_t offset; /* RULE_OFFSET: from the CFA */
+};
+
+enum cfi_cfa { CFA_NONE, CFA_REGISTER, CFA_PLT };
+
+struct cfi_state {
+	enum cfi_cfa cfa;
+	uint64_t cfa_register;
+	int64_t cfa_offset; /* CFA_PLT: the first byte of a stub at which its push is done */
+	struct cfi_register rbp, ra;
+};
+
+#define CFI_MAX_REMEMBERED 64
+
+struct cfi_cie {
+	uint64_t offset; /* in the section */
+	uint64_t code_align;
+	int64_t data_align;
+	uint8_t fde_encoding;
+	bool augmented, signal_frame;
+	struct cfi_state initial;
+};
+
+/* Rows as they come, not yet merged between entries. */
+struct cfi_rows {
+	struct cfi_row *all;
+	size_t n, capacity, max;
+};
+
+/* Executes a CIE's own program. -EBADMSG. */
+int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program);
+/* Executes an FDE's program over [lo, hi) and appends a row at lo and wherever something changes. -EBADMSG, -E2BIG, -ENOMEM. */
+int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi, uint64_t base, struct cfi_rows *out);
+/* -E2BIG, -ENOMEM. */
+int cfi_add_row(struct cfi_rows *out, struct cfi_row row);

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Executes call frame instructions (DWARF 5, 6.4.2; the System V ABI's additions for .eh_frame). Only what a row can say is kept: the
+ * CFA, rbp and the return address. */
+#include "elf/cfi_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	/* The two high bits. */
+	OP_ADVANCE = 0x40,
+	OP_OFFSET = 0x80,
+	OP_RESTORE = 0xc0,
+
+	OP_NOP = 0x00,
+	OP_SET_LOC = 0x01,
+	OP_ADVANCE1 = 0x02,
+	OP_ADVANCE2 = 0x03,
+	OP_ADVANCE4 = 0x04,
+	OP_OFFSET_EXTENDED = 0x05,
+	OP_RESTORE_EXTENDED = 0x06,
+	OP_UNDEFINED = 0x07,
+	OP_SAME_VALUE = 0x08,
+	OP_REGISTER = 0x09,
+	OP_REMEMBER_STATE = 0x0a,
+	OP_RESTORE_STATE = 0x0b,
+	OP_DEF_CFA = 0x0c,
+	OP_DEF_CFA_REGISTER = 0x0d,
+	OP_DEF_CFA_OFFSET = 0x0e,
+	OP_DEF_CFA_EXPRESSION = 0x0f,
+	OP_EXPRESSION = 0x10,
+	OP_OFFSET_EXTENDED_SF = 0x11,
+	OP_DEF_CFA_SF = 0x12,
+	OP_DEF_CFA_OFFSET_SF = 0x13,
+	OP_VAL_OFFSET = 0x14,
+	OP_VAL_OFFSET_SF = 0x15,
+	OP_VAL_EXPRESSION = 0x16,
+	OP_ADVANCE8 = 0x1d,
+	OP_GNU_ARGS_SIZE = 0x2e,
+	OP_GNU_NEGATIVE_OFFSET = 0x2f,
+};
+
+enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };
+
+struct machine {
+	const struct cfi_cie *cie;
+	struct cfi_cursor code;
+	struct cfi_state state;
+	struct cfi_state remembered[CFI_MAX_REMEMBERED];
+	size_t n_remembered;
+	/* FDE only. */
+	uint64_t pc, hi, base;
+	size_t first; /* its first row */
+	struct cfi_rows *out;
+};
+
+int cfi_add_row(struct cfi_rows *out, struct cfi_row row)
+{
+	if (out->n == out->max)
+		return -E2BIG;
+	if (out->n == out->capacity) {
+		size_t bigger = out->capacity ? 2 * out->capacity : 1024;
+		struct cfi_row *grown = reallocarray(out->all, bigger, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		out->all = grown;
+		out->capacity = bigger;
+	}
+	out->all[out->n++] = row;
+	return 0;
+}
+
+/* What linkers write for the stubs of .plt: the CFA is rsp + 8 before a stub's push and rsp + 16 after it. The push ends at byte 11, or
+ * where the stub begins with other instructions (branch tracking, bound registers) at byte 9 or 5. */
+static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
+{
+	static const uint8_t plt[] = {
+		0x77, 8,    /* breg7 (rsp) + 8 */
+		0x80, 0,    /* breg16 (rip) + 0 */
+		0x3f, 0x1a, /* lit15, and */
+		0x3b, 0x2a, /* lit11, ge */
+		0x33, 0x24, /* lit3, shl */
+		0x22,       /* plus */
+	};
+	const size_t literal = 6;
+
+	if (x.bad || (size_t)(x.end - x.p) != sizeof(plt) || memcmp(x.p, plt, literal) ||
+	    memcmp(x.p + literal + 1, plt + literal + 1, sizeof(plt) - literal - 1))
+		return false;
+	*ret_first = x.p[literal] - 0x30;
+	return *ret_first == 11 || *ret_first == 9 || *ret_first == 5;
+}
+
+static struct cfi_row row_of(const struct machine *m)
+{
+	const struct cfi_state *s = &m->state;
+	struct cfi_row row = {.pc = (uint32_t)(m->pc - m->base)};
+
+	if (m->cie->signal_frame) {
+		row.kind = CFI_SIGNAL;
+		return row;
+	}
+	if (s->ra.rule == RULE_UNDEFINED) {
+		row.kind = CFI_END;
+		return row;
+	}
+	if (s->ra.rule != RULE_OFFSET || s->ra.offset != -8 || s->cfa == CFA_NONE || s->cfa_offset < INT16_MIN ||
+	    s->cfa_offset > INT16_MAX)
+		return row;
+	if (s->rbp.rule == RULE_OTHER)
+		return row;
+	if (s->rbp.rule == RULE_OFFSET) {
+		if (s->rbp.offset % 8 || s->rbp.offset < 8 * INT8_MIN || s->rbp.offset > 8 * INT8_MAX || !s->rbp.offset)
+			return row;
+		row.rbp_slot = (int8_t)(s->rbp.offset / 8);
+	}
+	if (s->cfa == CFA_REGISTER && s->cfa_register != DWARF_RSP && s->cfa_register != DWARF_RBP) {
+		row.rbp_slot = 0;
+		return row;
+	}
+	row.kind = s->cfa == CFA_PLT ? CFI_PLT : s->cfa_register == DWARF_RSP ? CFI_RSP : CFI_RBP;
+	row.cfa_offset = (int16_t)s->cfa_offset;
+	return row;
+}
+
+/* The state so far holds from here on. */
+static int emit(struct machine *m)
+{
+	struct cfi_rows *out = m->out;
+	struct cfi_row row;
+
+	if (!out || m->pc >= m->hi)
+		return 0;
+	row = row_of(m);
+	if (out->n > m->first) {
+		const struct cfi_row *last = &out->all[out->n - 1];
+
+		if (last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
+			return 0;
+	}
+	return cfi_add_row(out, row);
+}
+
+static int move_to(struct machine *m, uint64_t pc)
+{
+	int r;
+
+	if (!m->out || pc < m->pc)
+		return -EBADMSG;
+	if (pc == m->pc)
+		return 0;
+	r = emit(m);
+	m->pc = pc;
+	return r;
+}
+
+static int move_by(struct machine *m, uint64_t delta)
+{
+	uint64_t bytes, pc;
+
+	if (__builtin_mul_overflow(delta, m->cie->code_align, &bytes) || __builtin_add_overflow(m->pc, bytes, &pc))
+		return -EBADMSG;
+	return move_to(m, pc);
+}
+
+static struct cfi_register *kept(struct cfi_state *s, uint64_t reg)
+{
+	return reg == DWARF_RBP ? &s->rbp : reg == DWARF_RA ? &s->ra : NULL;
+}
+
+static int set(struct machine *m, uint64_t reg, enum cfi_rule rule, int64_t offset)
+{
+	struct cfi_register *r = kept(&m->state, reg);
+
+	if (r)
+		*r = (struct cfi_register){rule, offset};
+	return 0;
+}
+
+static int set_offset(struct machine *m, uint64_t reg, int64_t factored)
+{
+	int64_t offset;
+
+	if (__builtin_mul_overflow(factored, m->cie->data_align, &offset))
+		return set(m, reg, RULE_OTHER, 0);
+	return set(m, reg, RULE_OFFSET, offset);
+}
+
+/* Beyond what int64_t can say is beyond what a row can say. */
+static int64_t clamped(uint64_t v)
+{
+	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+}
+
+static int restore(struct machine *m, uint64_t reg)
+{
+	struct cfi_register *r = kept(&m->state, reg);
+
+	if (!m->out)
+		return -EBADMSG; /* in a CIE there is nothing to go back to */
+	if (r)
+		*r = *kept((struct cfi_state *)&m->cie->initial, reg);
+	return 0;
+}
+
+static int def_cfa(struct machine *m, uint64_t reg, int64_t offset)
+{
+	m->state.cfa = CFA_REGISTER;
+	m->state.cfa_register = reg;
+	m->state.cfa_offset = offset;
+	return 0;
+}
+
+static int def_cfa_offset(struct machine *m, int64_t offset)
+{
+	if (m->state.cfa != CFA_REGISTER)
+		return -EBADMSG;
+	m->state.cfa_offset = offset;
+	return 0;
+}
+
+static int def_cfa_sf(struct machine *m, uint64_t reg, int64_t factored)
+{
+	int64_t offset;
+
+	return def_cfa(m, reg, __builtin_mul_overflow(factored, m->cie->data_align, &offset) ? INT64_MAX : offset);
+}
+
+static int def_cfa_expression(struct machine *m)
+{
+	struct cfi_cursor x = cfi_part(&m->code, cfi_uleb(&m->code));
+	int64_t first;
+
+	m->state.cfa = is_plt_expression(x, &first) ? CFA_PLT : CFA_NONE;
+	m->state.cfa_offset = m->state.cfa == CFA_PLT ? first : 0;
+	return 0;
+}
+
+static int remember(struct machine *m)
+{
+	if (m->n_remembered == CFI_MAX_REMEMBERED)
+		return -EBADMSG;
+	m->remembered[m->n_remembered++] = m->state;
+	return 0;
+}
+
+static int restore_state(struct machine *m)
+{
+	if (!m->n_remembered)
+		return -EBADMSG;
+	m->state = m->remembered[--m->n_remembered];
+	return 0;
+}
+
+/* Rules that a row cannot say: elsewhere than on the stack, or computed. */
+static int elsewhere(struct machine *m, uint64_t reg, bool expression)
+{
+	if (expression)
+		(void)cfi_part(&m->code, cfi_uleb(&m->code));
+	else
+		(void)cfi_uleb(&m->code); /* a register, or an offset; signed or not, as long */
+	return set(m, reg, RULE_OTHER, 0);
+}
+
+static int extended(struct machine *m, uint8_t op)
+{
+	struct cfi_cursor *c = &m->code;
+	uint64_t reg;
+
+	switch (op) {
+	case OP_NOP:
+		return 0;
+	case OP_SET_LOC:
+		return move_to(m, cfi_pointer(c, m->cie->fde_encoding));
+	case OP_ADVANCE1:
+		return move_by(m, cfi_u(c, 1));
+	case OP_ADVANCE2:
+		return move_by(m, cfi_u(c, 2));
+	case OP_ADVANCE4:
+		return move_by(m, cfi_u(c, 4));
+	case OP_ADVANCE8:
+		return move_by(m, cfi_u(c, 8));
+	case OP_REMEMBER_STATE:
+		return remember(m);
+	case OP_RESTORE_STATE:
+		return restore_state(m);
+	case OP_DEF_CFA_OFFSET:
+		return def_cfa_offset(m, clamped(cfi_uleb(c)));
+	case OP_DEF_CFA_OFFSET_SF:
+		return m->state.cfa == CFA_REGISTER ? def_cfa_sf(m, m->state.cfa_register, cfi_sleb(c)) : -EBADMSG;
+	case OP_DEF_CFA_EXPRESSION:
+		return def_cfa_expression(m);
+	case OP_GNU_ARGS_SIZE:
+		(void)cfi_uleb(c);
+		return 0;
+	}
+	/* All others begin with a register. */
+	reg = cfi_uleb(c);
+	switch (op) {
+	case OP_OFFSET_EXTENDED:
+		return set_offset(m, reg, clamped(cfi_uleb(c)));
+	case OP_OFFSET_EXTENDED_SF:
+		return set_offset(m, reg, cfi_sleb(c));
+	case OP_GNU_NEGATIVE_OFFSET:
+		return set_offset(m, reg, -clamped(cfi_uleb(c)));
+	case OP_RESTORE_EXTENDED:
+		return restore(m, reg);
+	case OP_UNDEFINED:
+		return set(m, reg, RULE_UNDEFINED, 0);
+	case OP_SAME_VALUE:
+		return set(m, reg, RULE_SAME, 0);
+	case OP_REGISTER:
+	case OP_VAL_OFFSET:
+	case OP_VAL_OFFSET_SF:
+		return elsewhere(m, reg, false);
+	case OP_EXPRESSION:
+	case OP_VAL_EXPRESSION:
+		return elsewhere(m, reg, true);
+	case OP_DEF_CFA:
+		return def_cfa(m, reg, clamped(cfi_uleb(c)));
+	case OP_DEF_CFA_SF:
+		return def_cfa_sf(m, reg, cfi_sleb(c));
+	case OP_DEF_CFA_REGISTER:
+		return m->state.cfa == CFA_REGISTER ? def_cfa(m, reg, m->state.cfa_offset) : -EBADMSG;
+	default:
+		return -EBADMSG;
+	}
+}
+
+static int execute(struct machine *m)
+{
+	int r = 0;
+
+	while (r == 0 && !m->code.bad && m->code.p < m->code.end) {
+		uint8_t op = (uint8_t)cfi_u(&m->code, 1), low = op & 0x3f;
+
+		switch (op & 0xc0) {
+		case OP_ADVANCE:
+			r = move_by(m, low);
+			break;
+		case OP_OFFSET:
+			r = set_offset(m, low, clamped(cfi_uleb(&m->code)));
+			break;
+		case OP_RESTORE:
+			r = restore(m, low);
+			break;
+		default:
+			r = extended(m, op);
+		}
+	}
+	return m->code.bad ? -EBADMSG : r;
+}
+
+int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program)
+{
+	struct machine m = {.cie = cie, .code = program};
+	int r = execute(&m);
+
+	cie->initial = m.state;
+	return r;
+}
+
+int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi, uint64_t base, struct cfi_rows *out)
+{
+	struct machine m = {.cie = cie, .code = program, .state = cie->initial, .pc = lo, .hi = hi, .base = base, .first = out->n,
+			    .out = out};
+	int r = execute(&m);
+
+	return r < 0 ? r : emit(&m);
+}

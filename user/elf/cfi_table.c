@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* .eh_frame's entries, in the order of the file, become one sorted table without holes. */
+#include "elf/cfi_private.h"
+
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Linkers join equal ones: a library of 100 MB has a few thousand. */
+#define MAX_CIES 65536
+#define MAX_SPAN 0xffffffffULL
+
+/* One FDE's rows. */
+struct span {
+	uint64_t lo, hi;
+	size_t first, n;
+};
+
+struct parser {
+	const struct cfi_section *s;
+	struct error *e;
+	struct cfi_cie *cies; /* by offset */
+	size_t n_cies, cie_capacity;
+	struct span *spans;
+	size_t n_spans, span_capacity;
+	struct cfi_rows rows;
+};
+
+static int malformed(struct parser *p, uint64_t at, const char *what)
+{
+	return fail(p->e, EBADMSG, "%s: malformed .eh_frame (%s at offset 0x%llx); calls out of it are followed by frame pointers",
+		    p->s->name, what, (unsigned long long)at);
+}
+
+static int failed(struct parser *p, int r, uint64_t at, const char *what)
+{
+	if (r == -ENOMEM)
+		return fail(p->e, ENOMEM, "out of memory for the call frame information of %s", p->s->name);
+	if (r == -E2BIG)
+		return fail(p->e, E2BIG, "%s: its call frame information makes more than %zu rows; calls out of it are followed by "
+			    "frame pointers", p->s->name, p->s->max_rows);
+	return malformed(p, at, what);
+}
+
+/* The letters after 'z', each with its data in @data. */
+static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct cfi_cursor *data)
+{
+	uint8_t pe;
+
+	for (; *letters; letters++) {
+		switch (*letters) {
+		case 'R':
+			cie->fde_encoding = (uint8_t)cfi_u(data, 1);
+			break;
+		case 'L':
+			(void)cfi_u(data, 1);
+			break;
+		case 'P':
+			pe = (uint8_t)cfi_u(data, 1);
+			cfi_skip_pointer(data, pe);
+			break;
+		case 'S':
+			cie->signal_frame = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	return !data->bad;
+}
+
+static bool read_cie(struct cfi_cie *cie, struct cfi_cursor c)
+{
+	uint8_t version = (uint8_t)cfi_u(&c, 1);
+	const char *letters = (const char *)c.p;
+	size_t length = strnlen(letters, (size_t)(c.end - c.p));
+	uint64_t ra;
+
+	if (letters + length == (const char *)c.end || (version != 1 && version != 3 && version != 4))
+		return false;
+	(void)cfi_part(&c, length + 1);
+	if (!strcmp(letters, "eh")) {
+		(void)cfi_u(&c, 8); /* of GCC 2 */
+		letters = "";
+	}
+	if (version == 4 && (cfi_u(&c, 1) != 8 || cfi_u(&c, 1) != 0)) /* size of addresses, of segment selectors */
+		return false;
+	cie->code_align = cfi_uleb(&c);
+	cie->data_align = cfi_sleb(&c);
+	ra = version == 1 ? cfi_u(&c, 1) : cfi_uleb(&c);
+	if (ra != 16)
+		return false;
+	if (*letters == 'z') {
+		struct cfi_cursor data = cfi_part(&c, cfi_uleb(&c));
+
+		cie->augmented = true;
+		if (!read_augmentation(cie, letters + 1, &data))
+			return false;
+	} else if (*letters) {
+		return false;
+	}
+	return !c.bad && cfi_run_cie(cie, c) == 0;
+}
+
+static int add_cie(struct parser *p, uint64_t offset, struct cfi_cursor c)
+{
+	struct cfi_cie cie = {.offset = offset};
+
+	if (p->n_cies == MAX_CIES)
+		return malformed(p, offset, "too many common entries");
+	if (!read_cie(&cie, c))
+		return malformed(p, offset, "common entry");
+	if (p->n_cies == p->cie_capacity) {
+		size_t bigger = p->cie_capacity ? 2 * p->cie_capacity : 16;
+		struct cfi_cie *grown = reallocarray(p->cies, bigger, sizeof(*grown));
+
+		if (!grown)
+			return failed(p, -ENOMEM, 0, NULL);
+		p->cies = grown;
+		p->cie_capacity = bigger;
+	}
+	p->cies[p->n_cies++] = cie;
+	return 0;
+}
+
+static const struct cfi_cie *find_cie(const struct parser *p, uint64_t offset)
+{
+	size_t lo = 0, hi = p->n_cies;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (p->cies[mid].offset == offset)
+			return &p->cies[mid];
+		if (p->cies[mid].offset < offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+static int add_span(struct parser *p, struct span span)
+{
+	if (p->n_spans == p->span_capacity) {
+		size_t bigger = p->span_capacity ? 2 * p->span_capacity : 256;
+		struct span *grown = reallocarray(p->spans, bigger, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		p->spans = grown;
+		p->span_capacity = bigger;
+	}
+	p->spans[p->n_spans++] = span;
+	return 0;
+}
+
+static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, struct cfi_cursor c)
+{
+	uint64_t lo = cfi_pointer(&c, cie->fde_encoding), length = cfi_pointer(&c, cie->fde_encoding & CFI_PE_FORMAT);
+	struct span span = {.first = p->rows.n};
+	int r;
+
+	if (cie->augmented)
+		(void)cfi_part(&c, cfi_uleb(&c));
+	if (c.bad)
+		return malformed(p, at, "entry");
+	/* Entries of functions that the linker threw away describe address 0, or nothing. */
+	if (lo < p->s->code_lo || lo >= p->s->code_hi || !length)
+		return 0;
+	span.lo = lo;
+	span.hi = length < p->s->code_hi - lo ? lo + length : p->s->code_hi;
+	r = cfi_run_fde(cie, c, span.lo, span.hi, p->s->code_lo, &p->rows);
+	span.n = p->rows.n - span.first;
+	if (r == 0)
+		r = add_span(p, span);
+	return r < 0 ? failed(p, r, at, "instructions") : 0;
+}
+
+static int read_entry(struct parser *p, uint64_t at, struct cfi_cursor c)
+{
+	uint64_t id_at = (uint64_t)(c.p - p->s->bytes), id = cfi_u(&c, 4);
+	const struct cfi_cie *cie;
+
+	if (c.bad)
+		return malformed(p, at, "entry too short");
+	if (!id)
+		return add_cie(p, at, c);
+	cie = id <= id_at ? find_cie(p, id_at - id) : NULL;
+	return cie ? add_fde(p, at, cie, c) : malformed(p, at, "entry without a common entry");
+}
+
+static int read_entries(struct parser *p)
+{
+	struct cfi_cursor c = {.p = p->s->bytes, .end = p->s->bytes + p->s->size, .vaddr = p->s->vaddr};
+
+	while (c.p < c.end) {
+		uint64_t at = (uint64_t)(c.p - p->s->bytes), length;
+		struct cfi_cursor entry;
+		int r;
+
+		/* Some linkers leave a few bytes that align the end. */
+		if (c.end - c.p < 4)
+			return 0;
+		length = cfi_u(&c, 4);
+		if (length == 0xffffffff)
+			length = cfi_u(&c, 8);
+		if (c.bad)
+			return malformed(p, at, "entry past the end");
+		if (!length && p->s->stop_at_zero)
+			return 0;
+		if (!length)
+			continue; /* the end of one object file's part */
+		entry = cfi_part(&c, length);
+		if (c.bad)
+			return malformed(p, at, "entry past the end");
+		r = read_entry(p, at, entry);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* By start; of those at one place the first in the file comes first. */
+static int by_start(const void *pa, const void *pb)
+{
+	const struct span *a = pa, *b = pb;
+
+	if (a->lo != b->lo)
+		return a->lo < b->lo ? -1 : 1;
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+static int put(struct cfi_rows *out, struct cfi_row row)
+{
+	struct cfi_row *last = out->n ? &out->all[out->n - 1] : NULL;
+
+	if (last && last->pc == row.pc) {
+		*last = row;
+		/* ... which may have made it equal to the one before. */
+		if (out->n < 2)
+			return 0;
+		out->n--;
+		last--;
+	}
+	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
+		return 0;
+	return cfi_add_row(out, row);
+}
+
+/* Entries do not overlap in sound files. Where they do, one that begins later cuts the one before it, and between two of the same start the
+ * first in the file is kept. */
+static int assemble(struct parser *p, struct cfi_rows *out)
+{
+	uint64_t base = p->s->code_lo;
+	int r = put(out, (struct cfi_row){.kind = CFI_NONE});
+
+	for (size_t i = 0; r == 0 && i < p->n_spans; i++) {
+		const struct span *s = &p->spans[i];
+		uint64_t hi = s->hi;
+
+		if (i && p->spans[i - 1].lo == s->lo)
+			continue;
+		for (size_t j = i + 1; j < p->n_spans && p->spans[j].lo < hi; j++)
+			if (p->spans[j].lo > s->lo) {
+				hi = p->spans[j].lo;
+				break;
+			}
+		for (size_t j = 0; r == 0 && j < s->n; j++)
+			if (p->rows.all[s->first + j].pc < hi - base)
+				r = put(out, p->rows.all[s->first + j]);
+		if (r == 0)
+			r = put(out, (struct cfi_row){.pc = (uint32_t)(hi - base), .kind = CFI_NONE});
+	}
+	return r;
+}
+
+int cfi_section_parse(const struct cfi_section *s, struct cfi_table *ret, struct error *e)
+{
+	struct parser p = {.s = s, .e = e, .rows.max = s->max_rows};
+	struct cfi_rows out = {.max = s->max_rows};
+	int r;
+
+	if (s->code_hi <= s->code_lo || s->code_hi - s->code_lo > MAX_SPAN)
+		return fail(e, E2BIG, "%s: its code spans 4 GiB or more; calls out of it are followed by frame pointers", s->name);
+	r = read_entries(&p);
+	if (r == 0 && p.n_spans)
+		qsort(p.spans, p.n_spans, sizeof(*p.spans), by_start);
+	if (r == 0) {
+		r = assemble(&p, &out);
+		if (r < 0)
+			r = failed(&p, r, 0, NULL);
+	}
+	free(p.cies);
+	free(p.spans);
+	free(p.rows.all);
+	if (r < 0) {
+		free(out.all);
+		return r;
+	}
+	*ret = (struct cfi_table){.base = s->code_lo, .rows = out.all, .n = out.n};
+	return 0;
+}
+
+void cfi_table_free(struct cfi_table *t)
+{
+	free(t->rows);
+	*t = (struct cfi_table){0};
+}
+
+const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc)
+{
+	size_t lo = 0, hi = t->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->rows[mid].pc <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? &t->rows[lo - 1] : NULL;
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/debug_find.h"
+#include "elf/lines.h"
+#include "elf/object.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_ROOT "/usr/lib/debug"
+
+/* One search: each place is tried until a file there is the right one. */
+struct search {
+	const struct debug_file *of; /* the file that names the one that is searched */
+	const struct line_options *options;
+	const char *build_id; /* the one sought must have it, if it has any */
+	const struct debug_link *link; /* the one sought must have its checksum */
+	bool split, lines; /* its sections are .debug_*.dwo; it must have line information */
+	struct debug_file *found;
+	struct error *why;
+};
+
+/* Keeps the first reason: that is the likeliest place. */
+static void reason(struct search *s, const struct error *e)
+{
+	if (s->why && !s->why->text[0])
+		*s->why = *e;
+}
+
+static bool accept(const struct search *s, const struct debug_file *f, struct error *e)
+{
+	uint32_t crc;
+
+	if (s->of && f->device == s->of->device && f->inode == s->of->inode)
+		return false;
+	if (s->build_id && (f->build_id ? strcmp(f->build_id, s->build_id) != 0 : !s->link)) {
+		(void)fail(e, ESTALE, "%s: of another build (its build id is %s, not %s)", f->path, f->build_id ? f->build_id : "missing",
+			   s->build_id);
+		return false;
+	}
+	if (s->link && (!debug_file_crc(f, &crc) || crc != s->link->crc)) {
+		(void)fail(e, ESTALE, "%s: of another build or damaged (its checksum is not the one in .gnu_debuglink)", f->path);
+		return false;
+	}
+	if (s->lines && !debug_file_has_lines(f)) {
+		(void)fail(e, ENODATA, "%s: no line information in it", f->path);
+		return false;
+	}
+	return true;
+}
+
+/* True: found, or the search is over. */
+__attribute__((format(printf, 2, 3))) static bool try(struct search *s, const char *fmt, ...)
+{
+	_cleanup_debug_file_ struct debug_file *f = NULL;
+	_cleanup_free_ char *path = NULL;
+	struct error e = {0};
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = vasprintf(&path, fmt, ap);
+	va_end(ap);
+	if (r < 0) {
+		path = NULL;
+		return true;
+	}
+	r = debug_file_open(path, -1, s->split, &f, &e);
+	if (r == -ENOENT)
+		return false;
+	if (r < 0 || !accept(s, f, &e)) {
+		if (e.text[0])
+			reason(s, &e);
+		return false;
+	}
+	s->found = TAKE_PTR(f);
+	return true;
+}
+
+/* The user's directories, then the system's; NULL after the last. */
+static const char *root(const struct line_options *o, size_t i)
+{
+	size_t n = o ? o->n_debug_dirs : 0;
+
+	return i < n ? o->debug_dirs[i] : i == n ? DEFAULT_ROOT : NULL;
+}
+
+static bool by_build_id(struct search *s, const char *id)
+{
+	if (strlen(id) < 4)
+		return false;
+	for (size_t i = 0; root(s->options, i); i++)
+		if (try(s, "%s/.build-id/%.2s/%s.debug", root(s->options, i), id, id + 2))
+			return true;
+	return false;
+}
+
+/* "/a/b" of "/a/b/c", "." of "c", "" of "/c". */
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+}
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool in_directory(struct search *s, const char *dir, const char *name)
+{
+	if (try(s, "%s/%s", dir, name) || try(s, "%s/.debug/%s", dir, name))
+		return true;
+	for (size_t i = 0; root(s->options, i); i++)
+		if (try(s, "%s/%s/%s", root(s->options, i), dir, name) ||
+		    (root(s->options, i + 1) && try(s, "%s/%s", root(s->options, i), name)))
+			return true;
+	return false;
+}
+
+/* Where the file is, and where the name that was given says: distributions link directories, users link programs. */
+static bool by_directories(struct search *s, const struct elf_object *o, const char *name)
+{
+	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
+	_cleanup_free_ char *as_given = directory_of(elf_object_path(o));
+	_cleanup_free_ char *as_is = real ? directory_of(real) : NULL;
+
+	if (as_is && in_directory(s, as_is, name))
+		return true;
+	return as_given && (!as_is || strcmp(as_is, as_given) != 0) && in_directory(s, as_given, name);
+}
+
+int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options,
+			struct debug_file **ret, struct error *why)
+{
+	struct search s = {.of = self, .options = options, .lines = true, .why = why};
+
+	s.build_id = self->build_id ? self->build_id : elf_object_build_id(o);
+	if (s.build_id && by_build_id(&s, s.build_id))
+		goto end;
+	if (self->debuglink.name && !strchr(self->debuglink.name, '/')) {
+		s.link = &self->debuglink;
+		(void)by_directories(&s, o, self->debuglink.name);
+	}
+end:
+	if (!s.found)
+		return -ENOENT;
+	*ret = s.found;
+	return 0;
+}
+
+bool debug_find_alternate(struct debug_file *f, const struct line_options *options, struct error *why)
+{
+	struct search s = {.of = f, .options = options, .build_id = f->altlink.build_id, .why = why};
+	const char *name = f->altlink.name;
+	_cleanup_free_ char *real = debug_file_real_path(f->fd);
+	_cleanup_free_ char *dir = directory_of(real ? real : f->path);
+
+	if (!name || f->alternate)
+		return true;
+	if (*name == '/' ? try(&s, "%s", name) : dir && try(&s, "%s/%s", dir, name))
+		goto end;
+	for (size_t i = 0; root(options, i); i++)
+		if (try(&s, "%s/%s", root(options, i), name) || try(&s, "%s/.dwz/%s", root(options, i), base_of(name)))
+			goto end;
+	(void)by_build_id(&s, s.build_id);
+end:
+	if (!s.found && why && !why->text[0])
+		(void)fail(why, ENOENT, "%s: its alternate debug file %s is missing; install it, or give its directory with --debug-dir",
+			   f->path, name);
+	f->alternate = s.found;
+	return s.found;
+}
+
+struct debug_file *debug_find_split(const struct elf_object *o, const struct line_options *options, const char *comp_dir,
+				    const char *name, struct error *why)
+{
+	struct search s = {.options = options, .split = true, .why = why};
+	const char *dir = *name == '/' || !comp_dir ? "" : comp_dir, *slash = *dir ? "/" : "";
+	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
+	_cleanup_free_ char *beside = real ? directory_of(real) : NULL;
+
+	if (*name == '/' || *dir == '/') {
+		if (try(&s, "%s%s%s", dir, slash, name))
+			return s.found;
+		for (size_t i = 0; root(options, i); i++)
+			if (try(&s, "%s/%s%s%s", root(options, i), dir, slash, name))
+				return s.found;
+	}
+	/* A build that hides where it was (-fdebug-prefix-map), or that was moved. */
+	if (beside && ((*name != '/' && try(&s, "%s/%s", beside, name)) || try(&s, "%s/%s", beside, base_of(name))))
+		return s.found;
+	for (size_t i = 0; root(options, i + 1); i++)
+		if ((*name != '/' && try(&s, "%s/%s", root(options, i), name)) ||
+		    try(&s, "%s/%s", root(options, i), base_of(name)))
+			return s.found;
+	return NULL;
+}
+
+struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct line_options *options,
+				      struct error *why)
+{
+	struct search s = {.options = options, .split = true, .why = why};
+	const char *paths[] = {elf_object_path(o), f->path};
+	const int fds[] = {elf_object_fd(o), f->fd};
+
+	for (size_t i = 0; i < 2; i++) {
+		_cleanup_free_ char *real = debug_file_real_path(fds[i]);
+
+		if (try(&s, "%s.dwp", paths[i]) || (real && try(&s, "%s.dwp", real)))
+			return s.found;
+		for (size_t k = 0; real && root(options, k); k++)
+			if (try(&s, "%s%s.dwp", root(options, k), real) || try(&s, "%s/%s.dwp", root(options, k), base_of(real)))
+				return s.found;
+	}
+	return NULL;
+}
