@@ -46,6 +46,8 @@ int code_map_each(struct code_map *m, int (*cb)(const struct code_listed *o, voi
 		struct code_listed listed;
 		struct error e = {0};
 
+		if (m->objects[i]->is_vdso) /* the kernel's: it never can be */
+			continue;
 		describe(m, m->objects[i], &listed, &e);
 		r = cb(&listed, arg);
 	}
