@@ -20,8 +20,8 @@ struct row_chunk {
 	__uint(value_size, sizeof(struct abi_row)); /* the compiler does not describe types that only an inner map names */
 };
 
-/* In chunks, which the controller adds as objects are loaded: all of it at once would be 32 MiB. A row never changes once a module refers
- * to it. */
+/* In chunks, which the controller adds as objects are loaded: all of it at once would be 32 MiB. A row does not change while a module
+ * in force refers to it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, ABI_MAX_ROWS / ABI_ROW_CHUNK);

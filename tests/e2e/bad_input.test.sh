@@ -37,6 +37,7 @@ int main(int argc, char **argv)
 EOF
 gcc -g -O1 -o "$tmp/bin/prog" "$tmp/prog.c" || exit 1
 gcc -O1 -o "$tmp/bin/plain" "$tmp/prog.c" || exit 1
+gcc -O1 -s -o "$tmp/bin/stripped" "$tmp/prog.c" || exit 1
 marker=$tmp/ran
 prog=$tmp/bin/prog
 
@@ -129,7 +130,7 @@ expect "empty executable" 125 "$tmp/bin/empty" "$cozbpf" run -- "$tmp/bin/empty"
 
 expect "list: foreign executable" 125 "$tmp/bin/arm64" "$cozbpf" list functions "$tmp/bin/arm64"
 expect "list: no debug information" 125 "-g" "$cozbpf" list lines "$tmp/bin/plain"
-expect "list: process" 125 "process" "$cozbpf" list lines 1
+expect "list: no such process" 125 "no command and no process 99999999" "$cozbpf" list lines 99999999
 expect "list: points" 125 "points" "$cozbpf" list points "$prog"
 expect "report: no file" 125 "no-such-file" "$cozbpf" report no-such-file
 expect "report: not a profile" 125 "text" "$cozbpf" report "$tmp/bin/text"
@@ -161,7 +162,11 @@ expect "point in unknown binary" 125 "libnone" "$cozbpf" run -p libnone.so:f -- 
 expect "line without code" 125 "prog.c:1[^0-9].*(nearest|near|line)" "$cozbpf" run -p prog.c:1 -- "$prog" "$marker"
 expect "file that is not there" 125 "prg.c" "$cozbpf" run -p prg.c:7 -- "$prog" "$marker"
 expect "fixed line without code" 125 "prog.c:1" "$cozbpf" run -p finish_request --fixed-line prog.c:1 -- "$prog" "$marker"
-expect "no debug information" 125 "-g.*--granularity function" "$cozbpf" run -p finish_request -- "$tmp/bin/plain" "$marker"
+expect "no debug information" 125 "-g.*--granularity function" \
+	"$cozbpf" run --granularity line -p finish_request -- "$tmp/bin/plain" "$marker"
+expect "neither lines nor functions" 125 "stripped: neither line information nor function symbols; .*strip" \
+	"$cozbpf" run -- "$tmp/bin/stripped" "$marker"
+expect "no functions" 125 "stripped: no function symbols; .*strip" "$cozbpf" run --granularity function -- "$tmp/bin/stripped" "$marker"
 
 expect "output in a missing directory" 125 "no-such-dir" \
 	"$cozbpf" run -p finish_request -o no-such-dir/profile -- "$prog" "$marker"

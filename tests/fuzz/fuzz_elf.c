@@ -73,7 +73,7 @@ static void walk(const char *path)
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	struct line_location where;
 	struct addr_range *ranges;
-	struct elf_symbol s;
+	struct elf_symbol s, *entries;
 	struct seen seen = {0};
 	struct error e;
 	char *names[4];
@@ -83,6 +83,9 @@ static void walk(const char *path)
 		return;
 	(void)elf_object_each_function(o, see_function, o);
 	(void)elf_object_find_function(o, "ns::f(int)", &s);
+	if (elf_object_find_entries(o, "walk", &entries, &n) == 0)
+		free(entries);
+	(void)elf_object_symbol_problem(o);
 	n = elf_object_similar_functions(o, "walk_lines", names, 4);
 	while (n)
 		free(names[--n]);

@@ -58,7 +58,7 @@ static void defaults(void **state)
 	assert_int_equal(o.duration_ns, 0);
 	assert_int_equal(o.delay_ns, 0);
 	assert_int_equal(o.pay, RUN_PAY_AUTO);
-	assert_false(o.functions);
+	assert_int_equal(o.granularity, RUN_BY_EITHER);
 	assert_null(o.fixed_line);
 	assert_true(o.fixed_speedup < 0);
 	assert_int_equal(o.n_grid, 20);
@@ -97,9 +97,17 @@ static void every_option(void **state)
 	assert_int_equal(o.duration_ns, 250000000);
 	assert_int_equal(o.delay_ns, 3000000000);
 	assert_int_equal(o.pay, RUN_PAY_HOLD);
-	assert_true(o.functions);
+	assert_int_equal(o.granularity, RUN_BY_FUNCTION);
 	assert_string_equal(o.fixed_line, "ns::f");
 	assert_true(o.fixed_speedup == 0.125 && o.zero_share == 0.5);
+	run_options_free(&o);
+
+	parse_good("--fixed-line|a.c:3|x", &o);
+	assert_int_equal(o.granularity, RUN_BY_LINE);
+	run_options_free(&o);
+
+	parse_good("--granularity=line|x", &o);
+	assert_int_equal(o.granularity, RUN_BY_LINE);
 	run_options_free(&o);
 
 	parse_good("--experiment|20|--cool-off=0|--rate|50|--seed|0|--signal|64|--top|3|--color|always|x", &o);
@@ -218,7 +226,7 @@ static void bad_lines(void **state)
 		{"-d|99999999999999999999999|x", "--duration"},
 		{"--delay|soon|x", "--delay 'soon'"},
 		{"--pay|cash|x", "--pay 'cash': allowed are auto, sleep, hold, spin"},
-		{"--granularity|file|x", "allowed are line, function"},
+		{"--granularity|file|x", "allowed are auto, line, function"},
 		{"--fixed-line|work|x", "--fixed-line 'work': allowed is FILE:LINE"},
 		{"--fixed-line||x", "--fixed-line ''"},
 		{"--fixed-speedup|101|x", "--fixed-speedup '101': allowed are numbers from 0 to 100"},

@@ -294,6 +294,11 @@ static void empty_profiles_explain_themselves(void **state)
 	says(text, "/usr/lib/libx.so: 70 % of samples");
 	says_not(text, "There are no samples");
 	free(text);
+	h.by_function = true;
+	text = print(&p, NULL, &h);
+	says(text, "/opt/app has no function symbols: 40 of 40 samples");
+	says_not(text, "debug information");
+	free(text);
 	h = (struct report_hints){.samples_out_of_scope = 900, .run_s = 30};
 	text = print(&p, NULL, &h);
 	says(text, "all 900 fell outside it");

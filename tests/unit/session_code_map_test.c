@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 
+#include "session_code_map_system.h"
+
 #define NAME "session_code_map_test.c"
 
 int code_map_test_work(volatile int *p);
@@ -27,6 +29,21 @@ __attribute__((noinline)) int code_map_test_work(volatile int *p)
 {
 	*p = *p * 3 + 1;
 	return *p;
+}
+
+int code_map_test_caller(volatile int *p);
+
+enum { CALL_LINE = __LINE__ + 4 };
+__attribute__((noinline)) int code_map_test_caller(volatile int *p)
+{
+	*p = *p + 2;
+	code_map_test_inlined(&p[*p & 0]);
+	return *p;
+}
+
+static inline __attribute__((always_inline)) void code_map_test_step(volatile int *p)
+{
+	*p = *p * 17 + 4;
 }
 
 static struct code_map *open_map(const struct code_scope *scope)
@@ -110,7 +127,7 @@ static void test_lines(void **state)
 	assert_int_equal(code_map_intervals(m, "nowhere", some, 8, &n), -ENOENT);
 	assert_int_equal(code_map_name(m, 1, &line, NULL), -ENOENT);
 	assert_non_null(code_map_main_lines(m));
-	assert_int_equal(code_map_without_lines(m, &line), 0);
+	assert_int_equal(code_map_without_names(m, &line), 0);
 	code_map_close(m);
 }
 
@@ -172,6 +189,156 @@ static void test_functions(void **state)
 	code_map_close(m);
 }
 
+static void test_system_sources(void **state)
+{
+	static const char *const out[] = {
+		"/usr/include/c++/12/bits/stl_vector.h",
+		"/usr/lib/gcc/x86_64-linux-gnu/12/include/emmintrin.h",
+		"/usr/lib/go-1.19/src/runtime/proc.go",
+		"/usr/local/go/src/fmt/print.go",
+		"/opt/go/src/fmt/print.go",
+		"/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library/core/src/fmt/mod.rs",
+		"/usr/src/rustc-1.63.0/library/std/src/thread/mod.rs",
+		"/x/.cargo/registry/src/github.com-1ecc6299db9ec823/rand-0.8.5/src/lib.rs",
+		"/x/go/pkg/mod/golang.org/x/sync@v0.1.0/errgroup/errgroup.go",
+	};
+	static const char *const in[] = {"/opt/gopher/src/a.go", "/x/usr/include/a.h", "/usr/lib/gimp/a.c", "/usr/src/app/a.c", "a.c",
+					 "/rust/a.rs", "/opt/go/srcs/a.go"};
+	static const char *const all[] = {"*"}, *const fewer[] = {"!a.c"};
+	struct code_map *m;
+
+	(void)state;
+	assert_int_equal(setenv("GOROOT", "/opt/go", 1), 0);
+	m = open_map(&(struct code_scope){0});
+	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++)
+		if (code_scope_source(m, out[i]))
+			fail_msg("%s is in scope", out[i]);
+	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+		if (!code_scope_source(m, in[i]))
+			fail_msg("%s is out of scope", in[i]);
+	code_map_close(m);
+	m = open_map(&(struct code_scope){.sources = fewer, .n_sources = 1});
+	assert_false(code_scope_source(m, out[0]) || code_scope_source(m, "/x/a.c"));
+	assert_true(code_scope_source(m, "/x/b.c"));
+	code_map_close(m);
+	m = open_map(&(struct code_scope){.sources = all, .n_sources = 1});
+	assert_true(code_scope_source(m, out[0]));
+	code_map_close(m);
+}
+
+/* A function of the system's is out of scope once a sample has shown it. */
+static void test_system_function(void **state)
+{
+	const void *function = (const void *)(uintptr_t)code_map_test_system;
+	bool changed;
+
+	(void)state;
+	for (int functions = 0; functions < 2; functions++) {
+		struct code_map *m = open_map(&(struct code_scope){.functions = functions});
+		const char *name;
+
+		assert_true(in_scope(m, function));
+		assert_int_equal(code_map_name(m, (uintptr_t)work(), &name, NULL), 0);
+		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_false(changed);
+		assert_int_equal(code_map_name(m, (uintptr_t)function + 4, &name, NULL), -ENOENT);
+		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_true(changed);
+		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_false(changed);
+		assert_false(in_scope(m, function));
+		assert_true(in_scope(m, work()));
+		code_map_close(m);
+	}
+}
+
+static bool in_line(struct code_map *m, const char *line, uint64_t addr)
+{
+	struct addr_range some[64];
+	size_t n;
+	bool in = false;
+
+	assert_int_equal(code_map_intervals(m, line, some, 64, &n), 0);
+	for (size_t i = 0; i < n; i++)
+		in |= addr >= some[i].lo && addr < some[i].hi;
+	return in;
+}
+
+/* What was inlined from the system's headers belongs to the line that calls it, for samples and for hits. */
+static void test_system_inlined(void **state)
+{
+	struct code_map *m = open_map(&(struct code_scope){0});
+	struct elf_symbol s;
+	struct addr_range whole;
+	const char *call = NULL;
+	uint64_t bias;
+	char wanted[64];
+	size_t n, inlined = 0;
+	bool changed;
+
+	(void)state;
+	assert_int_equal(elf_object_find_function(code_map_main(m), "code_map_test_caller", &s), 0);
+	bias = (uintptr_t)code_map_test_caller - s.addr;
+	snprintf(wanted, sizeof(wanted), "/" NAME ":%d", CALL_LINE);
+	for (uint64_t at = s.addr; at < s.addr + s.size; at++) {
+		struct line_location where;
+		const char *line;
+		bool named = code_map_name(m, at + bias, &line, NULL) == 0;
+
+		assert_int_equal(line_table_at(code_map_main_lines(m), at, &where), 0);
+		assert_true(named);
+		assert_null(strstr(line, "cozbpf_test.h"));
+		assert_true(in_line(m, line, at + bias));
+		if (!strstr(where.file, "cozbpf_test.h"))
+			continue;
+		assert_string_equal(line + strlen(line) - strlen(wanted), wanted);
+		call = line;
+		inlined++;
+	}
+	assert_true(inlined > 4);
+	assert_false(in_line(m, call, (uintptr_t)code_map_test_caller));
+	assert_int_equal(code_map_intervals(m, wanted + 1, &whole, 1, &n), 0);
+	assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+	assert_false(changed);
+	code_map_close(m);
+}
+
+/* The program's own code in a function of the system's stays in scope. */
+static void test_own_code_inlined(void **state)
+{
+	struct code_map *m = open_map(&(struct code_scope){0});
+	uint64_t start = (uintptr_t)code_map_test_callback, own = 0;
+	struct elf_symbol s;
+	const char *line;
+	bool changed;
+
+	(void)state;
+	assert_int_equal(elf_object_find_function(code_map_main(m), "code_map_test_callback", &s), 0);
+	for (uint64_t i = 0; i < s.size; i++)
+		if (code_map_name(m, start + i, &line, NULL) == 0) {
+			own = start + i;
+			assert_non_null(strstr(line, NAME));
+			assert_true(in_line(m, line, own));
+		}
+	assert_true(own);
+	assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+	assert_true(changed && in_scope(m, (const void *)(uintptr_t)own));
+	assert_false(in_scope(m, (const void *)(uintptr_t)start) || in_scope(m, (const void *)(uintptr_t)(start + s.size - 1)));
+	code_map_close(m);
+}
+
+static void test_automatic(void **state)
+{
+	struct code_map *m = open_map(&(struct code_scope){.automatic = true});
+
+	(void)state;
+	assert_false(code_map_by_function(m));
+	code_map_close(m);
+	m = open_map(&(struct code_scope){.functions = true});
+	assert_true(code_map_by_function(m));
+	code_map_close(m);
+}
+
 /* Every kind of object has rows, and a function begins with its return address on top of the stack. */
 static void test_rows(void **state)
 {
@@ -220,6 +387,11 @@ int main(void)
 		cmocka_unit_test(test_sources),
 		cmocka_unit_test(test_binaries),
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_system_sources),
+		cmocka_unit_test(test_system_function),
+		cmocka_unit_test(test_system_inlined),
+		cmocka_unit_test(test_own_code_inlined),
+		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_in_scope),
 	};

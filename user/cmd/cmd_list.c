@@ -1,30 +1,59 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* cozbpf list: names that --progress, --source and --fixed-line take, one a line. */
+#include "cmd/cmd_list.h"
+
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
 #include "cmd/run_option_rows.h"
-#include "elf/lines.h"
-#include "elf/object.h"
+#include "session/code_map.h"
 #include "target/launch.h"
 
 #include <errno.h>
-#include <fnmatch.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct list_options {
 	bool help;
+	const char **sources, **binaries; /* the arrays are owned */
+	size_t n_sources, n_binaries;
 	struct line_options lines;
 };
 
-struct listing {
-	const char *glob; /* NULL: all */
-	size_t printed;
-	char *last; /* the name printed before: several symbols may read the same once demangled */
-};
+static int add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
+{
+	const char **more;
+
+	if (!*value || strcmp(value, "!") == 0)
+		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes", row->name, value);
+	more = reallocarray(*list, *n + 1, sizeof(*more));
+	if (!more)
+		return fail(e, ENOMEM, "out of memory");
+	*list = more;
+	more[(*n)++] = value;
+	return 0;
+}
+
+static int set_source(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct list_options *o = target;
+
+	return add_glob(&o->sources, &o->n_sources, row, value, e);
+}
+
+static int set_binary(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct list_options *o = target;
+
+	return add_glob(&o->binaries, &o->n_binaries, row, value, e);
+}
 
 static const struct option_row rows[] = {
+	{"source", 's', "GLOB", "as for run: matching source files only; !GLOB excludes\n(repeatable)", set_source},
+	{"binary", 'b', "GLOB", "as for run: matching executables and libraries only; of a\nprocess, which alone has libraries (repeatable)", set_binary},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
@@ -33,151 +62,118 @@ static const struct option_row rows[] = {
 
 static void list_options_free(struct list_options *o)
 {
+	free(o->sources);
+	free(o->binaries);
 	line_options_free(&o->lines);
 }
 
 static void help(void)
 {
-	(void)puts("Usage: cozbpf list [OPTION]... lines COMMAND [GLOB]\n"
-		   "       cozbpf list [OPTION]... functions COMMAND [GLOB]\n"
-		   "Print the source lines with code, or the functions, of the executable that COMMAND names.\n"
-		   "GLOB chooses among source files (path or last components), or among functions.\n");
+	(void)puts("Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
+		   "       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
+		   "Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
+		   "names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
+		   "can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample: where can a progress point in queue.c be?\n"
 		   "  cozbpf list lines ./server 'queue.c'");
 }
 
-/* Names come from the file: nothing in them may reach the terminal as a control character. */
-static void print_name(const char *name)
+/* The file to read, or the process if no command has that name. */
+static int find(const char *name, char **ret_path, pid_t *ret_pid)
 {
-	for (const char *c = name; *c; c++)
-		(void)putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
-}
-
-static bool file_wanted(const char *glob, const char *file)
-{
-	const char *slash = strrchr(file, '/');
-
-	return !glob || line_file_matches(glob, file) || fnmatch(glob, file, 0) == 0 ||
-	       (slash && fnmatch(glob, slash + 1, 0) == 0);
-}
-
-static int print_line(const char *file, uint32_t line, void *arg)
-{
-	struct listing *l = arg;
-
-	if (!file_wanted(l->glob, file))
-		return 0;
-	print_name(file);
-	(void)printf(":%u\n", line);
-	l->printed++;
-	return ferror(stdout) ? -EIO : 0;
-}
-
-static int print_function(const struct elf_symbol *sym, void *arg)
-{
-	struct listing *l = arg;
-	_cleanup_free_ char *readable = elf_demangle(sym->name);
-
-	if (!readable)
-		return -ENOMEM;
-	if (l->glob && fnmatch(l->glob, readable, 0) != 0 && fnmatch(l->glob, sym->name, 0) != 0)
-		return 0;
-	l->printed++;
-	if (l->last && strcmp(l->last, readable) == 0)
-		return 0;
-	print_name(readable);
-	(void)putchar('\n');
-	free(l->last);
-	l->last = TAKE_PTR(readable);
-	return ferror(stdout) ? -EIO : 0;
-}
-
-static int list_lines(const struct elf_object *o, const struct line_options *options, struct listing *l)
-{
-	struct line_table *t = NULL;
-	const char *near[3];
+	_cleanup_free_ char *interpreter = NULL;
 	struct error e = {};
-	int r = line_table_open_with(o, options, &t, &e);
+	unsigned long pid;
+	int r = target_find_executable(name, ret_path, &e);
 
+	*ret_pid = 0;
+	if (r == -ENOENT && *name && strspn(name, "0123456789") == strlen(name)) {
+		errno = 0;
+		pid = strtoul(name, NULL, 10);
+		if (errno || !pid || pid > INT_MAX || kill((pid_t)pid, 0) < 0)
+			if (errno != EPERM)
+				return complain("list: there is no command and no process %s", name);
+		*ret_pid = (pid_t)pid;
+		return asprintf(ret_path, "/proc/%lu/exe", pid) < 0 ? complain("out of memory") : 0;
+	}
 	if (r < 0)
-		return complain("%s", e.text);
-	r = line_table_each(t, print_line, l);
-	if (r < 0)
-		r = complain("%s: %s", elf_object_path(o), strerror(-r));
-	else if (l->printed == 0 && l->glob && line_table_similar_files(t, l->glob, near, 3) > 0)
-		r = complain("no source file of %s matches '%s'; there is %s", elf_object_path(o), l->glob, near[0]);
-	else if (l->printed == 0)
-		r = complain("%s: no line with code%s%s", elf_object_path(o), l->glob ? " matches " : "", l->glob ? l->glob : "");
-	if (line_table_warning(t))
-		(void)complain("warning: %s", line_table_warning(t));
-	line_table_close(t);
-	return r;
+		return complain("list: %s", e.text);
+	interpreter = target_script_interpreter(*ret_path);
+	if (interpreter)
+		return complain("list: %s is a script; list the program that runs it: %s", *ret_path, interpreter);
+	return 0;
 }
 
-static int list_functions(const struct elf_object *o, struct listing *l)
+static int list(const struct list_options *o, bool functions, const char *name, const char *glob)
 {
-	char *near[1] = {};
-	int r;
+	struct code_scope scope = {
+		.sources = o->sources,
+		.n_sources = o->n_sources,
+		.binaries = o->binaries,
+		.n_binaries = o->n_binaries,
+		.functions = functions,
+		.lenient = true,
+		.lines = &o->lines,
+	};
+	_cleanup_free_ char *path = NULL;
+	struct listing l = {.glob = glob, .functions = functions};
+	struct error e = {};
+	bool changed;
+	pid_t pid;
+	int r = find(name, &path, &pid);
 
-	if (!elf_object_has_symbols(o))
-		return complain("%s has no symbols: it was stripped; list an executable that was not", elf_object_path(o));
-	r = elf_object_each_function(o, print_function, l);
-	if (r < 0)
-		r = complain("%s: %s", elf_object_path(o), strerror(-r));
-	else if (l->printed == 0 && l->glob && elf_object_similar_functions(o, l->glob, near, 1) > 0)
-		r = complain("no function of %s matches '%s'; there is %s", elf_object_path(o), l->glob, near[0]);
-	else if (l->printed == 0)
-		r = complain("%s: no function%s%s", elf_object_path(o), l->glob ? " matches " : "", l->glob ? l->glob : "");
-	free(near[0]);
-	free(l->last);
-	l->last = NULL;
+	if (r)
+		return r;
+	if (code_map_open(path, &scope, &l.code, &e) < 0)
+		return complain("list: %s", e.text);
+	if (pid && code_map_refresh(l.code, pid, &changed, &e) < 0)
+		r = complain("list: %s", e.text);
+	else
+		r = list_names(&l, pid);
+	if (code_map_warning(l.code))
+		(void)complain("warning: %s", code_map_warning(l.code));
+	list_free(&l);
+	code_map_close(l.code);
 	return r;
 }
 
 int cmd_list(int argc, char **argv)
 {
-	_cleanup_elf_object_ struct elf_object *o = NULL;
-	_cleanup_free_ char *path = NULL, *interpreter = NULL;
 	_cleanup_(list_options_free) struct list_options options = {};
-	struct listing l = {};
 	struct error e = {};
+	const char *what = NULL;
 	bool functions;
 	int first, r;
 
-	if (options_parse(rows, N_ROWS, &options, argc, argv, &first, &e) < 0)
-		return complain("list: %s", e.text);
-	if (options.help) {
-		help();
-		return 0;
-	}
+	r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
 	argv += first;
 	argc -= first;
-	if (argc < 1)
-		return complain("list: say what: lines or functions");
-	functions = strcmp(argv[0], "functions") == 0;
-	if (strcmp(argv[0], "points") == 0)
-		return complain("list: points cannot be listed; lines and functions can");
-	if (!functions && strcmp(argv[0], "lines") != 0)
-		return complain("list: '%s' cannot be listed; lines and functions can", argv[0]);
-	if (argc < 2)
-		return complain("list: no command; cozbpf list %s COMMAND [GLOB]", argv[0]);
-	if (argc > 3)
-		return complain("list: one pattern at most; quote it, so that the shell leaves it alone");
-	l.glob = argv[2];
-
-	r = target_find_executable(argv[1], &path, &e);
-	if (r == -ENOENT && *argv[1] && strspn(argv[1], "0123456789") == strlen(argv[1]))
-		return complain("list: '%s' looks like a process id; only executables can be listed", argv[1]);
-	if (r < 0)
-		return complain("list: %s", e.text);
-	interpreter = target_script_interpreter(path);
-	if (interpreter)
-		return complain("list: %s is a script; list the program that runs it: %s", path, interpreter);
-	if (elf_object_open(path, &o, &e) < 0)
-		return complain("list: %s", e.text);
-	r = functions ? list_functions(o, &l) : list_lines(o, &options.lines, &l);
-	if (r == 0 && fflush(stdout) != 0)
-		r = complain("list: standard output: %s", strerror(errno));
+	/* Options are taken behind the word as well: it reads like a command of its own. */
+	if (r == 0 && argc > 0) {
+		what = argv[0];
+		r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
+		argv += first;
+		argc -= first;
+	}
+	if (r < 0) {
+		r = complain("list: %s", e.text);
+	} else if (options.help) {
+		help();
+	} else if (!what) {
+		r = complain("list: say what: lines or functions");
+	} else {
+		functions = strcmp(what, "functions") == 0;
+		if (strcmp(what, "points") == 0)
+			r = complain("list: points cannot be listed; lines and functions can");
+		else if (!functions && strcmp(what, "lines") != 0)
+			r = complain("list: '%s' cannot be listed; lines and functions can", what);
+		else if (argc < 1)
+			r = complain("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
+		else if (argc > 2)
+			r = complain("list: one pattern at most; quote it, so that the shell leaves it alone");
+		else
+			r = list(&options, functions, argv[0], argv[1]);
+	}
 	return r;
 }

@@ -115,6 +115,7 @@ static int start(struct run *r, struct error *e)
 	err = run_write_startup(r, e);
 	if (err < 0)
 		return err;
+	run_say_granularity(r);
 	err = target_exec(r->target, e);
 	if (err < 0)
 		return err;

@@ -14,7 +14,7 @@ static const struct {
 	{"run", cmd_run, "[OPTION]... [--] COMMAND...", "run a program and profile it"},
 	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
 	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to mend the rest"},
-	{"list", cmd_list, "lines|functions COMMAND [GLOB]", "print names for --progress and --fixed-line"},
+	{"list", cmd_list, "lines|functions COMMAND|PID [GLOB]", "print names for --progress and --fixed-line"},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 

@@ -44,6 +44,8 @@ struct run {
 int run_choose_payer(struct run *r, struct error *e);
 int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
+/* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
+void run_say_granularity(const struct run *r);
 /* Probes of the points; the process must exist and be attached to. */
 int run_add_points(struct run *r, struct error *e);
 /* Are all points there? Before the program is started. */

@@ -96,7 +96,8 @@ static int add_new_points(struct run *r)
 	return 0;
 }
 
-static void look_for_libraries(struct loop *l, uint64_t now)
+/* New libraries, and code that samples have shown to be out of scope. */
+static void look_for_code(struct loop *l, uint64_t now)
 {
 	struct run *r = l->run;
 	bool changed;
@@ -176,7 +177,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return err;
 	}
 	loaded = shim_is_loaded(l, now);
-	look_for_libraries(l, now);
+	look_for_code(l, now);
 	if (!loaded && now < r->start_ns + SHIM_WAIT_NS) {
 		*ret_next = now + SHIM_POLL_NS;
 		return 0;

@@ -16,7 +16,7 @@
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
-static const char *const granularity_names[] = {"line", "function", NULL};
+static const char *const granularity_names[] = {"auto", "line", "function", NULL};
 static const char *const feature_names[] = {"task_work", "send_signal_task", NULL};
 
 const char *run_pay_name(enum run_pay pay)
@@ -132,7 +132,7 @@ static int set_granularity(void *target, const struct option_row *row, const cha
 	int i, r = option_choice(row, value, granularity_names, &i, e);
 
 	if (r == 0)
-		o->functions = i == 1;
+		o->granularity = (enum run_granularity)i;
 	return r;
 }
 
@@ -326,14 +326,14 @@ const struct option_row run_option_rows[] = {
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
 	 "FUNCTION, BINARY:FUNCTION[+OFFSET] or FILE:LINE",
 	 set_point},
-	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable)", set_source},
+	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)", set_source},
 	{"binary", 'b', "GLOB",
 	 "try lines of matching executables and libraries; !GLOB\n"
 	 "excludes, MAIN is the program itself (repeatable)",
 	 set_binary},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct run_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct run_options, lines)),
-	{"granularity", 0, "KIND", "try each line or each function (line)", set_granularity},
+	{"granularity", 0, "KIND", "try each line, each function, or auto: lines if the program\nhas line information, else functions (auto)", set_granularity},
 	{"output", 'o', "FILE", "append the profile to FILE (" RUN_DEFAULT_OUTPUT ")", set_output},
 	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", set_format},
 	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)",

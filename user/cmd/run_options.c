@@ -51,7 +51,7 @@ static bool is_file_line(const char *text)
 
 static int check(const struct run_options *o, struct error *e)
 {
-	if (o->fixed_line && !o->functions && !is_file_line(o->fixed_line))
+	if (o->fixed_line && o->granularity != RUN_BY_FUNCTION && !is_file_line(o->fixed_line))
 		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, with --granularity function a function",
 			    o->fixed_line);
 	if (!o->command[0])
@@ -84,6 +84,8 @@ int run_options_parse(int argc, char **argv, struct run_options *ret, struct err
 		run_options_free(&o);
 		return r;
 	}
+	if (o.fixed_line && o.granularity == RUN_BY_EITHER)
+		o.granularity = RUN_BY_LINE;
 	if (o.n_grid == 0 && o.fixed_speedup < 0)
 		o.fixed_speedup = 0; /* --speedups 0 */
 	*ret = o;

@@ -16,6 +16,7 @@ struct error;
 #define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
 
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
+enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* Strings without another note are borrowed from argv. */
@@ -34,8 +35,8 @@ struct run_options {
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
 	uint64_t delay_ns;    /* before the first experiment */
 	enum run_pay pay;
-	bool functions;         /* --granularity function */
-	const char *fixed_line; /* FILE:LINE, or a function with `functions`; NULL: drawn from the samples */
+	enum run_granularity granularity;
+	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
 	double fixed_speedup;   /* 0..1; negative: drawn from the grid */
 	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
 	size_t n_grid;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "experiment/runner.h"
 #include "profile/writer.h"
+#include "session/code_map.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.sync = strdup("sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
-		.granularity = strdup(r->options.functions ? "function" : "line"),
+		.granularity = strdup(code_map_by_function(r->code) ? "function" : "line"),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};

@@ -43,11 +43,12 @@ void run_print_report(struct run *r)
 		return;
 	}
 	runner_get_status(r->runner, &s);
-	(void)code_map_without_lines(r->code, &without);
+	(void)code_map_without_names(r->code, &without);
 	struct report_hints h = {
 		.silent_points = silent,
 		.n_silent_points = silent_points(r, silent),
 		.no_debug_info = s.no_debug_info ? without : NULL,
+		.by_function = code_map_by_function(r->code),
 		.samples_in_scope = s.samples_in_scope,
 		.samples_out_of_scope = session_samples_outside(r->session),
 		.samples_without_line = s.samples_without_line,

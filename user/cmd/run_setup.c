@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "cmd/commands.h"
 #include "elf/lines.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
@@ -62,11 +63,22 @@ int run_open_code(struct run *r, struct error *e)
 		.n_sources = r->options.n_sources,
 		.binaries = r->options.binaries,
 		.n_binaries = r->options.n_binaries,
-		.functions = r->options.functions,
+		.functions = r->options.granularity == RUN_BY_FUNCTION,
+		.automatic = r->options.granularity == RUN_BY_EITHER,
 		.lines = &r->options.lines,
 	};
 
 	return code_map_open(r->path, &scope, &r->code, e);
+}
+
+void run_say_granularity(const struct run *r)
+{
+	const struct elf_object *o = code_map_main(r->code);
+
+	if (r->options.granularity == RUN_BY_EITHER && code_map_by_function(r->code))
+		(void)complain("%s: no line information: trying functions instead of lines; build it with -g for lines", r->path);
+	if (code_map_by_function(r->code) && elf_object_symbol_problem(o))
+		(void)complain("%s", elf_object_symbol_problem(o));
 }
 
 /* The object and its line table for a point; the table may be NULL. */
@@ -83,6 +95,7 @@ static int point_object(struct run *r, const struct point_spec *p, const struct 
 static int no_function(const struct elf_object *o, const struct point_spec *p, const char *option, int err, struct error *e)
 {
 	char *similar[3] = {NULL, NULL, NULL};
+	struct elf_symbol cold;
 	size_t n;
 
 	if (err == -EINVAL)
@@ -90,6 +103,9 @@ static int no_function(const struct elf_object *o, const struct point_spec *p, c
 	if (!elf_object_has_symbols(o))
 		return fail(e, ENOENT, "%s %s: %s has no symbols (it was stripped); use an unstripped build", option,
 			    p->name, elf_object_path(o));
+	if (elf_object_find_function(o, p->function, &cold) == 0)
+		return fail(e, ENOENT, "%s %s: %s was inlined everywhere but for cold code (%s), which is never entered; use FILE:LINE",
+			    option, p->name, p->function, cold.name);
 	n = elf_object_similar_functions(o, p->function, similar, 3);
 	(void)fail(e, ENOENT, "%s %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all", option, p->name, p->function,
 		   elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
@@ -142,7 +158,7 @@ static int check_fixed_line(struct run *r, struct error *e)
 
 	if (!written || r->options.n_binaries)
 		return 0;
-	if (r->options.functions) {
+	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;
 		err = elf_object_find_function(o, written, &sym);
 		return err < 0 ? no_function(o, &p, "--fixed-line", err, e) : 0;
@@ -176,7 +192,7 @@ static int find_sites(struct run *r, const struct point_spec *p, const struct el
 {
 	const struct elf_object *o;
 	struct line_table *lines;
-	struct elf_symbol sym;
+	_cleanup_free_ struct elf_symbol *entries = NULL;
 	int err = point_object(r, p, &o, &lines, e);
 
 	if (err < 0)
@@ -184,17 +200,20 @@ static int find_sites(struct run *r, const struct point_spec *p, const struct el
 	*ret_object = o;
 	if (p->kind == POINT_FILE_LINE)
 		return line_sites(o, lines, p, "-p", ret, ret_n, e);
-	err = elf_object_find_function(o, p->function, &sym);
+	err = elf_object_find_entries(o, p->function, &entries, ret_n);
 	if (err < 0)
 		return no_function(o, p, "-p", err, e);
-	if (p->offset && p->offset >= sym.size)
+	/* The same offset is another place in a copy. */
+	if (p->offset)
+		*ret_n = 1;
+	if (p->offset && p->offset >= entries[0].size)
 		return fail(e, EINVAL, "-p %s: offset %llu is outside of %s, which has %llu bytes", p->name,
-			    (unsigned long long)p->offset, p->function, (unsigned long long)sym.size);
-	*ret = malloc(sizeof(**ret));
+			    (unsigned long long)p->offset, p->function, (unsigned long long)entries[0].size);
+	*ret = calloc(*ret_n, sizeof(**ret));
 	if (!*ret)
 		return fail(e, ENOMEM, "out of memory");
-	**ret = sym.addr + p->offset;
-	*ret_n = 1;
+	for (size_t i = 0; i < *ret_n; i++)
+		(*ret)[i] = entries[i].addr + p->offset;
 	return 0;
 }
 

@@ -33,6 +33,16 @@ bool demangle_is_mangled(const char *name)
 	return !strncmp(name, "_Z", 2) || !strncmp(name, "_R", 2) || !strncmp(name, "___Z", 4);
 }
 
+bool demangle_is_rust(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (!strncmp(name, "_R", 2))
+		return true;
+	return n > 24 && !strncmp(name, "_ZN", 3) && !memcmp(name + n - 20, "17h", 3) && name[n - 1] == 'E' &&
+	       strspn(name + n - 17, "0123456789abcdef") == 16;
+}
+
 char *demangle_as(const char *name, bool arguments, bool result)
 {
 	int options = DMGL_ANSI | (arguments ? DMGL_PARAMS : 0) | (result ? 0 : DMGL_RET_DROP);

@@ -153,15 +153,12 @@ static struct line_unit *unit_at(struct line_table *t, uint64_t vaddr)
 	return NULL;
 }
 
-int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret)
+/* How many rows are at or below: of several at one address, the last is in force. */
+static size_t rows_until(const struct line_unit *u, uint64_t vaddr)
 {
-	struct line_unit *u = unit_at(t, vaddr);
-	size_t lo = 0, hi;
+	size_t lo = 0, hi = u->n_rows;
 
-	if (!u || !line_unit_rows(t, u))
-		return -ENOENT;
-	hi = u->n_rows;
-	while (lo < hi) { /* the last row at or below: of several at one address, the last is in force */
+	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
 		if (u->rows[mid].addr <= vaddr)
@@ -169,6 +166,42 @@ int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *re
 		else
 			hi = mid;
 	}
+	return lo;
+}
+
+int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
+		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg)
+{
+	struct line_unit *u = unit_at(t, lo);
+	int r = 0;
+	size_t i;
+
+	if (!u || !line_unit_rows(t, u))
+		return -ENOENT;
+	i = rows_until(u, lo);
+	if (i)
+		i--;
+	while (i && u->rows[i - 1].addr == lo)
+		i--;
+	for (; r == 0 && i + 1 < u->n_rows && u->rows[i].addr < hi; i++) {
+		const struct line_row *row = &u->rows[i];
+		struct line_location where = {.file = t->files[row->file]->name, .line = row->line};
+		struct addr_range range = {row->addr < lo ? lo : row->addr, row[1].addr > hi ? hi : row[1].addr};
+
+		if (!row->end && range.hi >= range.lo)
+			r = cb(range, row->line ? &where : NULL, arg);
+	}
+	return r;
+}
+
+int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret)
+{
+	struct line_unit *u = unit_at(t, vaddr);
+	size_t lo;
+
+	if (!u || !line_unit_rows(t, u))
+		return -ENOENT;
+	lo = rows_until(u, vaddr);
 	if (!lo || u->rows[lo - 1].end || !u->rows[lo - 1].line)
 		return -ENOENT;
 	*ret = (struct line_location){.file = t->files[u->rows[lo - 1].file]->name, .line = u->rows[lo - 1].line};

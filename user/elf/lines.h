@@ -52,6 +52,12 @@ const char *line_table_debug_path(const struct line_table *t);
  * cannot be decoded is left out and counted (line_table_bad_units). */
 int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret);
 
+/* Calls @cb for each row of [lo, hi) in order, until it returns non-zero, and returns that. Rows whose range is empty are among them:
+ * compilers write them for lines that keep no instruction of their own, such as the call of what was inlined. @where is NULL for code
+ * of no line. Stays in the unit of @lo. -ENOENT: none covers it. */
+int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
+		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg);
+
 /* All address ranges of a line, in units decoded so far, sorted and merged; *ret is the caller's (free). @file must match by
  * line_file_matches. -ENOENT when there is none. */
 int line_table_ranges(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n);

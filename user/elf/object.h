@@ -11,6 +11,8 @@ struct elf_object;
 
 struct elf_symbol {
 	const char *name; /* as in the symbol table; owned by the object */
+	const char *function; /* the same without what compilers append to the parts and copies that they make of a function (".cold",
+			       * ".part.0", ".isra.0", ...): which function's code it is; owned by the object */
 	uint64_t addr;    /* virtual address in the file's own numbering */
 	uint64_t size;    /* bytes; the distance to the next symbol (or section end) where the table says 0 */
 	bool is_function;
@@ -31,7 +33,10 @@ static inline void elf_object_closep(struct elf_object **o)
 const char *elf_object_path(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o);            /* still owned by the object */
 bool elf_object_is_dynamic(const struct elf_object *o);   /* has PT_INTERP: LD_PRELOAD can work */
-bool elf_object_has_symbols(const struct elf_object *o);  /* .symtab or .dynsym with functions */
+/* Functions in .symtab; without one, in .dynsym and in mini debug information (.gnu_debugdata). */
+bool elf_object_has_symbols(const struct elf_object *o);
+/* One line on symbols that should be there and cannot be read (mini debug information), or NULL. Owned by the object. */
+const char *elf_object_symbol_problem(const struct elf_object *o);
 /* Lower-case hex of the GNU build id, or NULL. Owned by the object. */
 const char *elf_object_build_id(const struct elf_object *o);
 
@@ -48,9 +53,19 @@ uint64_t elf_object_code_base(const struct elf_object *o);
 /* Copies up to @size bytes of the file's image at @vaddr; returns bytes copied or -ERANGE. */
 int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_t size);
 
-/* The function called @name: raw symbol first, then demangled with or without its argument list ("ns::f(int)" or "ns::f").
- * -ENOENT none, -EINVAL a data symbol of that name exists. */
+/* The function called @name: raw symbol first, then demangled with or without its argument list ("ns::f(int)" or "ns::f"). Of a
+ * function that is left in parts and copies only, the most complete. -ENOENT none, -EINVAL a data symbol of that name exists. */
 int elf_object_find_function(const struct elf_object *o, const char *name, struct elf_symbol *ret);
+/* Where the function called @name is entered, so that a probe on each counts every call once. That is
+ *  - the function itself, and its copies for certain arguments (.isra, .constprop): who calls a copy does not pass the original;
+ *  - with Rust, all instances of a generic function: they have one name;
+ *  - not its parts (.part) and cold code (.cold): the function itself goes there. But where nothing else of it is left, since the rest was
+ *    inlined, each part is an entry: those are the calls that can still be seen;
+ *  - of several static functions of that name, the one that comes first, and copies from its own source file;
+ *  - a name written as it stands in the symbol table, with its suffix or mangled by Rust, is that symbol alone.
+ * The first is what elf_object_find_function returns. *ret is the caller's (free). Errors as there; -ENOENT also if all that is left
+ * is never entered. */
+int elf_object_find_entries(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n);
 /* The function that contains @vaddr. -ENOENT when none does. */
 int elf_object_function_at(const struct elf_object *o, uint64_t vaddr, struct elf_symbol *ret);
 /* Calls @cb for each function in address order until it returns non-zero, and returns that. */
@@ -59,5 +74,6 @@ int elf_object_each_function(const struct elf_object *o, int (*cb)(const struct 
  * how many. The strings are the caller's (free each). For "did you mean". */
 size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max);
 
-/* Readable C++ or Rust name, or a copy of @name if it is neither. The caller frees. NULL: out of memory. */
+/* Readable C++ or Rust name (a Rust hash is left out), or a copy of @name if it is neither, as Go's are ("main.(*T).Method").
+ * The caller frees. NULL: out of memory. */
 char *elf_demangle(const char *name);

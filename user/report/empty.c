@@ -70,7 +70,22 @@ static bool no_lines(const struct report *r)
 
 	if (!r->h->no_debug_info && !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
 		return false;
-	name = text_clean(r, r->h->no_debug_info ? r->h->no_debug_info : "the program");
+	if (!r->h->no_debug_info) {
+		paragraph(r, 2,
+			  "- %" PRIu64 " of %" PRIu64
+			  " samples in scope belong to no line or function of it: they fell into code that the compiler names no "
+			  "line for, or into a library's, the language's or the system's sources. These are tried with --source '*'.",
+			  r->h->samples_without_line, r->h->samples_in_scope);
+		return true;
+	}
+	name = text_clean(r, r->h->no_debug_info);
+	if (r->h->by_function) {
+		paragraph(r, 2,
+			  "- %s has no function symbols: %" PRIu64 " of %" PRIu64
+			  " samples in scope belong to no function. Do not strip it.",
+			  name, r->h->samples_without_line, r->h->samples_in_scope);
+		return true;
+	}
 	paragraph(r, 2,
 		  "- %s has no debug information: %" PRIu64 " of %" PRIu64
 		  " samples in scope belong to no line. Build with -g, or use "

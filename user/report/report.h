@@ -20,7 +20,8 @@ struct report_hints {
 	size_t n_silent_points;
 	const char *const *seen_objects;  /* files that samples fell into, out of scope ones too, with shares in words */
 	size_t n_seen_objects;
-	const char *no_debug_info; /* the object that lacks it, or NULL */
+	const char *no_debug_info; /* the object that lacks it (symbols, by_function), or NULL */
+	bool by_function;          /* functions were tried, not lines */
 	uint64_t samples_in_scope, samples_out_of_scope, samples_without_line;
 	double run_s;
 	const char *kernel_counters; /* several lines: non-zero outcome counters in words, or NULL */

@@ -11,29 +11,45 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+/* Libraries are opened through links of the process's, which nobody knows: @e, about @opened, is to name the file. */
+static void name_file(struct error *e, const char *opened, const char *path)
+{
+	size_t n = strlen(opened);
+	struct error text = {0};
+
+	if (strncmp(e->text, opened, n) || !strcmp(opened, path))
+		return;
+	(void)fail(&text, EINVAL, "%s%s", path, e->text + n);
+	*e = text;
+}
+
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 {
 	_cleanup_free_ char *path = NULL;
+	struct error why = {0};
 
-	if (o->elf_tried) {
-		if (!o->elf)
-			(void)fail(e, ENOEXEC, "%s: could not be opened before", o->entry.path);
-		return o->elf;
+	if (!o->elf_tried && (!o->pid || map_entry_open_path(o->pid, &o->entry, &path, &why) == 0))
+		(void)elf_object_open(path ? path : o->entry.path, &o->elf, &why);
+	if (!o->elf_tried && !o->elf) {
+		if (path)
+			name_file(&why, path, o->entry.path);
+		o->why = strdup(why.text);
 	}
 	o->elf_tried = true;
-	if (o->pid && map_entry_open_path(o->pid, &o->entry, &path, e) < 0)
-		return NULL;
-	(void)elf_object_open(path ? path : o->entry.path, &o->elf, e);
+	if (!o->elf)
+		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
 	return o->elf;
 }
 
 struct line_table *code_object_lines(struct code_object *o, struct error *e)
 {
 	const struct elf_object *elf = code_object_elf(o, e);
-	struct error why;
+	struct error why = {0};
 
-	if (elf && !o->lines_tried && line_table_open_with(elf, o->line_options, &o->lines, &why) < 0)
+	if (elf && !o->lines_tried && line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
+		name_file(&why, elf_object_path(elf), o->entry.path);
 		o->why_no_lines = strdup(why.text);
+	}
 	o->lines_tried = true;
 	if (elf && !o->lines)
 		(void)fail(e, ENODATA, "%s", o->why_no_lines ? o->why_no_lines : "out of memory");
@@ -47,6 +63,9 @@ static void object_free(struct code_object *o)
 	line_table_close(o->lines);
 	elf_object_close(o->elf);
 	free(o->ranges);
+	free(o->cuts);
+	free(o->inlined);
+	free(o->why);
 	free(o->rows);
 	free(o->why_no_lines);
 	free(o->entry.path);
@@ -96,7 +115,7 @@ static int first_file(const char *file, uint32_t line, void *arg)
 	return 1;
 }
 
-static int check_scope(struct code_map *m, struct error *e)
+static int check_scope(struct code_map *m, bool automatic, struct error *e)
 {
 	struct code_object *o = m->objects[0];
 	const char *example = NULL;
@@ -109,7 +128,10 @@ static int check_scope(struct code_map *m, struct error *e)
 	if (m->functions) {
 		if (elf_object_has_symbols(o->elf) || expects_libraries(m))
 			return 0;
-		return fail(e, ENODATA, "%s: no function symbols; build without -s and do not strip it", o->entry.path);
+		if (elf_object_symbol_problem(o->elf))
+			return fail(e, ENODATA, "%s", elf_object_symbol_problem(o->elf));
+		return fail(e, ENODATA, "%s: %s; build it with -g or without -s, and do not strip it", o->entry.path,
+			    automatic ? "neither line information nor function symbols" : "no function symbols");
 	}
 	if (!code_object_lines(o, &why))
 		return expects_libraries(m) ? 0 : fail(e, ENODATA, "%s", why.text);
@@ -147,8 +169,10 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	} else {
 		m->objects[0]->elf_tried = true;
 		r = elf_object_open(main_path, &m->objects[0]->elf, e);
+		if (r == 0 && scope->automatic)
+			m->functions = !code_object_lines(m->objects[0], NULL);
 		if (r == 0)
-			r = check_scope(m, e);
+			r = scope->lenient ? 0 : check_scope(m, scope->automatic, e);
 	}
 	if (r < 0) {
 		code_map_close(m);
@@ -334,6 +358,16 @@ static int read_mappings(struct code_map *m, const struct map_list *list, pid_t 
 	return 0;
 }
 
+/* Takes what naming has found out of scope out of the tables. */
+static int cut_rows(struct code_map *m, bool *ret_changed)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
+		r = code_rows_cut(m->objects[i], ret_changed);
+	return r;
+}
+
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e)
 {
 	struct map_list list = {0};
@@ -343,7 +377,14 @@ int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct er
 		return r;
 	r = read_mappings(m, &list, pid, ret_changed);
 	map_list_free(&list);
+	if (r == 0)
+		r = cut_rows(m, ret_changed);
 	return r < 0 ? fail(e, -r, "out of memory for the code map") : 0;
+}
+
+bool code_map_by_function(const struct code_map *m)
+{
+	return m->functions;
 }
 
 const struct elf_object *code_map_main(const struct code_map *m)
@@ -398,6 +439,13 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	return 0;
 }
 
+static bool has_names(const struct code_map *m, struct code_object *o)
+{
+	const struct elf_object *elf = code_object_elf(o, NULL);
+
+	return m->functions ? elf && elf_object_has_symbols(elf) : code_object_lines(o, NULL) != NULL;
+}
+
 const char *code_map_warning(const struct code_map *m)
 {
 	const char *warning = NULL;
@@ -408,14 +456,14 @@ const char *code_map_warning(const struct code_map *m)
 	return warning;
 }
 
-size_t code_map_without_lines(const struct code_map *m, const char **ret_path)
+size_t code_map_without_names(const struct code_map *m, const char **ret_path)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < m->n_objects; i++) {
 		struct code_object *o = m->objects[i];
 
-		if (!o->in_scope || code_object_lines(o, NULL))
+		if (!o->in_scope || has_names(m, o))
 			continue;
 		if (!n++)
 			*ret_path = o->entry.path;

@@ -12,7 +12,8 @@ struct error;
 struct code_map;
 
 struct code_scope {
-	const char *const *sources;  /* --source globs; "!GLOB" excludes; none: all sources of the objects in scope */
+	const char *const *sources;  /* --source globs; "!GLOB" excludes; none that includes: all sources of the objects in scope but
+				      * those of the system, of languages' libraries and of package managers */
 	size_t n_sources;
 	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes; none: the main executable only.
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
@@ -20,20 +21,25 @@ struct code_scope {
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
 	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
 					   * must outlive the map */
+	bool lenient;                /* to look at only: open it even if nothing in scope can be named */
+	bool automatic;              /* --granularity auto: functions only if the main executable has no line information */
 };
 
 /* Before exec: only the main executable's file is known. The strings of @scope are copied. @main_path as target_find_executable
- * returned it. Fails (-ENODATA) where line granularity was asked and nothing in scope can give lines; @e says how to build or to use
- * --granularity function. */
+ * returned it. Fails (-ENODATA) where nothing in scope can give lines, or functions, whichever was asked; @e says how to build or to
+ * use --granularity function. */
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret, struct error *e);
 void code_map_close(struct code_map *m); /* NULL is allowed */
 /* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new libraries. Makes the unwinding tables of what
- * is new. *ret_changed: the executable mappings are not what they were. */
+ * is new, and takes code that naming has found to be out of scope out of them. *ret_changed: the executable mappings or the tables are not
+ * what they were. */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
 /* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
+/* Are its names functions? As asked, or as automatic came out. */
+bool code_map_by_function(const struct code_map *m);
 /* The main executable. */
 const struct elf_object *code_map_main(const struct code_map *m);
 /* Its line table, or NULL if it has no debug information. */
@@ -42,7 +48,22 @@ struct line_table *code_map_main_lines(struct code_map *m);
  * Opens lazily; owned by the map. -ENOENT. Before the first refresh only the main executable and files that exist are found. */
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
 		    struct error *e);
+/* For lists of what can be tried: each executable and library that the process has mapped, the main executable first. @why says why
+ * nothing of it can be tried, or is NULL; then @elf and, by line, @lines are there. Stops at non-zero and returns it. */
+struct code_listed {
+	const char *path;
+	bool is_main, in_scope;
+	const struct elf_object *elf;
+	struct line_table *lines;
+	const char *why;
+};
+int code_map_each(struct code_map *m, int (*cb)(const struct code_listed *o, void *arg), void *arg);
+/* Is a source file in scope? */
+bool code_map_has_source(const struct code_map *m, const char *file);
+/* The source file that keeps a function of @o out of scope, or NULL if it is in. Owned by the line table. */
+const char *code_map_foreign_source(const struct code_map *m, const struct code_listed *o, uint64_t vaddr);
+
 /* What was wrong with debug information that could be done without, of an object in scope: one line, or NULL. Owned by the map. */
 const char *code_map_warning(const struct code_map *m);
-/* How many in-scope objects have no line information, and the path of one. */
-size_t code_map_without_lines(const struct code_map *m, const char **ret_path);
+/* How many in-scope objects have nothing to name their code by, no line information or no function symbols, and the path of one. */
+size_t code_map_without_names(const struct code_map *m, const char **ret_path);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct code_name *intern(struct code_map *m, const char *text)
+struct code_name *code_name_intern(struct code_map *m, const char *text)
 {
 	size_t n = strlen(text);
 	struct code_name *x;
@@ -40,27 +40,12 @@ void code_names_free(struct code_map *m)
 	}
 }
 
-/* The parts that a compiler splits off a function belong to it: "f.cold", "f.part.0", "f() [clone .constprop.0]". */
-static void cut_clone(char *name)
-{
-	static const char *const marks[] = {" [clone ", ".cold", ".part.", ".constprop.", ".isra.", ".lto_priv."};
-
-	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
-		char *at = strstr(name, marks[i]);
-
-		if (at && at != name)
-			*at = 0;
-	}
-}
-
+/* What a compiler splits off a function, or makes of it for certain arguments, belongs to it. */
 static struct code_name *function_name(struct code_map *m, const struct elf_symbol *s)
 {
-	_cleanup_free_ char *name = elf_demangle(s->name);
+	_cleanup_free_ char *name = elf_demangle(s->function);
 
-	if (!name)
-		return NULL;
-	cut_clone(name);
-	return intern(m, name);
+	return name ? code_name_intern(m, name) : NULL;
 }
 
 static const struct code_mapping *mapping_at(const struct code_map *m, uint64_t addr)
@@ -83,10 +68,8 @@ static const struct code_mapping *mapping_at(const struct code_map *m, uint64_t 
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function)
 {
 	const struct code_mapping *p = mapping_at(m, addr);
-	struct code_name *function = NULL, *line;
-	_cleanup_free_ char *text = NULL;
-	struct line_location where;
-	struct line_table *lines;
+	struct code_name *function = NULL;
+	const char *line;
 	struct code_object *o;
 	struct elf_symbol s;
 	int r;
@@ -94,28 +77,23 @@ int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, cons
 	if (!p)
 		return -ENOENT;
 	o = m->objects[p->object];
-	if (elf_object_function_at(o->elf, addr - p->bias, &s) == 0)
+	if (elf_object_function_at(o->elf, addr - p->bias, &s) == 0) {
+		if (m->functions && !code_owner_function(m, o, &s))
+			return -ENOENT;
 		function = function_name(m, &s);
+	}
 	if (m->functions) {
 		if (!function)
 			return elf_object_has_symbols(o->elf) ? -ENOENT : -ENODATA;
-		line = function;
+		line = function->text;
 	} else {
-		lines = code_object_lines(o, NULL);
-		if (!lines)
+		if (!code_object_lines(o, NULL))
 			return -ENODATA;
-		r = line_table_at(lines, addr - p->bias, &where);
+		r = code_owner_line(m, p->object, addr - p->bias, &line);
 		if (r < 0)
 			return r;
-		if (asprintf(&text, "%s:%u", where.file, where.line) < 0) {
-			text = NULL;
-			return -ENOMEM;
-		}
-		line = intern(m, text);
-		if (!line)
-			return -ENOMEM;
 	}
-	*ret_line = line->text;
+	*ret_line = line;
 	if (ret_function)
 		*ret_function = function ? function->text : NULL;
 	return 0;
@@ -153,6 +131,29 @@ static int add_found(struct found *f, const struct code_map *m, size_t object, s
 	return 0;
 }
 
+int code_name_add(struct code_name *x, size_t object, struct addr_range range)
+{
+	struct code_function *grown;
+
+	if (!(x->n_functions & (x->n_functions - 1))) { /* at powers of two */
+		grown = reallocarray(x->functions, x->n_functions ? 2 * x->n_functions : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		x->functions = grown;
+	}
+	x->functions[x->n_functions++] = (struct code_function){object, range};
+	return 0;
+}
+
+static int add_name(const struct code_map *m, const struct code_name *x, struct found *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < x->n_functions; i++)
+		r = add_found(out, m, x->functions[i].object, x->functions[i].range);
+	return r;
+}
+
 struct filing {
 	struct code_map *m;
 	size_t object;
@@ -162,16 +163,8 @@ static int file_function(const struct elf_symbol *s, void *arg)
 {
 	struct filing *w = arg;
 	struct code_name *x = function_name(w->m, s);
-	struct code_function *grown;
 
-	if (!x)
-		return -ENOMEM;
-	grown = reallocarray(x->functions, x->n_functions + 1, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	x->functions = grown;
-	x->functions[x->n_functions++] = (struct code_function){w->object, {s->addr, s->addr + s->size}};
-	return 0;
+	return x ? code_name_add(x, w->object, (struct addr_range){s->addr, s->addr + s->size}) : -ENOMEM;
 }
 
 static int find_function(struct code_map *m, const char *name, struct found *out)
@@ -197,9 +190,7 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 		if (m->objects[i]->in_scope && m->objects[i]->elf &&
 		    elf_object_find_function(m->objects[i]->elf, name, &s) == 0)
 			x = function_name(m, &s);
-	for (size_t i = 0; r == 0 && x && i < x->n_functions; i++)
-		r = add_found(out, m, x->functions[i].object, x->functions[i].range);
-	return r;
+	return r == 0 && x ? add_name(m, x, out) : r;
 }
 
 static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line, bool read, struct found *out)
@@ -221,11 +212,32 @@ static int object_line(struct code_map *m, size_t object, const char *file, uint
 	return r;
 }
 
+/* What was inlined into a line that a person wrote, by the whole name that samples gave it. */
+static int add_names(struct code_map *m, const char *file, uint32_t line, struct found *out)
+{
+	struct code_name *x, *next;
+	int r = 0;
+
+	HASH_ITER(hh, m->names, x, next) {
+		const char *colon = strrchr(x->text, ':');
+		_cleanup_free_ char *of = NULL;
+
+		if (r < 0 || !x->n_functions || !colon || strtoul(colon + 1, NULL, 10) != line)
+			continue;
+		of = strndup(x->text, (size_t)(colon - x->text));
+		if (!of)
+			return -ENOMEM;
+		if (line_file_matches(file, of))
+			r = add_name(m, x, out);
+	}
+	return r;
+}
+
 static int find_line(struct code_map *m, const char *name, struct found *out)
 {
 	_cleanup_free_ char *file = strdup(name);
 	char *colon = file ? strrchr(file, ':') : NULL, *end;
-	struct code_name *x = intern(m, name);
+	struct code_name *x = code_name_intern(m, name);
 	unsigned long line;
 	bool ours;
 	int r = 0;
@@ -244,6 +256,8 @@ static int find_line(struct code_map *m, const char *name, struct found *out)
 	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
 		if (m->objects[i]->in_scope && m->objects[i]->elf)
 			r = object_line(m, i, file, (uint32_t)line, !ours && !x->read, out);
+	if (r == 0)
+		r = ours ? add_name(m, x, out) : add_names(m, file, (uint32_t)line, out);
 	/* A library that comes later has its units read when it is sampled. */
 	if (r == 0 && !ours && m->n_mappings)
 		x->read = true;

@@ -2,6 +2,7 @@
 /* An object's unwinding table with the scope written into it, as BPF searches it. */
 #include "session/code_map_private.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "elf/cfi.h"
 
@@ -21,14 +22,14 @@ struct edges {
 	bool in;
 };
 
-static struct edges edges_of(const struct code_map *m, const struct code_object *o, uint64_t base)
+static struct edges edges_of(const struct code_map *m, const struct code_object *o)
 {
 	bool by_range = o->in_scope && !m->functions;
 
 	return (struct edges){
 		.ranges = o->ranges,
 		.n = by_range ? 2 * o->n_ranges : 0,
-		.base = base,
+		.base = o->rows_base,
 		.in = o->in_scope && m->functions,
 	};
 }
@@ -46,41 +47,56 @@ static uint64_t edge_at(const struct edges *x)
 	return addr > x->base ? addr - x->base : 0;
 }
 
-static void put(struct code_object *o, const struct cfi_row *row, uint64_t pc, bool in)
+static void put(struct code_object *o, struct abi_row row, uint64_t pc, bool in)
 {
-	struct abi_row x = {
-		.pc = (unsigned int)pc,
-		.cfa_offset = row->cfa_offset,
-		.rbp_slot = row->rbp_slot,
-		.kind = (unsigned char)(row->kind | (in ? ABI_ROW_IN_SCOPE : 0)),
-	};
 	const struct abi_row *last = o->n_rows ? &o->rows[o->n_rows - 1] : NULL;
 
-	if (last && last->kind == x.kind && last->cfa_offset == x.cfa_offset && last->rbp_slot == x.rbp_slot)
+	row.pc = (unsigned int)pc;
+	if (!in)
+		row.kind = (unsigned char)(row.kind & ~ABI_ROW_IN_SCOPE);
+	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
 		return;
-	o->rows[o->n_rows++] = x;
+	o->rows[o->n_rows++] = row;
 }
 
-/* Each row, cut where the scope begins or ends. */
-static int split(const struct code_map *m, struct code_object *o, const struct cfi_table *t)
+/* Each row, cut where the scope begins or ends: a row is in it if it was and the edges say so too. */
+static int split(struct code_object *o, const struct abi_row *rows, size_t n, struct edges x)
 {
-	struct edges x = edges_of(m, o, t->base);
+	struct abi_row *all = calloc(n + x.n + 1, sizeof(*all));
 
-	o->rows = calloc(t->n + x.n, sizeof(*o->rows));
-	if (!o->rows)
+	if (!all)
 		return -ENOMEM;
-	for (size_t i = 0; i < t->n; i++) {
-		uint64_t pc = t->rows[i].pc, end = i + 1 < t->n ? t->rows[i + 1].pc : 1ULL << 32;
+	o->rows = all;
+	o->n_rows = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t pc = rows[i].pc, end = i + 1 < n ? rows[i + 1].pc : 1ULL << 32;
 
 		for (; edge_at(&x) <= pc; x.next++)
 			x.in = !x.in;
-		put(o, &t->rows[i], pc, x.in);
+		put(o, rows[i], pc, x.in);
 		for (uint64_t at; (at = edge_at(&x)) < end; x.next++) {
 			x.in = !x.in;
-			put(o, &t->rows[i], at, x.in);
+			put(o, rows[i], at, x.in);
 		}
 	}
+	o->rows_new = true;
 	return 0;
+}
+
+static int split_table(const struct code_map *m, struct code_object *o, const struct cfi_table *t)
+{
+	_cleanup_free_ struct abi_row *rows = calloc(t->n + 1, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n; i++)
+		rows[i] = (struct abi_row){
+			.pc = t->rows[i].pc,
+			.cfa_offset = t->rows[i].cfa_offset,
+			.rbp_slot = t->rows[i].rbp_slot,
+			.kind = (unsigned char)(t->rows[i].kind | ABI_ROW_IN_SCOPE),
+		};
+	return split(o, rows, t->n, edges_of(m, o));
 }
 
 int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf)
@@ -100,8 +116,36 @@ int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_o
 		m->rows_error = e;
 	o->rows_base = none.base;
 	if (r < 0)
-		return split(m, o, &none);
-	r = split(m, o, &t);
+		return split_table(m, o, &none);
+	r = split_table(m, o, &t);
 	cfi_table_free(&t);
 	return r;
+}
+
+int code_rows_cut(struct code_object *o, bool *ret_changed)
+{
+	_cleanup_free_ struct abi_row *old = NULL;
+	struct edges x = {.ranges = o->cuts, .base = o->rows_base, .in = true};
+	size_t n = o->n_rows;
+	bool was_new = o->rows_new;
+	int r;
+
+	if (!o->n_cuts || !o->rows)
+		return 0;
+	o->n_cuts = code_ranges_merge(o->cuts, o->n_cuts);
+	x.n = 2 * o->n_cuts;
+	old = o->rows;
+	r = split(o, old, n, x);
+	if (r < 0) {
+		(void)TAKE_PTR(old);
+		return r;
+	}
+	if (n == o->n_rows && !memcmp(old, o->rows, n * sizeof(*old)))
+		o->rows_new = was_new;
+	else
+		*ret_changed = true;
+	free(o->cuts);
+	o->cuts = NULL;
+	o->n_cuts = 0;
+	return 0;
 }

@@ -62,9 +62,29 @@ bool code_scope_binary(const struct code_map *m, const struct code_object *o)
 	return in;
 }
 
+/* Sources that came with a compiler, a distribution or a package manager. */
+static bool system_source(const char *file)
+{
+	static const char *const roots[] = {
+		"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/", "/usr/lib/llvm-",
+		"/usr/lib/go", "/usr/share/go-", "/usr/local/go/", /* Go's runtime and library */
+		"/rustc/", "/rust/deps/", "/usr/src/rustc-",       /* Rust's, as the official builds and Debian's name them */
+	};
+	static const char *const parts[] = {"/.cargo/registry/", "/.cargo/git/", "/.rustup/toolchains/", "/go/pkg/mod/"};
+	const char *go = getenv("GOROOT");
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
+		if (!strncmp(file, roots[i], strlen(roots[i])))
+			return true;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(file, parts[i]))
+			return true;
+	return go && *go && !strncmp(file, go, strlen(go)) && !strncmp(file + strlen(go), "/src/", 5);
+}
+
 bool code_scope_source(const struct code_map *m, const char *file)
 {
-	bool in = !m->sources.n_includes;
+	bool in = !m->sources.n_includes && !system_source(file);
 
 	for (size_t i = 0; i < m->sources.n; i++) {
 		const char *glob = m->sources.all[i];
@@ -82,9 +102,16 @@ static bool wanted(const char *file, void *m)
 	return code_scope_source(m, file);
 }
 
-static bool unwanted(const char *file, void *m)
+/* What is asked to be left out. What is left out unasked is found as it is sampled (code_owner.c): it is most of a program's line
+ * information, which nobody waits for. */
+static bool unwanted(const char *file, void *arg)
 {
-	return !code_scope_source(m, file);
+	const struct code_map *m = arg;
+
+	for (size_t i = 0; i < m->sources.n; i++)
+		if (source_glob(m->sources.all[i] + 1, file))
+			return true;
+	return false;
 }
 
 /* What is left of sorted, disjoint @from without the sorted, disjoint @out. Room for both is in *ret. */
@@ -178,4 +205,9 @@ size_t code_ranges_merge(struct addr_range *all, size_t n)
 		}
 	}
 	return used;
+}
+
+bool code_scope_is_known(const struct code_map *m)
+{
+	return !m->functions && m->sources.n_includes;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Hands the unwinding tables of the code map to BPF (bpf/unwind.h). Rows are only ever added: a library that goes and comes back finds its
- * own. The modules, which say where the rows belong, are double-buffered. */
+/* Hands the unwinding tables of the code map to BPF (bpf/unwind.h). A library that goes and comes back finds its own rows. The modules, which
+ * say where the rows belong, are double-buffered, and so are the rows of objects whose scope changes. */
 #include "session/internal.h"
 
 #include "base/cleanup.h"
@@ -21,8 +21,10 @@
 
 /* An object's rows in the map. */
 struct unwind_rows {
-	bool added, left_out;
-	unsigned int lo, hi;
+	bool added, left_out, kept; /* is it in the map; was there no room for it, or for what came in its stead? */
+	unsigned int lo, hi, room;  /* from lo on */
+	/* The place for the next table: that of the one before, which nothing has searched since the modules were swapped. */
+	unsigned int spare_lo, spare_room;
 };
 
 struct unwind {
@@ -33,6 +35,8 @@ struct unwind {
 	size_t n_objects;
 	size_t n_left_out;
 	char *left_out; /* the first one's path */
+	size_t n_kept;
+	char *kept; /* likewise */
 	size_t n_surplus_modules;
 	/* The first chunk comes into force while unwind_open's caller does something else. */
 	pthread_t inserter;
@@ -151,6 +155,7 @@ void unwind_close(struct session *s)
 		(void)munmap(u->modules, MODULES_BYTES);
 	free(u->objects);
 	free(u->left_out);
+	free(u->kept);
 	free(u);
 	s->unwind = NULL;
 }
@@ -169,31 +174,83 @@ static size_t scope_only(struct abi_row *rows, size_t n)
 	return used;
 }
 
+/* How much room the table takes behind all others: a table that has changed may do so again. */
+static size_t wanted_room(const struct unwind_rows *x, size_t n)
+{
+	if (x->spare_room >= n)
+		return 0;
+	return x->added ? n + n / 4 + 64 : n;
+}
+
+static bool find_room(struct unwind *u, struct unwind_rows *x, size_t n)
+{
+	size_t room = u->n_chunks * ABI_ROW_CHUNK - u->n_rows, wanted = wanted_room(x, n);
+
+	if (!wanted)
+		return true;
+	if (n > room)
+		return false;
+	x->spare_lo = (unsigned int)u->n_rows;
+	x->spare_room = (unsigned int)(wanted < room ? wanted : room);
+	u->n_rows += x->spare_room;
+	return true;
+}
+
+static void write_rows(struct unwind *u, struct unwind_rows *x, const struct code_object *o)
+{
+	unsigned int lo = x->spare_lo, room = x->spare_room;
+
+	for (size_t i = 0; i < o->n_rows; i++)
+		u->chunks[(lo + i) / ABI_ROW_CHUNK][(lo + i) % ABI_ROW_CHUNK] = o->rows[i];
+	x->spare_lo = x->lo;
+	x->spare_room = x->room;
+	x->lo = lo;
+	x->hi = lo + (unsigned int)o->n_rows;
+	x->room = room;
+	x->added = true;
+}
+
+/* The table that is there stays. */
+static void keep(struct unwind *u, struct unwind_rows *x, const struct code_object *o)
+{
+	if (!x->kept && !u->n_kept++)
+		u->kept = strdup(o->entry.path);
+	x->kept = true;
+}
+
+static void leave_out(struct unwind *u, struct unwind_rows *x, struct code_object *o)
+{
+	if (!x->left_out && !u->n_left_out++)
+		u->left_out = strdup(o->entry.path);
+	x->left_out = true;
+	if (o->in_scope)
+		o->n_rows = scope_only(o->rows, o->n_rows);
+}
+
 static void add_object(struct session *s, size_t index)
 {
 	struct unwind *u = s->unwind;
 	struct code_object *o = s->code->objects[index];
 	struct unwind_rows *x = &u->objects[index];
-	size_t room = u->n_chunks * ABI_ROW_CHUNK - u->n_rows;
+	bool fits;
 
-	if (x->added || x->left_out || !o->rows)
+	if (!o->rows_new)
 		return;
-	if (o->n_rows > room) {
-		x->left_out = true;
-		if (!u->n_left_out++)
-			u->left_out = strdup(o->entry.path);
-		if (o->in_scope)
-			o->n_rows = scope_only(o->rows, o->n_rows);
+	o->rows_new = false;
+	fits = find_room(u, x, o->n_rows);
+	if (!fits && x->added) {
+		keep(u, x, o);
+	} else if (!fits) {
+		leave_out(u, x, o);
+		fits = o->in_scope && find_room(u, x, o->n_rows);
 	}
-	if (o->n_rows <= room) {
-		x->added = true;
-		x->lo = (unsigned int)u->n_rows;
-		for (size_t i = 0; i < o->n_rows; i++, u->n_rows++)
-			u->chunks[u->n_rows / ABI_ROW_CHUNK][u->n_rows % ABI_ROW_CHUNK] = o->rows[i];
-		x->hi = (unsigned int)u->n_rows;
+	if (fits)
+		write_rows(u, x, o);
+	/* Naming can only cut from the scope of objects that are in it. */
+	if (!o->in_scope) {
+		free(o->rows);
+		o->rows = NULL;
 	}
-	free(o->rows);
-	o->rows = NULL;
 }
 
 static int add_objects(struct session *s, struct error *e)
@@ -213,7 +270,7 @@ static int add_objects(struct session *s, struct error *e)
 		u->n_objects = m->n_objects;
 	}
 	for (size_t i = 0; i < m->n_objects; i++)
-		n += m->objects[i]->rows ? m->objects[i]->n_rows : 0;
+		n += m->objects[i]->rows_new ? wanted_room(&u->objects[i], m->objects[i]->n_rows) : 0;
 	r = reserve(s, n, e);
 	if (r < 0)
 		return r;
@@ -272,6 +329,9 @@ void unwind_complain(const struct session *s, FILE *f)
 	if (u->n_left_out)
 		(void)fprintf(f, "%zu x no room for an object's call frame information (%u rows in all): %s; calls out of it are followed by frame "
 			      "pointers\n", u->n_left_out, ABI_MAX_ROWS, u->left_out ? u->left_out : "?");
+	if (u->n_kept)
+		(void)fprintf(f, "%zu x no room to leave code out of scope as samples show it (%u rows of call frame information in all): %s; name what is "
+			      "in scope with --source\n", u->n_kept, ABI_MAX_ROWS, u->kept ? u->kept : "?");
 	if (u->n_surplus_modules)
 		(void)fprintf(f, "%zu x an executable mapping was left out (%d at most)\n", u->n_surplus_modules, ABI_MAX_MODULES);
 }

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# cozbpf list: what can be tried in a file and in a running process, and what cannot and why.
+# needs: strip
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+# list STATUS ARGUMENT...: into out and err; complains of another exit status, and of more than one line on stderr.
+list() {
+	local wanted=$1 status
+	shift
+	timeout 30 "$COZBPF" list "$@" >out 2>err </dev/null
+	status=$?
+	[ "$status" -eq "$wanted" ] || printf ' %s: exit status %s;' "$*" "$status"
+	if [ "$wanted" -eq 0 ]; then
+		[ ! -s err ] || printf ' %s: something on stderr;' "$*"
+	else
+		[ "$(wc -l <err)" -eq 1 ] || printf ' %s: %s lines on stderr;' "$*" "$(wc -l <err)"
+	fi
+}
+
+has() { # PATTERN: complains unless a line of out matches
+	grep -qE -- "$1" out || printf ' no line %s;' "$1"
+}
+
+has_not() { # PATTERN
+	! grep -qE -- "$1" out || printf ' a line %s;' "$1"
+}
+
+a_file() {
+	local why=''
+	why+=$(list 0 functions "$programs/clones")
+	why+=$(has '^worker$')$(has '^partial$')$(has_not 'worker\.|partial\.')
+	[ "$(grep -cx worker out)" -eq 1 ] || why+=' worker is listed several times;'
+	why+=$(list 0 lines "$programs/clones")
+	why+=$(has '/clones\.c:[0-9]+$')$(has '/helper\.h:[0-9]+$')$(has_not '^/usr/include')
+	why+=$(list 0 lines -s 'clones.c' "$programs/clones")
+	why+=$(has '/clones\.c:[0-9]+$')$(has_not '/helper\.h:[0-9]+$')
+	why+=$(has '^# [0-9]+ lines? of .*/helper\.h: a source out of scope; --source')
+	why+=$(list 0 functions -s '!clones.c' "$programs/clones")
+	why+=$(has '^# [0-9]+ functions? of .*/clones\.c: a source out of scope')$(has_not '^worker$')
+	why+=$(list 125 functions -s '!clones.c' "$programs/clones" worker)
+	grep -q 'worker: of .*clones\.c: a source out of scope' err || why+=' no reason;'
+	verdict 'list: a file' "$why" out err
+}
+
+# A process whose files are gone, or were replaced by others, is listed by what it has mapped.
+a_process() {
+	local why='' pid
+	cp "$programs/clones" here
+	./here 10000000 >/dev/null &
+	pid=$!
+	for _ in {1..40}; do
+		[ "$(readlink "/proc/$pid/exe")" = "$tmp/here" ] && break
+		sleep 0.05
+	done
+	sleep 0.2
+	why+=$(list 0 functions "$pid")
+	why+=$(has '^worker$')$(has '^# .*/libc\.so\.6: out of scope; --binary')$(has_not '^getppid$')$(has_not 'vdso')
+	why+=$(list 0 functions -b 'libc.so*' "$pid" 'getp*')
+	why+=$(has '^# in .*/libc\.so\.6$')$(has '^getppid$')$(has_not '^worker$')
+	why+=$(list 0 functions -b '*' -b '!libc.so*' "$pid")
+	why+=$(has '^worker$')$(has '^# .*/libc\.so\.6: out of scope')$(has_not '^getppid$')
+	why+=$(list 0 lines -b '*' "$pid")
+	# The C library's debug file may be installed.
+	why+=$(has '/clones\.c:[0-9]+$')$(has '^# (in .*/libc\.so\.6$|.*/libc\.so\.6: no line information; build with -g)')
+	why+=$(list 0 lines "$pid" clones.c)
+	why+=$(has '/clones\.c:[0-9]+$')$(has_not '^#')
+	rm here
+	cp /bin/true here
+	why+=$(list 0 functions "$pid")
+	why+=$(has '^worker$')
+	verdict 'list: a process' "$why" out err
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+	why=$(list 125 functions "$pid")
+	grep -q "no process $pid" err || why+=' no reason;'
+	verdict 'list: a process that has ended' "$why" err
+}
+
+stripped() {
+	local why='' pid
+	strip -o bare "$programs/clones"
+	./bare 10000000 >/dev/null &
+	pid=$!
+	sleep 0.5
+	why+=$(list 125 functions "$pid")
+	why+=$(has '^# .*/bare: no function symbols; build without -s')
+	grep -q 'bare: no function symbols; .*strip' err || why+=' no reason for functions;'
+	why+=$(list 125 lines "$pid")
+	grep -q 'no line information; build with -g' err || why+=' no reason for lines;'
+	verdict 'list: a process without names' "$why" out err
+	kill "$pid"
+	wait "$pid" 2>/dev/null
+}
+
+a_file
+a_process
+stripped

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which symbols are one function, by symbols that this file defines as compilers would; and symbols that come packed. */
+#include "elf/demangle.h"
+#include "elf/minidebug.h"
+#include "elf/object.h"
+#include "elf/symbol_clone.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <lzma.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define FUNCTION(name) ".type \"" name "\", @function\n\"" name "\":\n\tnop\n\tret\n.size \"" name "\", .-\"" name "\"\n"
+
+__asm__(".text\n"
+	/* whole, with a copy, a part and cold code */
+	FUNCTION("symbols_full") FUNCTION("symbols_full.constprop.0") FUNCTION("symbols_full.part.0") FUNCTION("symbols_full.cold")
+	FUNCTION("symbols_full.constprop.0.cold")
+	/* copies only, parts only, cold only */
+	FUNCTION("symbols_copies.isra.0") FUNCTION("symbols_copies.constprop.1.isra.2") FUNCTION("symbols_copies.part.0")
+	FUNCTION("symbols_parts.part.0") FUNCTION("symbols_parts.part.1") FUNCTION("symbols_parts.part.1.cold")
+	FUNCTION("symbols_frozen.cold.3") FUNCTION("symbols_private.lto_priv.0")
+	/* C++, two instances of a generic function of Rust by each scheme, Go */
+	FUNCTION("_ZN7symbols3runEi") FUNCTION("_ZN7symbols3runEi.isra.0") FUNCTION("_ZN7symbols3runEi.cold")
+	FUNCTION("_ZN7symbols4rust17h0123456789abcdefE") FUNCTION("_ZN7symbols4rust17hfedcba9876543210E")
+	FUNCTION("_ZN7symbols4rust17hfedcba9876543210E.llvm.123")
+	FUNCTION("_RINvC7symbols3newlEB2_") FUNCTION("_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m")
+	FUNCTION("_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE")
+	FUNCTION("main.(*T).Method") FUNCTION("main.main.func1") FUNCTION("example.com/mod/pkg.Run"));
+
+static struct elf_object *open_object(const char *path)
+{
+	struct elf_object *o;
+	struct error e = {0};
+
+	if (elf_object_open(path, &o, &e) < 0)
+		fail_msg("%s", e.text);
+	return o;
+}
+
+static void test_own_length(void **state)
+{
+	static const struct {
+		const char *name, *own;
+		enum symbol_kind kind;
+	} cases[] = {
+		{"f", "f", SYMBOL_WHOLE},
+		{"", "", SYMBOL_WHOLE},
+		{".cold", ".cold", SYMBOL_WHOLE},
+		{"f.cold", "f", SYMBOL_COLD},
+		{"f.cold.12", "f", SYMBOL_COLD},
+		{"f.colder", "f.colder", SYMBOL_WHOLE},
+		{"f.part.0", "f", SYMBOL_PART},
+		{"f.part", "f.part", SYMBOL_WHOLE},
+		{"f.part.", "f.part.", SYMBOL_WHOLE},
+		{"f.part.0x", "f.part.0x", SYMBOL_WHOLE},
+		{"f.isra.0.part.12.cold", "f", SYMBOL_COLD},
+		{"f.part.0.constprop.0", "f", SYMBOL_PART},
+		{"f.constprop.0.isra.1", "f", SYMBOL_COPY},
+		{"f.lto_priv.3", "f", SYMBOL_RENAMED},
+		{"f.lto_priv.3.isra.0", "f", SYMBOL_COPY},
+		{"f.llvm.8714529385", "f", SYMBOL_RENAMED},
+		{"f.localalias", "f", SYMBOL_RENAMED},
+		{"f.avx2", "f.avx2", SYMBOL_WHOLE},
+		{"f.1", "f.1", SYMBOL_WHOLE},
+		{".part.0.cold", ".part.0", SYMBOL_COLD},
+		{"1", "1", SYMBOL_WHOLE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		enum symbol_kind kind;
+		size_t n = symbol_own_length(cases[i].name, &kind);
+
+		if (n != strlen(cases[i].own) || memcmp(cases[i].name, cases[i].own, n) || kind != cases[i].kind)
+			fail_msg("%s: %zu bytes, kind %d", cases[i].name, n, (int)kind);
+	}
+}
+
+/* The symbols that are entered for @name, the first one first: "a b c". */
+static void expect_entries(const struct elf_object *o, const char *name, const char *wanted)
+{
+	_cleanup_free_ struct elf_symbol *all = NULL;
+	char got[1024] = "";
+	struct elf_symbol first;
+	size_t n = 0;
+	int r = elf_object_find_entries(o, name, &all, &n);
+
+	assert_int_equal(r, *wanted ? 0 : -ENOENT);
+	for (size_t i = 0; i < n; i++)
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", i ? " " : "", all[i].name);
+	if (strcmp(got, wanted))
+		fail_msg("%s: \"%s\", not \"%s\"", name, got, wanted);
+	if (n) {
+		assert_int_equal(elf_object_find_function(o, name, &first), 0);
+		assert_string_equal(first.name, all[0].name);
+	}
+}
+
+static void test_entries(void **state)
+{
+	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
+	struct elf_symbol s;
+
+	(void)state;
+	expect_entries(o, "symbols_full", "symbols_full symbols_full.constprop.0");
+	expect_entries(o, "symbols_full.constprop.0", "symbols_full.constprop.0");
+	expect_entries(o, "symbols_full.part.0", "symbols_full.part.0");
+	expect_entries(o, "symbols_copies", "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2");
+	expect_entries(o, "symbols_parts", "symbols_parts.part.0 symbols_parts.part.1");
+	expect_entries(o, "symbols_frozen", "");
+	expect_entries(o, "symbols_frozen.cold.3", "");
+	expect_entries(o, "symbols_nothing", "");
+	expect_entries(o, "symbols_private", "symbols_private.lto_priv.0");
+	assert_int_equal(elf_object_find_function(o, "symbols_frozen", &s), 0);
+	assert_string_equal(s.name, "symbols_frozen.cold.3");
+	assert_string_equal(s.function, "symbols_frozen");
+	assert_int_equal(elf_object_function_at(o, s.addr + 1, &s), 0);
+	assert_string_equal(s.function, "symbols_frozen");
+}
+
+static void test_languages(void **state)
+{
+	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
+
+	(void)state;
+	expect_entries(o, "symbols::run", "_ZN7symbols3runEi _ZN7symbols3runEi.isra.0");
+	expect_entries(o, "symbols::run(int)", "_ZN7symbols3runEi _ZN7symbols3runEi.isra.0");
+	expect_entries(o, "symbols::rust",
+		       "_ZN7symbols4rust17h0123456789abcdefE _ZN7symbols4rust17hfedcba9876543210E _ZN7symbols4rust17hfedcba9876543210E.llvm.123");
+	expect_entries(o, "_ZN7symbols4rust17hfedcba9876543210E", "_ZN7symbols4rust17hfedcba9876543210E");
+	expect_entries(o, "symbols::new::<i32>", "_RINvC7symbols3newlEB2_");
+	expect_entries(o, "<symbols::T as symbols::Trait>::m", "_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m");
+	expect_entries(o, "<symbols::T as symbols::Trait>::call",
+		       "_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE");
+	expect_entries(o, "main.(*T).Method", "main.(*T).Method");
+	expect_entries(o, "main.main.func1", "main.main.func1");
+	expect_entries(o, "example.com/mod/pkg.Run", "example.com/mod/pkg.Run");
+}
+
+static void test_readable(void **state)
+{
+	static const char *const cases[][2] = {
+		{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
+		{"_RNCNvC7mycrate4main0", "mycrate::main::{closure#0}"},
+		{"_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m", "<symbols::T as symbols::Trait>::m"},
+		{"_ZN4main4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "main::main::{{closure}}"},
+		{"_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE", "<symbols::T as symbols::Trait>::call"},
+		{"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)"},
+		{"main.(*T).Method", "main.(*T).Method"},
+		{"main.main.func1", "main.main.func1"},
+		{"gopkg.in/yaml%2ev3.Unmarshal", "gopkg.in/yaml%2ev3.Unmarshal"},
+		{"_Register", "_Register"},
+		{"_R", "_R"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		_cleanup_free_ char *s = elf_demangle(cases[i][0]);
+
+		assert_string_equal(s, cases[i][1]);
+	}
+	assert_true(demangle_is_rust("_ZN4main17h0123456789abcdefE") && demangle_is_rust("_RNvC1a1b"));
+	assert_false(demangle_is_rust("_ZN4main17h0123456789abcdegE") || demangle_is_rust("_ZN2ns1fEi") || demangle_is_rust("main"));
+}
+
+/* A file as strip leaves one that has mini debug information: no .symtab, and @packed in .gnu_debugdata. Made of this executable. */
+static int stripped(const void *packed, size_t size, char path[64])
+{
+	_cleanup_close_ int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	static const char name[] = "\0.gnu_debugdata";
+	int fd = memfd_create("stripped", MFD_CLOEXEC);
+	size_t old, end;
+	Elf64_Shdr *s;
+	Elf64_Ehdr *h;
+	struct stat st;
+	bool placed = false;
+	char *p;
+
+	assert_true(in >= 0 && fd >= 0);
+	assert_int_equal(fstat(in, &st), 0);
+	old = (size_t)st.st_size;
+	end = old + sizeof(name) + size;
+	assert_int_equal(ftruncate(fd, (off_t)end), 0);
+	p = mmap(NULL, end, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(p != MAP_FAILED);
+	for (size_t n = 0; n < old;) {
+		ssize_t r = pread(in, p + n, old - n, (off_t)n);
+
+		assert_true(r > 0);
+		n += (size_t)r;
+	}
+	memcpy(p + old, name, sizeof(name));
+	memcpy(p + old + sizeof(name), packed, size);
+	h = (Elf64_Ehdr *)(void *)p;
+	s = (Elf64_Shdr *)(void *)(p + h->e_shoff);
+	for (size_t i = 1; i < h->e_shnum; i++) {
+		if (s[i].sh_type == SHT_SYMTAB)
+			s[i].sh_type = SHT_PROGBITS;
+		if (!placed && s[i].sh_type == SHT_PROGBITS && !(s[i].sh_flags & SHF_ALLOC)) { /* .comment */
+			s[i].sh_name = 1;
+			s[i].sh_offset = old + sizeof(name);
+			s[i].sh_size = size;
+			placed = true;
+		} else {
+			s[i].sh_name = 0;
+		}
+	}
+	assert_true(placed);
+	s[h->e_shstrndx].sh_offset = old;
+	s[h->e_shstrndx].sh_size = sizeof(name);
+	assert_int_equal(munmap(p, end), 0);
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+static void *pack(const void *data, size_t size, size_t *ret_n)
+{
+	size_t bound = lzma_stream_buffer_bound(size);
+	uint8_t *out = malloc(bound);
+
+	assert_non_null(out);
+	*ret_n = 0;
+	assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, data, size, out, ret_n, bound), LZMA_OK);
+	return out;
+}
+
+static void *pack_self(size_t *ret_n)
+{
+	_cleanup_close_ int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *p, *packed;
+
+	assert_int_equal(fstat(in, &st), 0);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, in, 0);
+	assert_true(p != MAP_FAILED);
+	packed = pack(p, (size_t)st.st_size, ret_n);
+	(void)munmap(p, (size_t)st.st_size);
+	return packed;
+}
+
+static void test_minidebug(void **state)
+{
+	size_t n;
+	_cleanup_free_ void *packed = pack_self(&n);
+	char path[64];
+	_cleanup_close_ int fd = stripped(packed, n, path);
+	_cleanup_elf_object_ struct elf_object *o = open_object(path), *self = open_object("/proc/self/exe");
+	struct elf_symbol a, b;
+
+	(void)state;
+	(void)fd;
+	assert_true(elf_object_has_symbols(o));
+	assert_null(elf_object_symbol_problem(o));
+	assert_int_equal(elf_object_find_function(o, "symbols_full", &a), 0);
+	assert_int_equal(elf_object_find_function(self, "symbols_full", &b), 0);
+	assert_true(a.addr == b.addr && a.size == b.size);
+	assert_int_equal(elf_object_function_at(o, a.addr, &b), 0);
+	assert_string_equal(b.name, "symbols_full");
+	expect_entries(o, "symbols_copies", "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2");
+}
+
+static void expect_problem(const void *packed, size_t n, const char *words)
+{
+	char path[64];
+	_cleanup_close_ int fd = stripped(packed, n, path);
+	_cleanup_elf_object_ struct elf_object *o = open_object(path);
+	struct elf_symbol s;
+
+	(void)fd;
+	assert_int_equal(elf_object_find_function(o, "symbols_full", &s), -ENOENT);
+	assert_non_null(elf_object_symbol_problem(o));
+	if (!strstr(elf_object_symbol_problem(o), words) || !strstr(elf_object_symbol_problem(o), path))
+		fail_msg("%s", elf_object_symbol_problem(o));
+}
+
+/* More zeros than may be unpacked. */
+static void *pack_bomb(size_t *ret_n)
+{
+	static const size_t piece = 8 << 20;
+	_cleanup_free_ void *zeros = calloc(1, piece);
+	size_t n, times = MINIDEBUG_MAX / piece + 1;
+	lzma_stream z = LZMA_STREAM_INIT;
+	uint8_t *out;
+
+	assert_non_null(zeros);
+	n = lzma_stream_buffer_bound(piece);
+	out = malloc(n);
+	assert_non_null(out);
+	assert_int_equal(lzma_easy_encoder(&z, 0, LZMA_CHECK_CRC32), LZMA_OK);
+	z.next_out = out;
+	z.avail_out = n;
+	for (size_t i = 0; i < times; i++) {
+		z.next_in = zeros;
+		z.avail_in = piece;
+		while (z.avail_in)
+			assert_int_equal(lzma_code(&z, LZMA_RUN), LZMA_OK);
+	}
+	assert_int_equal(lzma_code(&z, LZMA_FINISH), LZMA_STREAM_END);
+	*ret_n = z.total_out;
+	lzma_end(&z);
+	return out;
+}
+
+static void test_bad_minidebug(void **state)
+{
+	static const char text[] = "neither packed nor an ELF file";
+	size_t n, n_text, n_bomb;
+	_cleanup_free_ char *packed = pack_self(&n);
+	_cleanup_free_ void *no_elf = pack(text, sizeof(text), &n_text), *empty = pack(text, 0, &n_bomb), *bomb = NULL;
+
+	(void)state;
+	expect_problem(empty, n_bomb, "no ELF file");
+	bomb = pack_bomb(&n_bomb);
+	expect_problem(text, sizeof(text), "corrupt");
+	expect_problem(no_elf, n_text, "no ELF file");
+	expect_problem(packed, n / 2, "corrupt");
+	packed[n / 2] ^= 1;
+	expect_problem(packed, n, "corrupt");
+	expect_problem(bomb, n_bomb, "256 MiB");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_own_length),
+		cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_languages),
+		cmocka_unit_test(test_readable),
+		cmocka_unit_test(test_minidebug),
+		cmocka_unit_test(test_bad_minidebug),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

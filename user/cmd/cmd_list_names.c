@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cmd/cmd_list.h"
+
+#include "base/cleanup.h"
+#include "cmd/commands.h"
+#include "elf/lines.h"
+#include "elf/object.h"
+#include "session/code_map.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <string.h>
+#include <uthash.h>
+
+struct list_note {
+	UT_hash_handle hh;
+	const char *counted; /* what there are @times of; NULL: the text is said once */
+	size_t times;
+	char text[];
+};
+
+struct list_seen {
+	UT_hash_handle hh;
+	char name[];
+};
+
+/* Names come from the file: nothing in them may reach the terminal as a control character. */
+static void print_name(const char *name)
+{
+	for (const char *c = name; *c; c++)
+		(void)putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+}
+
+/* To be said once; if it is @counted, with how often it was noted. */
+static int note(struct listing *l, const char *counted, const char *text)
+{
+	size_t n = strlen(text);
+	struct list_note *x;
+
+	HASH_FIND(hh, l->notes, text, n, x);
+	if (!x) {
+		x = calloc(1, sizeof(*x) + n + 1);
+		if (!x)
+			return -ENOMEM;
+		memcpy(x->text, text, n);
+		HASH_ADD_KEYPTR(hh, l->notes, x->text, n, x);
+		if (!x->hh.tbl) {
+			free(x);
+			return -ENOMEM;
+		}
+	}
+	x->counted = counted;
+	x->times++;
+	return 0;
+}
+
+/* 1: not printed before. */
+static int is_new(struct listing *l, const char *name)
+{
+	size_t n = strlen(name);
+	struct list_seen *x;
+
+	HASH_FIND(hh, l->seen, name, n, x);
+	if (x)
+		return 0;
+	x = calloc(1, sizeof(*x) + n + 1);
+	if (!x)
+		return -ENOMEM;
+	memcpy(x->name, name, n);
+	HASH_ADD_KEYPTR(hh, l->seen, x->name, n, x);
+	if (!x->hh.tbl) {
+		free(x);
+		return -ENOMEM;
+	}
+	return 1;
+}
+
+void list_free(struct listing *l)
+{
+	struct list_note *n, *next_note;
+	struct list_seen *s, *next_seen;
+
+	HASH_ITER(hh, l->notes, n, next_note) {
+		HASH_DELETE(hh, l->notes, n);
+		free(n);
+	}
+	HASH_ITER(hh, l->seen, s, next_seen) {
+		HASH_DELETE(hh, l->seen, s);
+		free(s);
+	}
+	free(l->nothing);
+}
+
+static bool file_wanted(const char *glob, const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	return !glob || line_file_matches(glob, file) || fnmatch(glob, file, 0) == 0 ||
+	       (slash && fnmatch(glob, slash + 1, 0) == 0);
+}
+
+/* One executable or library. */
+struct listed {
+	struct listing *l;
+	const struct code_listed *o;
+	bool headed;
+};
+
+/* The main executable's names come first and need no heading. */
+static void head(struct listed *x)
+{
+	if (!x->headed && !x->o->is_main) {
+		(void)fputs("# in ", stdout);
+		print_name(x->o->path);
+		(void)putchar('\n');
+	}
+	x->headed = true;
+	x->l->printed++;
+}
+
+static int print_line(const char *file, uint32_t line, void *arg)
+{
+	struct listed *x = arg;
+
+	if (!file_wanted(x->l->glob, file))
+		return 0;
+	if (!code_map_has_source(x->l->code, file)) {
+		_cleanup_free_ char *text = NULL;
+
+		if (asprintf(&text, "%s: a source out of scope; --source '*' or a pattern for it takes it in", file) < 0)
+			text = NULL;
+		return text ? note(x->l, "line", text) : -ENOMEM;
+	}
+	head(x);
+	print_name(file);
+	(void)printf(":%u\n", line);
+	return ferror(stdout) ? -EIO : 0;
+}
+
+static int print_function(const struct elf_symbol *sym, void *arg)
+{
+	struct listed *x = arg;
+	const char *foreign;
+	_cleanup_free_ char *readable = elf_demangle(sym->function);
+	int r;
+
+	if (!readable)
+		return -ENOMEM;
+	if (x->l->glob && fnmatch(x->l->glob, readable, 0) != 0 && fnmatch(x->l->glob, sym->name, 0) != 0)
+		return 0;
+	foreign = code_map_foreign_source(x->l->code, x->o, sym->addr);
+	if (foreign) {
+		_cleanup_free_ char *text = NULL;
+
+		if (asprintf(&text, "%s%s%s: a source out of scope; --source '*' or a pattern for it takes it in", x->l->glob ? readable : "",
+			     x->l->glob ? ": of " : "", foreign) < 0)
+			text = NULL;
+		return text ? note(x->l, x->l->glob ? NULL : "function", text) : -ENOMEM;
+	}
+	r = is_new(x->l, readable);
+	if (r <= 0)
+		return r;
+	head(x);
+	print_name(readable);
+	(void)putchar('\n');
+	return ferror(stdout) ? -EIO : 0;
+}
+
+/* Nothing fits the pattern; a source or function out of scope that does is in the notes. */
+static char *no_match(const struct listing *l, const struct code_listed *o)
+{
+	char *text = NULL, *name = NULL;
+	const char *near[1] = {NULL};
+	int n;
+
+	if (l->functions && l->glob && elf_object_similar_functions(o->elf, l->glob, &name, 1) > 0)
+		near[0] = name;
+	else if (!l->functions && l->glob)
+		(void)line_table_similar_files(o->lines, l->glob, near, 1);
+	if (near[0])
+		n = asprintf(&text, "no %s of %s matches '%s'; there is %s", l->functions ? "function" : "source file", o->path, l->glob,
+			     near[0]);
+	else
+		n = asprintf(&text, "%s: no %s%s%s", o->path, l->functions ? "function" : "line with code", l->glob ? " matches " : "",
+			     l->glob ? l->glob : "");
+	free(name);
+	return n < 0 ? NULL : text;
+}
+
+static int list_object(const struct code_listed *o, void *arg)
+{
+	struct listing *l = arg;
+	struct listed x = {.l = l, .o = o};
+	int r;
+
+	/* With a pattern, what cannot be looked into is not what was asked for. */
+	if (o->why && o->is_main)
+		l->nothing = strdup(o->why);
+	if (o->why)
+		return l->glob && !o->in_scope ? 0 : note(l, NULL, o->why);
+	r = l->functions ? elf_object_each_function(o->elf, print_function, &x) : line_table_each(o->lines, print_line, &x);
+	if (r == 0 && l->functions && elf_object_symbol_problem(o->elf))
+		r = note(l, NULL, elf_object_symbol_problem(o->elf));
+	if (r == 0 && !l->printed && !l->notes && o->is_main)
+		l->nothing = no_match(l, o);
+	return r;
+}
+
+int list_names(struct listing *l, bool process)
+{
+	struct list_note *n, *next;
+	int r = code_map_each(l->code, list_object, l);
+
+	if (r < 0)
+		return complain("list: %s", strerror(-r));
+	if (!l->printed && !process)
+		return complain("list: %s", l->nothing ? l->nothing : l->notes ? l->notes->text : "out of memory");
+	HASH_ITER(hh, l->notes, n, next) {
+		(void)fputs("# ", stdout);
+		if (n->counted)
+			(void)printf("%zu %s%s of ", n->times, n->counted, n->times > 1 ? "s" : "");
+		print_name(n->text);
+		(void)putchar('\n');
+	}
+	if (fflush(stdout) != 0)
+		return complain("list: standard output: %s", strerror(errno));
+	return l->printed ? 0 : complain("list: %s", l->nothing ? l->nothing : "nothing of the process can be tried; standard output says why");
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From a name that a person wrote to the symbols of that function. */
+#include "elf/demangle.h"
+#include "elf/symbols_private.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Several static functions may share a name: the exported one, else the one that comes first. What a function itself is comes before
+ * what was made of it. */
+static const struct symbol *better(const struct symbol *a, const struct symbol *b)
+{
+	if (!a || a->kind != b->kind)
+		return a && a->kind < b->kind ? a : b;
+	return a->rank <= b->rank ? a : b;
+}
+
+/* The identifier that a mangled form of @name must contain: the last one before the argument list, outside of template
+ * arguments. Empty when there is none to rely on (operators, closures, letters that are written in another way). */
+static void key_of(const char *name, char *ret, size_t size)
+{
+	const char *start = NULL, *end = NULL;
+	int depth = 0;
+
+	*ret = 0;
+	if (strstr(name, "operator") || strchr(name, '{'))
+		return;
+	for (const char *c = name; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			return;
+	for (const char *c = name; *c; c++) {
+		bool word = *c == '_' || (*c >= '0' && *c <= '9') || ((*c | 32) >= 'a' && (*c | 32) <= 'z');
+
+		if (*c == '(' && !depth && strncmp(c, "(anonymous namespace)", 21))
+			break;
+		if (*c == '(' && !depth)
+			c += 20, word = false;
+		depth += (*c == '<') - (*c == '>');
+		if (depth || !word)
+			continue;
+		if (end != c)
+			start = c;
+		end = c + 1;
+	}
+	if (start && (size_t)(end - start) < size) {
+		memcpy(ret, start, (size_t)(end - start));
+		ret[end - start] = 0;
+	}
+}
+
+static bool readable_matches(const char *raw, const char *name)
+{
+	static const struct {
+		bool arguments, result;
+	} forms[] = {{true, true}, {true, false}, {false, false}};
+	bool same = false;
+
+	for (size_t i = 0; !same && i < 3; i++) {
+		char *s = demangle_as(raw, forms[i].arguments, forms[i].result);
+
+		same = s && !strcmp(s, name);
+		free(s);
+	}
+	return same;
+}
+
+static bool is_data(const struct elf_object *o, const char *name)
+{
+	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
+	const struct symbol_source own = {o->elf, o->size};
+	size_t len = strlen(name);
+	struct symbol_table t;
+	GElf_Sym sym;
+
+	for (size_t k = 0; k < 2; k++) {
+		if (!symbol_table_find(&own, types[k], &t))
+			continue;
+		for (size_t i = 0; i < t.n && gelf_getsym(t.data, (int)i, &sym); i++) {
+			unsigned int type = GELF_ST_TYPE(sym.st_info);
+			const char *s;
+
+			if ((type != STT_OBJECT && type != STT_TLS && type != STT_COMMON) || sym.st_shndx == SHN_UNDEF)
+				continue;
+			s = elf_strptr(o->elf, t.strings, sym.st_name);
+			if (s && !strncmp(s, name, len) && (!s[len] || s[len] == '@'))
+				return true;
+		}
+	}
+	return false;
+}
+
+
+/* Anything that was made of the function called @name. *ret_exact: it is written as one symbol is, and that is what was found. */
+static const struct symbol *relative(const struct symbol_index *x, const char *name, bool *ret_exact)
+{
+	const struct symbol *found = NULL;
+	char key[256];
+
+	for (size_t i = 0; i < x->n; i++)
+		if (!strcmp(x->all[i].name, name))
+			found = better(found, &x->all[i]);
+	*ret_exact = found;
+	for (size_t i = 0; !found && i < x->n; i++)
+		if (!strcmp(x->all[i].own, name))
+			found = &x->all[i];
+	if (found)
+		return found;
+	key_of(name, key, sizeof(key));
+	for (size_t i = 0; !found && i < x->n; i++)
+		if (demangle_is_mangled(x->all[i].own) && strstr(x->all[i].own, key) && readable_matches(x->all[i].own, name))
+			found = &x->all[i];
+	return found;
+}
+
+/* All of the same function as @like, in the order of addresses. *ret is the caller's. */
+static int family(const struct symbol_index *x, const struct symbol *like, const struct symbol ***ret, size_t *ret_n)
+{
+	/* Of a generic function Rust writes several symbols that read the same. (In C++ the arguments of a template can be read, and what
+	 * reads the same are the constructors of one class, which may call each other.) */
+	_cleanup_free_ char *readable = demangle_is_rust(like->own) ? elf_demangle(like->own) : NULL;
+	const struct symbol **all = NULL, **grown;
+	char key[256] = "";
+	size_t n = 0;
+
+	if (readable)
+		key_of(readable, key, sizeof(key));
+	for (size_t i = 0; i < x->n; i++) {
+		bool same = !strcmp(x->all[i].own, like->own);
+
+		if (!same && readable && demangle_is_rust(x->all[i].own) && strstr(x->all[i].own, key)) {
+			_cleanup_free_ char *other = elf_demangle(x->all[i].own);
+
+			same = other && !strcmp(other, readable);
+		}
+		if (!same)
+			continue;
+		if (!(n & (n - 1))) { /* at powers of two */
+			grown = reallocarray(all, n ? 2 * n : 1, sizeof(*grown));
+			if (!grown) {
+				free(all);
+				return -ENOMEM;
+			}
+			all = grown;
+		}
+		all[n++] = &x->all[i];
+	}
+	*ret = all;
+	*ret_n = n;
+	return 0;
+}
+
+/* May @s be of the same function as @best, and not of another static function of that name? */
+static bool related(const struct symbol *best, const struct symbol *s)
+{
+	return best->rank != 2 || !best->unit || !s->unit || best->unit == s->unit || demangle_is_rust(best->own);
+}
+
+/* Is @s entered by calls that do not come through @best? */
+static bool separate(const struct symbol *best, const struct symbol *s)
+{
+	if (best->kind > SYMBOL_RENAMED)
+		return s->kind == best->kind;
+	return s->kind == SYMBOL_COPY || (s->kind <= SYMBOL_RENAMED && strcmp(s->own, best->own));
+}
+
+static int find(const struct elf_object *o, const char *name, const struct symbol ***ret, size_t *ret_n, const struct symbol **ret_best)
+{
+	const struct symbol_index *x = o->symbols;
+	const struct symbol *like, *best = NULL;
+	bool exact;
+	int r = symbols_load(o);
+
+	if (r < 0)
+		return r;
+	like = relative(x, name, &exact);
+	if (!like)
+		return is_data(o, name) ? -EINVAL : -ENOENT;
+	r = family(x, like, ret, ret_n);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < *ret_n; i++)
+		best = better(best, (*ret)[i]);
+	*ret_best = exact ? like : best;
+	return 0;
+}
+
+int elf_object_find_function(const struct elf_object *o, const char *name, struct elf_symbol *ret)
+{
+	_cleanup_free_ const struct symbol **all = NULL;
+	const struct symbol *best;
+	size_t n;
+	int r = find(o, name, &all, &n, &best);
+
+	if (r == 0)
+		*ret = symbol_public(best);
+	return r;
+}
+
+int elf_object_find_entries(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n)
+{
+	_cleanup_free_ const struct symbol **all = NULL;
+	_cleanup_free_ struct elf_symbol *entries = NULL;
+	const struct symbol *best;
+	size_t n, used = 0;
+	bool alone;
+	int r = find(o, name, &all, &n, &best);
+
+	if (r < 0)
+		return r;
+	if (best->kind == SYMBOL_COLD)
+		return -ENOENT;
+	alone = !strcmp(best->name, name) && (best->kind != SYMBOL_WHOLE || demangle_is_rust(name));
+	entries = calloc(n + 1, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	entries[used++] = symbol_public(best);
+	for (size_t i = 0; !alone && i < n; i++)
+		if (all[i]->addr != best->addr && all[i]->addr != entries[used - 1].addr && related(best, all[i]) &&
+		    separate(best, all[i]))
+			entries[used++] = symbol_public(all[i]);
+	*ret = TAKE_PTR(entries);
+	*ret_n = used;
+	return 0;
+}

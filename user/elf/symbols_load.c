@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/symbols_private.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Walked for every symbol without a size: a file with more does without. */
+#define MAX_SECTIONS 256
+
+struct symbol_index *symbol_index_new(void)
+{
+	return calloc(1, sizeof(struct symbol_index));
+}
+
+void symbol_index_free(struct symbol_index *x)
+{
+	if (!x)
+		return;
+	for (size_t i = 0; i < x->n_copies; i++)
+		free(x->copies[i]);
+	free(x->copies);
+	free(x->all);
+	minidebug_close(&x->mini);
+	free(x);
+}
+
+bool symbol_table_find(const struct symbol_source *source, uint32_t type, struct symbol_table *ret)
+{
+	Elf_Scn *s = NULL;
+	GElf_Shdr h;
+
+	while ((s = elf_nextscn(source->elf, s))) {
+		if (!gelf_getshdr(s, &h) || h.sh_type != type || h.sh_offset > source->size ||
+		    h.sh_size > source->size - h.sh_offset)
+			continue;
+		ret->data = elf_getdata(s, NULL);
+		if (!ret->data)
+			continue;
+		ret->n = ret->data->d_size / sizeof(Elf64_Sym);
+		if (ret->n > INT_MAX)
+			ret->n = INT_MAX;
+		ret->strings = h.sh_link;
+		return true;
+	}
+	return false;
+}
+
+/* Go's linker writes a section that nobody else does. */
+static bool is_go(const struct elf_object *o)
+{
+	Elf_Scn *s = NULL;
+	size_t names;
+	GElf_Shdr h;
+
+	if (elf_getshdrstrndx(o->elf, &names) < 0)
+		return false;
+	while ((s = elf_nextscn(o->elf, s))) {
+		const char *name = gelf_getshdr(s, &h) ? elf_strptr(o->elf, names, h.sh_name) : NULL;
+
+		if (name && (!strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab")))
+			return true;
+	}
+	return false;
+}
+
+static const char *keep_copy(struct symbol_index *x, const char *name, size_t n)
+{
+	char **grown = reallocarray(x->copies, x->n_copies + 1, sizeof(*grown)), *copy;
+
+	if (!grown)
+		return NULL;
+	x->copies = grown;
+	copy = strndup(name, n);
+	if (copy)
+		x->copies[x->n_copies++] = copy;
+	return copy;
+}
+
+/* "memcpy@@GLIBC_2.14" is called memcpy. */
+static const char *plain_name(struct symbol_index *x, const char *name)
+{
+	const char *at = strchr(name, '@');
+
+	return at && at != name ? keep_copy(x, name, (size_t)(at - name)) : name;
+}
+
+static const char *own_name(struct symbol_index *x, const char *name, enum symbol_kind *ret_kind)
+{
+	size_t n = symbol_own_length(name, ret_kind);
+
+	return name[n] ? keep_copy(x, name, n) : name;
+}
+
+static uint32_t rank(const GElf_Sym *sym)
+{
+	switch (GELF_ST_BIND(sym->st_info)) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return 0;
+	case STB_WEAK:
+		return 1;
+	default:
+		return 2;
+	}
+}
+
+/* Adds the table's functions to the index. */
+static int load_table(const struct elf_object *o, const struct symbol_source *source, const struct symbol_table *t)
+{
+	struct symbol_index *x = o->symbols;
+	struct symbol *grown = reallocarray(x->all, x->n + t->n + 1, sizeof(*grown));
+	uint32_t unit = 0;
+	GElf_Sym sym;
+
+	if (!grown)
+		return -ENOMEM;
+	x->all = grown;
+	for (size_t i = 0; i < t->n; i++) {
+		struct symbol s = {.order = (uint32_t)i};
+		unsigned int type;
+		uint64_t left;
+
+		if (!gelf_getsym(t->data, (int)i, &sym))
+			break;
+		type = GELF_ST_TYPE(sym.st_info);
+		unit += type == STT_FILE;
+		if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym.st_shndx == SHN_UNDEF)
+			continue;
+		left = elf_object_code_left(o, sym.st_value);
+		s.name = elf_strptr(source->elf, t->strings, sym.st_name);
+		if (!left || !s.name || !*s.name)
+			continue;
+		s.name = s.own = plain_name(x, s.name);
+		if (s.name && !x->go)
+			s.own = own_name(x, s.name, &s.kind);
+		if (!s.own)
+			return -ENOMEM;
+		s.addr = sym.st_value;
+		s.size = sym.st_size < left ? sym.st_size : left;
+		s.rank = rank(&sym);
+		s.unit = s.rank == 2 ? unit : 0;
+		x->all[x->n++] = s;
+	}
+	return 0;
+}
+
+static int load_type(const struct elf_object *o, const struct symbol_source *source, uint32_t type)
+{
+	struct symbol_table t;
+
+	return symbol_table_find(source, type, &t) ? load_table(o, source, &t) : 0;
+}
+
+static int by_address(const void *pa, const void *pb)
+{
+	const struct symbol *a = pa, *b = pb;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (a->size != b->size)
+		return a->size > b->size ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static uint64_t section_left(const struct elf_object *o, uint64_t addr)
+{
+	uint64_t left = elf_object_code_left(o, addr);
+	Elf_Scn *s = NULL;
+	size_t n;
+	GElf_Shdr h;
+
+	if (elf_getshdrnum(o->elf, &n) < 0 || n > MAX_SECTIONS)
+		return left;
+	while ((s = elf_nextscn(o->elf, s)))
+		if (gelf_getshdr(s, &h) && h.sh_flags & SHF_ALLOC && h.sh_addr <= addr && addr - h.sh_addr < h.sh_size &&
+		    h.sh_size - (addr - h.sh_addr) < left)
+			left = h.sh_size - (addr - h.sh_addr);
+	return left;
+}
+
+/* Hand-written assembly often has no sizes: such a symbol reaches to the next one, or to its section's end. */
+static void fill_sizes(const struct elf_object *o)
+{
+	struct symbol_index *x = o->symbols;
+	size_t end;
+
+	for (size_t i = 0; i < x->n; i = end) {
+		uint64_t longest = 0;
+
+		for (end = i; end < x->n && x->all[end].addr == x->all[i].addr; end++)
+			if (x->all[end].size > longest)
+				longest = x->all[end].size;
+		if (!longest)
+			longest = section_left(o, x->all[i].addr);
+		if (end < x->n && !x->all[i].size && longest > x->all[end].addr - x->all[i].addr)
+			longest = x->all[end].addr - x->all[i].addr;
+		for (size_t k = i; k < end; k++)
+			if (!x->all[k].size)
+				x->all[k].size = longest;
+	}
+}
+
+int symbols_load(const struct elf_object *o)
+{
+	struct symbol_index *x = o->symbols;
+	struct symbol_source own = {o->elf, o->size};
+	int r;
+
+	if (x->loaded)
+		return 0;
+	x->loaded = true;
+	x->go = is_go(o);
+	r = load_type(o, &own, SHT_SYMTAB);
+	if (r == 0 && !x->n) {
+		/* Stripped: what it exports, and the rest if it came along packed. */
+		r = load_type(o, &own, SHT_DYNSYM);
+		if (r == 0 && minidebug_open(o, &x->mini, &x->problem) == 0)
+			r = load_type(o, &(struct symbol_source){x->mini.elf, x->mini.size}, SHT_SYMTAB);
+	}
+	if (x->n)
+		qsort(x->all, x->n, sizeof(*x->all), by_address);
+	fill_sizes(o);
+	return r;
+}

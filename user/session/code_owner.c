@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/code_map_private.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A symbol that claims more is not a function that anybody wrote. */
+#define MAX_FUNCTION (16 << 20)
+
+enum where { NOWHERE, OUTSIDE, INSIDE };
+
+static enum where look_at(const struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
+{
+	if (line_table_at(t, vaddr, ret) < 0)
+		return NOWHERE;
+	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
+}
+
+static void take_out(struct code_object *o, struct addr_range r)
+{
+	struct addr_range *grown;
+
+	if (r.lo >= r.hi)
+		return;
+	if (!(o->n_cuts & (o->n_cuts - 1))) { /* at powers of two */
+		grown = reallocarray(o->cuts, o->n_cuts ? 2 * o->n_cuts : 1, sizeof(*grown));
+		if (!grown)
+			return; /* it stays in scope, without a name */
+		o->cuts = grown;
+	}
+	o->cuts[o->n_cuts++] = r;
+}
+
+static struct code_name *line_name(struct code_map *m, const struct line_location *where)
+{
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text, "%s:%u", where->file, where->line) < 0) {
+		text = NULL;
+		return NULL;
+	}
+	return code_name_intern(m, text);
+}
+
+static int by_range(const void *pa, const void *pb)
+{
+	const struct code_inlined *a = pa, *b = pb;
+
+	return a->range.lo < b->range.lo ? -1 : a->range.lo > b->range.lo;
+}
+
+static void sort_inlined(struct code_object *o)
+{
+	if (o->n_inlined)
+		qsort(o->inlined, o->n_inlined, sizeof(*o->inlined), by_range);
+}
+
+/* A function whose rows are gone through. */
+struct walk {
+	struct code_map *m;
+	size_t object;
+	bool outside;              /* the function itself */
+	struct line_location last; /* in scope; line 0: none yet */
+	struct addr_range inlined; /* code of one owner that is not filed yet */
+	struct line_location owner;
+	const char *file; /* looked at last: rows of one file follow each other, and one spelling is one address */
+	bool file_in;
+};
+
+static int add_inlined(struct code_object *o, struct addr_range r, const char *line)
+{
+	struct code_inlined *grown = reallocarray(o->inlined, o->n_inlined + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	o->inlined = grown;
+	o->inlined[o->n_inlined++] = (struct code_inlined){r, line};
+	return 0;
+}
+
+static int file_inlined(struct walk *w)
+{
+	struct code_object *o = w->m->objects[w->object];
+	struct code_name *owner;
+	struct addr_range r = w->inlined;
+
+	w->inlined = (struct addr_range){0};
+	if (r.lo == r.hi)
+		return 0;
+	if (w->outside)
+		take_out(o, r);
+	if (!w->owner.line)
+		return add_inlined(o, r, NULL);
+	owner = line_name(w->m, &w->owner);
+	if (!owner || code_name_add(owner, w->object, r) < 0)
+		return -ENOMEM;
+	return add_inlined(o, r, owner->text);
+}
+
+static int walk_row(struct addr_range r, const struct line_location *where, void *arg)
+{
+	struct walk *w = arg;
+	struct line_location owner = {0};
+	int err = 0;
+
+	if (where && w->file != where->file) {
+		w->file = where->file;
+		w->file_in = code_scope_source(w->m, where->file);
+	}
+	if (where && w->file_in)
+		w->last = *where;
+	if (r.lo == r.hi)
+		return 0;
+	if (where ? w->file_in : !w->outside)
+		return file_inlined(w);
+	if (!w->outside)
+		owner = w->last;
+	if (w->inlined.hi != r.lo || w->owner.file != owner.file || w->owner.line != owner.line) {
+		err = file_inlined(w);
+		w->inlined.lo = r.lo;
+		w->owner = owner;
+	}
+	w->inlined.hi = r.hi;
+	return err;
+}
+
+static const struct code_inlined *find_inlined(const struct code_object *o, uint64_t vaddr)
+{
+	size_t lo = 0, hi = o->n_inlined;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (o->inlined[mid].range.lo <= vaddr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && vaddr < o->inlined[lo - 1].range.hi ? &o->inlined[lo - 1] : NULL;
+}
+
+/* Finds what is inlined in the function around @vaddr, once: that is all its code of files out of scope. */
+static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
+{
+	struct code_object *o = m->objects[object];
+	struct walk w = {.m = m, .object = object};
+	struct line_location entry;
+	struct elf_symbol s;
+	int r = 0;
+
+	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION) {
+		w.outside = look_at(m, o->lines, s.addr, &entry) == OUTSIDE;
+		r = line_table_rows(o->lines, s.addr, s.addr + s.size, walk_row, &w);
+		if (r == 0)
+			r = file_inlined(&w);
+		sort_inlined(o);
+	}
+	if (r != -ENOMEM && !find_inlined(o, vaddr)) { /* so that it is not looked for again */
+		r = add_inlined(o, (struct addr_range){vaddr, vaddr + 1}, NULL);
+		sort_inlined(o);
+	}
+	return r;
+}
+
+int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const char **ret)
+{
+	struct code_object *o = m->objects[object];
+	const struct code_inlined *in;
+	struct line_location line;
+	struct code_name *x;
+	enum where where = look_at(m, o->lines, vaddr, &line);
+
+	if (where == NOWHERE)
+		return -ENOENT;
+	if (where == OUTSIDE && !code_scope_is_known(m)) {
+		in = find_inlined(o, vaddr);
+		if (!in) {
+			int r = read_function(m, object, vaddr);
+
+			if (r < 0)
+				return r;
+			in = find_inlined(o, vaddr);
+		}
+		if (!in || !in->line)
+			return -ENOENT;
+		*ret = in->line;
+		return 0;
+	}
+	x = line_name(m, &line);
+	if (!x)
+		return -ENOMEM;
+	*ret = x->text;
+	return 0;
+}
+
+const char *code_map_foreign_source(const struct code_map *m, const struct code_listed *o, uint64_t vaddr)
+{
+	struct line_location entry;
+
+	return o->lines && look_at(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
+}
+
+bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s)
+{
+	struct code_listed listed = {.lines = code_object_lines(o, NULL)};
+
+	if (!code_map_foreign_source(m, &listed, s->addr))
+		return true;
+	take_out(o, (struct addr_range){s->addr, s->addr + s->size});
+	return false;
+}
