@@ -126,7 +126,7 @@ static void adapt(struct session *s)
 {
 	uint64_t now[ABI_MAX_POINTS] = {0}, most = 0;
 
-	if (read_visits(s, now) < 0)
+	if (!events_adaptable(s) || read_visits(s, now) < 0)
 		return;
 	for (size_t i = 0; i < s->n_points; i++)
 		if (now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > most)
@@ -155,7 +155,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
 	memset(s->begin_visits, 0, sizeof(s->begin_visits));
-	r = read_visits(s, s->begin_visits);
+	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;
 	if (r < 0)
 		return r;
 	s->begin_ns = clock_monotonic_ns();

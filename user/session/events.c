@@ -112,12 +112,17 @@ void events_close(struct session *s)
 /* Samples in a round, at least: see SESSION_RATE_HIGH. */
 #define SAMPLES_PER_VISIT 6
 
+bool events_adaptable(const struct session *s)
+{
+	return !s->options.rate_hz && s->rate_hz < SESSION_RATE_HIGH;
+}
+
 void events_adapt(struct session *s, uint64_t visits, uint64_t ns)
 {
 	double wanted = ns ? (double)visits * (double)NSEC_PER_SEC / (double)ns * SAMPLES_PER_VISIT : 0;
 
 	/* Only ever finer: what was seen once may come again, and a run should not change its grain with every phase. */
-	if (s->options.rate_hz || wanted <= s->rate_hz * 1.05 || s->rate_hz >= SESSION_RATE_HIGH)
+	if (!events_adaptable(s) || wanted <= s->rate_hz * 1.05)
 		return;
 	s->rate_hz = wanted < SESSION_RATE_HIGH ? (unsigned int)wanted : SESSION_RATE_HIGH;
 	for (size_t i = 0; i < s->n_events; i++) {

@@ -64,6 +64,8 @@ int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
 /* Has the rate follow the program's rounds, unless it was chosen: @visits of its busiest point in @ns. */
 void events_adapt(struct session *s, uint64_t visits, uint64_t ns);
+/* Can the rate still change? */
+bool events_adaptable(const struct session *s);
 /* Draws a new period for one event of each CPU and starts it afresh. */
 void events_redraw(struct session *s);
 
@@ -81,5 +83,5 @@ void unwind_close(struct session *s); /* not opened: allowed */
 int unwind_set(struct session *s, struct error *e);
 void unwind_complain(const struct session *s, FILE *f);
 
-/* calibrate.c: measures what payments and hits cost beside what BPF can see, and tells BPF. Some 20 ms. */
+/* calibrate.c: measures what payments and hits cost beside what BPF can see, and tells BPF. Some 0.2 s. */
 int calibrate(struct session *s);
