@@ -5,6 +5,12 @@
 #include "bpf/pay.h"
 #include "bpf/context.h"
 
+/* Thread groups that have just started another program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} execs SEC(".maps");
+
 /* R4's clock of a CPU when the task on it leaves. */
 static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
 {
@@ -117,6 +123,8 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		leave(prev, c, preempt || prev_state == 0, epoch, now);
 	else
 		cpu_advance(c, prev->pid == 0, epoch, now);
+	if (config.many)
+		c->tid = 0; /* one that left the scope while it ran */
 	c->since = now;
 	if (in_scope(next))
 		enter(next, c, me, !scope && prev->pid != 0, epoch, now);
@@ -176,6 +184,22 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	return 0;
 }
 
+/* A new process is followed as its parent is. The address space is the parent's, or a copy of it. Returns whether it is in scope. */
+static __always_inline bool process_birth(struct task_struct *p, struct task_struct *current)
+{
+	struct abi_proc *parent = proc_of(current), child;
+	u32 tgid = p->tgid;
+
+	if (!parent || !(parent->flags & ABI_PROC_FOLLOW))
+		return false;
+	child = *parent;
+	if (bpf_map_update_elem(&procs, &tgid, &child, BPF_ANY)) {
+		count(COUNTER_no_process);
+		return false;
+	}
+	return child.flags & ABI_PROC_IN;
+}
+
 SEC("tp_btf/task_newtask")
 int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 {
@@ -183,8 +207,12 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 	u64 epoch = *(volatile u64 *)&control.epoch;
 	struct thread *child, *parent;
 
-	if (!in_scope(p))
+	if (config.many && p->tgid == p->pid) {
+		if (!process_birth(p, current))
+			return 0;
+	} else if (!in_scope(p)) {
 		return 0;
+	}
 	child = thread_get(p);
 	if (!child)
 		return 0;
@@ -203,11 +231,35 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(edge_exec, struct task_struct *p)
 {
-	if (in_scope(p)) {
+	struct abi_proc *proc;
+	u32 tgid = p->tgid;
+
+	if (tgid == control.main) {
 		control.signals_ok = 0;
 		ADD(control.execs, 1);
 	}
+	if (!config.many)
+		return 0;
+	proc = proc_of(p);
+	if (proc) {
+		proc->space = ABI_SPACE_NONE;
+		__sync_fetch_and_and(&proc->flags, ~ABI_PROC_SIGNALS);
+	}
+	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &tgid, sizeof(tgid), 0))
+		count(COUNTER_exec_lost);
 	return 0;
+}
+
+/* After the last thread of a process its number may become another's. */
+static __always_inline void process_ended(struct task_struct *p)
+{
+	u32 tgid = p->tgid;
+
+	if (!config.many || BPF_CORE_READ(p, signal, live.counter))
+		return;
+	if (control.tgid == tgid)
+		control.tgid = 0;
+	bpf_map_delete_elem(&procs, &tgid);
 }
 
 SEC("tp_btf/sched_process_exit")
@@ -217,21 +269,28 @@ int BPF_PROG(edge_exit, struct task_struct *p)
 	struct abi_totals *sum = totals_here();
 	struct thread *t;
 
-	if (!in_scope(p))
+	if (!in_scope(p)) {
+		/* It may have been in scope once. */
+		t = config.many ? bpf_task_storage_get(&threads, p, 0, 0) : NULL;
+		if (t)
+			slot_release(t);
+		process_ended(p);
 		return 0;
+	}
 	control.exit_ns = bpf_ktime_get_ns();
 	t = thread_get(p);
-	if (!t || !sum)
-		return 0;
-	thread_fold(t, control.exit_ns);
-	if (experiment_active(epoch) && t->epoch == epoch) {
-		s64 owed = thread_owes(t);
+	if (t && sum) {
+		thread_fold(t, control.exit_ns);
+		if (experiment_active(epoch) && t->epoch == epoch) {
+			s64 owed = thread_owes(t);
 
-		if (owed > 0)
-			ADD(sum->owed_at_exit, owed);
-		if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
-			count(COUNTER_imbalance);
+			if (owed > 0)
+				ADD(sum->owed_at_exit, owed);
+			if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
+				count(COUNTER_imbalance);
+		}
+		slot_release(t);
 	}
-	slot_release(t);
+	process_ended(p);
 	return 0;
 }

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* Signals that come to us and are meant for the program. They are blocked from the start and read in the loop. */
-static void catch_signals(struct run *r)
+void run_catch_signals(struct run *r)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
 
@@ -62,7 +62,7 @@ static int spawn(struct run *r, struct error *e)
 	return target_spawn(&spec, &r->target, e);
 }
 
-static int prepare(struct run *r, struct error *e)
+int run_open_session(struct run *r, struct error *e)
 {
 	struct session_options so;
 	uid_t uid = r->identity.switches ? r->identity.uid : (uid_t)-1;
@@ -86,6 +86,8 @@ static int prepare(struct run *r, struct error *e)
 		.signo = r->options.signo,
 		.rate_hz = r->options.rate_hz,
 		.seed = r->options.seed,
+		.many = r->scope,
+		.all_execs = r->options.kind == RUN_SYSTEM,
 		.disabled = r->options.disabled,
 	};
 	err = session_open(&so, &r->session, e);
@@ -120,6 +122,10 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	r->start_ns = clock_monotonic_ns();
+	if (r->scope) {
+		err = session_set_code(r->session, r->code, e);
+		return err < 0 ? err : run_scope_started(r, e);
+	}
 	/* A program that is over already has no mappings left to read: its run is empty, not failed. */
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
 		return 0;
@@ -148,12 +154,13 @@ static void close_session_behind(struct run *r)
 	r->session = NULL;
 }
 
-static void run_free(struct run *r)
+void run_free(struct run *r)
 {
 	runner_free(r->runner);
 	(void)profile_writer_close(r->writer);
 	close_session_behind(r);
 	target_free(r->target);
+	run_scope_free(r->scope);
 	code_map_close(r->code);
 	if (r->page)
 		(void)munmap(r->page, sizeof(*r->page));
@@ -182,7 +189,9 @@ static int run(struct run *r, struct error *e)
 	err = identity_find(r->options.keep_root, &r->identity, e);
 	if (err < 0)
 		return EXIT_OURS;
-	if (prepare(r, e) < 0)
+	if (run_scope_is_many(r) && run_scope_open(r, e) < 0)
+		return EXIT_OURS;
+	if (run_open_session(r, e) < 0)
 		return EXIT_OURS;
 	err = start(r, e);
 	if (err < 0 && !r->start_ns)
@@ -215,7 +224,7 @@ int cmd_run(int argc, char **argv)
 	}
 	if (!r.options.seed_given)
 		r.options.seed = rng_fresh_seed();
-	catch_signals(&r);
+	run_catch_signals(&r);
 	status = run(&r, &e);
 	if (e.text[0])
 		(void)complain("%s", e.text);

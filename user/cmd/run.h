@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cmd/run_options.h"
+#include "cmd/run_scope.h"
 #include "cmd/status.h"
 #include "profile/reader.h"
 #include "session/session.h"
@@ -20,15 +21,20 @@ struct target;
 struct run {
 	struct run_options options;
 	struct identity identity;
-	char *path; /* of the program; for a script its interpreter */
+	char *path; /* of the program; for a script its interpreter; of attach and system a link to the first one */
+	struct run_scope *scope; /* NULL: one process */
+	bool wrapper; /* the program is of the system's, and only starts what is to be profiled */
 	enum abi_payer payer;
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_map *code;
+	/* Where points are looked for; NULL: in the main executable. */
+	const struct elf_object *in_object;
+	struct line_table *in_lines;
 	struct session *session;
 	struct shim_page *page;
 	int page_fd;
-	struct target *target;
+	struct target *target; /* NULL: of attach and system */
 	struct profile_writer *writer;
 	struct runner *runner;
 	size_t n_runner_points; /* points that the runner knows */
@@ -48,9 +54,18 @@ int run_open_code(struct run *r, struct error *e);
 void run_say_granularity(const struct run *r);
 /* Probes of the points; the process must exist and be attached to. */
 int run_add_points(struct run *r, struct error *e);
+/* Probes of those points that an executable has which joined the run, or that have none yet. */
+int run_extend_points(struct run *r, const struct elf_object *object, struct line_table *lines, struct error *e);
+/* Fails if a point has no place in any executable. */
+int run_require_points(struct run *r, struct error *e);
 /* Are all points there? Before the program is started. */
 int run_check_points(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
+
+/* cmd_run.c: what run, attach and system have in common, before the session and after it. */
+void run_catch_signals(struct run *r);
+int run_open_session(struct run *r, struct error *e);
+void run_free(struct run *r);
 
 /* run_loop.c: until the program has ended. */
 int run_loop(struct run *r, struct error *e);

@@ -42,7 +42,8 @@ static int set_timer(int timer, uint64_t when)
 
 static void send_signal(const struct run *r, int signo)
 {
-	(void)kill(target_pid(r->target), signo);
+	if (r->target)
+		(void)kill(target_pid(r->target), signo);
 }
 
 int run_stop(struct run *r, uint64_t end_ns, struct error *e)
@@ -67,6 +68,13 @@ static int on_signal(struct loop *l, struct error *e)
 	if (info.ssi_signo == SIGINT && ++l->interrupts > 1) {
 		send_signal(l->run, SIGKILL);
 		return 0;
+	}
+	if (!l->run->target && info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP &&
+	    info.ssi_signo != SIGQUIT && info.ssi_signo != SIGTSTP)
+		return 0;
+	if (!l->run->target && info.ssi_signo != SIGTSTP) {
+		status_clear(&l->status);
+		return run_stop(l->run, clock_monotonic_ns(), e);
 	}
 	/* What the terminal sends, it sends to the program as well. */
 	if (info.ssi_code <= 0)
@@ -97,18 +105,21 @@ static int add_new_points(struct run *r)
 }
 
 /* New libraries, and code that samples have shown to be out of scope. */
-static void look_for_code(struct loop *l, uint64_t now)
+static int look_for_code(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
 {
 	struct run *r = l->run;
 	bool changed;
 
+	if (r->scope)
+		return run_scope_step(r, now, ret_next, e);
 	if (now < l->maps_ns)
-		return;
+		return 0;
 	l->maps_ns = now + l->maps_wait_ns;
 	if (l->maps_wait_ns < MAPS_EVERY_NS)
 		l->maps_wait_ns *= 2;
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
 		(void)session_set_code(r->session, r->code, NULL);
+	return 0;
 }
 
 static bool shim_is_loaded(struct loop *l, uint64_t now)
@@ -152,6 +163,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 {
 	struct run *r = l->run;
 	uint64_t first = r->start_ns + r->options.delay_ns, last = first + r->options.duration_ns;
+	uint64_t look = UINT64_MAX;
 	bool loaded;
 	int err;
 
@@ -177,7 +189,9 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return err;
 	}
 	loaded = shim_is_loaded(l, now);
-	look_for_code(l, now);
+	err = look_for_code(l, now, &look, e);
+	if (err < 0)
+		return err;
 	if (!loaded && now < r->start_ns + SHIM_WAIT_NS) {
 		*ret_next = now + SHIM_POLL_NS;
 		return 0;
@@ -190,7 +204,9 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
 	if (r->options.duration_ns && last < *ret_next)
 		*ret_next = last;
-	if (l->maps_wait_ns < MAPS_EVERY_NS && l->maps_ns < *ret_next)
+	if (look < *ret_next)
+		*ret_next = look;
+	if (!r->scope && l->maps_wait_ns < MAPS_EVERY_NS && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	show_status(l, now);
 	return 0;
@@ -200,9 +216,10 @@ static int wait_and_serve(struct loop *l, struct error *e)
 {
 	struct run *r = l->run;
 	struct pollfd fds[] = {
-		{.fd = target_pidfd(r->target), .events = POLLIN},
+		{.fd = r->target ? target_pidfd(r->target) : run_scope_ends_fd(r), .events = POLLIN},
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->timer, .events = POLLIN},
+		{.fd = run_scope_execs_fd(r), .events = POLLIN},
 	};
 	uint64_t next = clock_monotonic_ns(), ticks;
 	int err;
@@ -213,7 +230,7 @@ static int wait_and_serve(struct loop *l, struct error *e)
 			return fail(e, -err, "cannot set a timer: %s", strerror(-err));
 		if (poll(fds, sizeof(fds) / sizeof(*fds), -1) < 0 && errno != EINTR)
 			return fail(e, errno, "cannot wait for the program: %s", strerror(errno));
-		if (fds[0].revents)
+		if (fds[0].revents && r->target)
 			return 0;
 		if (fds[1].revents) {
 			err = on_signal(l, e);
@@ -222,9 +239,12 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		}
 		if (fds[2].revents)
 			(void)!read(l->timer, &ticks, sizeof(ticks));
-		err = on_time(l, clock_monotonic_ns(), &next, e);
+		if (r->target || !r->stopped)
+			err = on_time(l, clock_monotonic_ns(), &next, e);
 		if (err < 0)
 			return err;
+		if (!r->target && (r->stopped || run_scope_is_over(r)))
+			return 0;
 	}
 }
 
@@ -244,11 +264,13 @@ int run_loop(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	/* The last experiment ends when the last thread did, not when we hear of it. */
-	r->end_ns = session_exit_ns(r->session);
+	if (!r->stopped || r->target)
+		r->end_ns = session_exit_ns(r->session);
 	if (!r->end_ns)
 		r->end_ns = clock_monotonic_ns();
 	(void)add_new_points(r);
 	err = run_stop(r, r->end_ns, e);
-	(void)target_reap(r->target, &r->wait_status);
+	if (r->target)
+		(void)target_reap(r->target, &r->wait_status);
 	return err;
 }

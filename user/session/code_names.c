@@ -48,36 +48,23 @@ static struct code_name *function_name(struct code_map *m, const struct elf_symb
 	return name ? code_name_intern(m, name) : NULL;
 }
 
-static const struct code_mapping *mapping_at(const struct code_map *m, uint64_t addr)
+int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
 {
-	size_t lo = 0, hi = m->n_mappings;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->mappings[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || addr >= m->mappings[lo - 1].end || !m->mappings[lo - 1].placed)
-		return NULL;
-	return m->objects[m->mappings[lo - 1].object]->in_scope ? &m->mappings[lo - 1] : NULL;
-}
-
-int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function)
-{
-	const struct code_mapping *p = mapping_at(m, addr);
+	size_t object = ABI_CODE_OBJECT(code);
 	struct code_name *function = NULL;
 	const char *line;
 	struct code_object *o;
 	struct elf_symbol s;
+	uint64_t vaddr;
 	int r;
 
-	if (!p)
+	if (object >= m->n_objects)
 		return -ENOENT;
-	o = m->objects[p->object];
-	if (elf_object_function_at(o->elf, addr - p->bias, &s) == 0) {
+	o = m->objects[object];
+	if (!o->in_scope || !o->elf || !o->rows_tried)
+		return -ENOENT;
+	vaddr = o->rows_base + ABI_CODE_PC(code);
+	if (elf_object_function_at(o->elf, vaddr, &s) == 0) {
 		if (m->functions && !code_owner_function(m, o, &s))
 			return -ENOENT;
 		function = function_name(m, &s);
@@ -89,7 +76,7 @@ int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, cons
 	} else {
 		if (!code_object_lines(o, NULL))
 			return -ENODATA;
-		r = code_owner_line(m, p->object, addr - p->bias, &line);
+		r = code_owner_line(m, object, vaddr, &line);
 		if (r < 0)
 			return r;
 	}
@@ -104,30 +91,25 @@ struct found {
 	size_t n;
 };
 
-/* Adds an object's range wherever the process maps it. */
+/* Adds an object's range, if anybody maps it. */
 static int add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
 {
-	for (size_t i = 0; i < m->n_mappings; i++) {
-		const struct code_mapping *p = &m->mappings[i];
-		struct addr_range *grown;
-		uint64_t lo = r.lo + p->bias, hi = r.hi + p->bias;
+	const struct code_object *o = m->objects[object];
+	struct addr_range *grown;
 
-		if (p->object != object || !p->placed)
-			continue;
-		if (lo < p->start)
-			lo = p->start;
-		if (hi > p->end)
-			hi = p->end;
-		if (lo >= hi)
-			continue;
-		if (!(f->n & (f->n - 1))) { /* at powers of two */
-			grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			f->all = grown;
-		}
-		f->all[f->n++] = (struct addr_range){lo, hi};
+	if (!o->rows_tried)
+		return 0;
+	if (r.lo < o->rows_base)
+		r.lo = o->rows_base;
+	if (r.lo >= r.hi || r.hi - o->rows_base > UINT32_MAX)
+		return 0;
+	if (!(f->n & (f->n - 1))) { /* at powers of two */
+		grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		f->all = grown;
 	}
+	f->all[f->n++] = (struct addr_range){ABI_CODE(object, r.lo - o->rows_base), ABI_CODE(object, r.hi - o->rows_base)};
 	return 0;
 }
 
@@ -259,7 +241,7 @@ static int find_line(struct code_map *m, const char *name, struct found *out)
 	if (r == 0)
 		r = ours ? add_name(m, x, out) : add_names(m, file, (uint32_t)line, out);
 	/* A library that comes later has its units read when it is sampled. */
-	if (r == 0 && !ours && m->n_mappings)
+	if (r == 0 && !ours && m->spaces[0].n)
 		x->read = true;
 	return r;
 }

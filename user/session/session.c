@@ -46,6 +46,8 @@ static void configure(struct session *s)
 	c->has_task_work = feature_usable("task_work", s->options.disabled);
 	c->has_send_signal_task = feature_usable("send_signal_task", s->options.disabled);
 	c->rq_edges = keeps_cpu;
+	c->many = s->options.many;
+	c->all_execs = s->options.all_execs;
 	c->threshold_ns = THRESHOLD_NS;
 	c->bank_ns = BANK_NS;
 	c->bank_age_ns = BANK_AGE_NS;
@@ -101,6 +103,11 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return r;
 	}
+	r = processes_open(s, e);
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
 	/* Without figures the payments are only a little less exact. */
 	(void)calibrate(s);
 	r = unwind_opened(s, e);
@@ -123,6 +130,7 @@ void session_close(struct session *s)
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
+	processes_close(s);
 	unwind_close(s);
 	cozbpf_bpf__destroy(s->skel);
 	free(s->percpu);
@@ -157,8 +165,11 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	};
 	int r;
 
-	s->pid = pid;
-	s->skel->bss->control.tgid = (unsigned long long)pid;
+	s->pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
+	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
+	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | ABI_PROC_FOLLOW, e) : 0;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < sizeof(progs) / sizeof(*progs); i++) {
 		r = attach_one(s, progs[i], e);
 		if (r < 0)
@@ -173,7 +184,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
 {
 	s->code = map;
-	return unwind_set(s, e);
+	return unwind_set(s, 0, e);
 }
 
 uint64_t session_exit_ns(const struct session *s)
