@@ -15,7 +15,7 @@ struct {
 static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
 {
 	s64 g = global_now();
-	u64 ran = now - c->since;
+	u64 ran = c->since ? now - c->since : 0; /* the first switch that we see */
 
 	if (idle) {
 		c->local = g;

@@ -53,7 +53,7 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+static void loads_scope(enum abi_payer payer, bool task_work, bool send_signal, bool many)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
 	struct abi_config *c;
@@ -68,6 +68,8 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.has_task_work = task_work,
 		.has_send_signal_task = send_signal,
 		.rq_edges = payer != ABI_PAY_SLEEP,
+		.many = many,
+		.all_execs = many,
 		.threshold_ns = 2000,
 		.bank_ns = 3000000,
 		.bank_age_ns = 50000000,
@@ -79,7 +81,13 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		check_budgets(skel);
 	cozbpf_bpf__destroy(skel);
 	if (r != 0)
-		fail_msg("payer %d, task work %d: %s", payer, task_work, strerror(-r));
+		fail_msg("payer %d, task work %d, many processes %d: %s", payer, task_work, many, strerror(-r));
+}
+
+static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+{
+	loads_scope(payer, task_work, send_signal, false);
+	loads_scope(payer, task_work, send_signal, true);
 }
 
 static void loads_with_this_kernels_features(void **state)

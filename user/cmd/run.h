@@ -41,6 +41,7 @@ struct run {
 	struct profile profile; /* this run, for the report at the end */
 	sigset_t caught;
 	uint64_t start_ns, end_ns; /* of the program */
+	uint64_t scope_cpu_ns, foreign_cpu_ns; /* at the start */
 	bool stopped;    /* the run is over, though the program may go on */
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;

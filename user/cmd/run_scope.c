@@ -138,6 +138,23 @@ static int open_pids(struct run *r, struct error *e)
 	return 0;
 }
 
+/* Of the first process: by its name where that is the same file for us. */
+static int name_executable(struct run *r, struct error *e)
+{
+	_cleanup_free_ char *path = NULL, *link = NULL;
+	int err;
+
+	if (asprintf(&link, "/proc/%d/exe", (int)r->scope->found[0]) < 0) {
+		link = NULL;
+		return fail(e, ENOMEM, "out of memory");
+	}
+	err = process_executable(r->scope->found[0], &path);
+	if (err < 0)
+		return fail(e, -err, "cannot read the executable of process %d: %s", (int)r->scope->found[0], strerror(-err));
+	r->path = strdup(process_file_path(path, link));
+	return r->path ? 0 : fail(e, ENOMEM, "out of memory");
+}
+
 int run_scope_open(struct run *r, struct error *e)
 {
 	int err = 0;
@@ -150,11 +167,7 @@ int run_scope_open(struct run *r, struct error *e)
 		err = open_pids(r, e);
 	if (r->options.kind == RUN_SYSTEM)
 		err = open_rule(r, e);
-	if (err == 0 && r->options.kind != RUN_LAUNCH && asprintf(&r->path, "/proc/%d/exe", (int)r->scope->found[0]) < 0) {
-		r->path = NULL;
-		return fail(e, ENOMEM, "out of memory");
-	}
-	return err;
+	return err == 0 && r->options.kind != RUN_LAUNCH ? name_executable(r, e) : err;
 }
 
 void run_scope_free(struct run_scope *s)

@@ -3,6 +3,7 @@
 #include "session/code_map_private.h"
 
 #include "base/cleanup.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -146,7 +147,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **r
 		struct error why = {0};
 
 		o->elf_tried = true;
-		if (elf_object_open(link, &o->elf, &why) < 0)
+		if (elf_object_open(process_file_path(o->entry.path, link), &o->elf, &why) < 0)
 			o->why = strdup(why.text);
 	}
 	if (!o->in_scope && !o->rows_tried) /* else its table is that of a library, and stays so */

@@ -255,11 +255,13 @@ void session_tidy(struct session *s)
 	free(used);
 }
 
-uint64_t session_foreign_ns(const struct session *s)
+void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns)
 {
+	struct abi_totals t;
 	uint64_t ns = 0;
 
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
 		ns += s->skel->bss->cpus[cpu].foreign;
-	return ns;
+	*ret_foreign_ns = ns;
+	*ret_scope_ns = totals_read(s, &t) < 0 ? 0 : t.run_ns;
 }

@@ -66,8 +66,8 @@ int session_execs_fd(const struct session *s);
 size_t session_execs(struct session *s, const pid_t **ret);
 /* Forgets the address spaces in which no process runs any more. To be called every second or so. */
 void session_tidy(struct session *s);
-/* CPU time of what is not in scope, the idle time left out, since session_attach. */
-uint64_t session_foreign_ns(const struct session *s);
+/* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
+void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns);
 
 /* A place for a probe: an address of an ELF file in its own numbering. */
 struct session_site {

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -217,6 +218,15 @@ int process_executable(pid_t pid, char **ret)
 		path[(size_t)n - strlen(DELETED)] = '\0';
 	*ret = TAKE_PTR(path);
 	return 0;
+}
+
+const char *process_file_path(const char *path, const char *link)
+{
+	struct stat here, there;
+
+	if (stat(path, &here) < 0 || stat(link, &there) < 0 || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+		return link;
+	return path;
 }
 
 bool process_path_matches(const char *glob, const char *path)

@@ -29,6 +29,9 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e);
 bool process_has_ended(int pidfd);
 /* The path of the executable as the kernel has it, " (deleted)" cut off; the caller frees. -errno. */
 int process_executable(pid_t pid, char **ret);
+/* @path if that is the file which the link @link of /proc leads to, else @link: a path in a process's own mount namespace says nothing about
+ * what is there in ours. */
+const char *process_file_path(const char *path, const char *link);
 /* Does @glob match @path or its last component? */
 bool process_path_matches(const char *glob, const char *path);
 /* Calls @cb for every process of /proc until it returns non-zero, which is then returned. */

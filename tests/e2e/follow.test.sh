@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Children of the program, however they come to be, are part of its profile; or are not, where that is asked.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+parent=$(line_of tree parent)
+child=$(line_of tree child)
+
+# What the program says of itself.
+said() { # WHO
+	sed -n "s/^$1 visits=//p" "$tmp/out" | tail -n 1
+}
+
+sampled() { # LINE
+	ask "sum(n for at, n in samples.items() if at.endswith('$1'))"
+}
+
+for how in fork vfork spawn exec double; do
+	why=''
+	profiled -p progress --experiment 100 -- "$programs/tree" "$how" 1.5 || why+=" status $?;"
+	both=$(($(said parent) + $(said child)))
+	# All but the visits before the probes were in place and after they were gone; double's child may outlive the program.
+	holds "visits('progress') > 0.5 * $both" || why+=" $(ask "visits('progress')") of $both visits;"
+	[ "$(sampled "$parent")" -gt 100 ] || why+=" $(sampled "$parent") samples in the parent;"
+	[ "$(sampled "$child")" -gt 100 ] || why+=" $(sampled "$child") samples in the child;"
+	holds "any(x['selected'].endswith('$child') for x in experiments)" || why+=' no experiment with the child;'
+	verdict "follows: $how" "$why" out err
+done
+
+# Lines of the parent are sped up: the child is paused for it, and the other way round.
+why=''
+profiled -p progress --fixed-line "$parent" --fixed-speedup 50 --experiment 200 -- "$programs/tree" fork 2 || why+=" status $?;"
+holds "total('paid') > 0" || why+=' nothing was paid;'
+verdict "a child pays for its parent's line" "$why" err
+
+why=''
+profiled --follow exec -p progress --experiment 100 -- "$programs/tree" fork 1 || why+=" status $?;"
+[ "$(sampled "$child")" -eq 0 ] || why+=" $(sampled "$child") samples in the child;"
+[ "$(sampled "$parent")" -gt 100 ] || why+=" $(sampled "$parent") samples in the parent;"
+verdict "--follow exec leaves children alone" "$why" err
+
+why=''
+profiled --follow none -p progress --experiment 100 -- "$programs/tree" exec 1 || why+=" status $?;"
+[ "$(sampled "$child")" -eq 0 ] || why+=" $(sampled "$child") samples in the child;"
+verdict "--follow none" "$why" err
+
+# A wrapper: what it starts is what counts, its point and its lines.
+for wrapper in "sh -c" "bash -c" "env sh -c"; do
+	why=''
+	# shellcheck disable=SC2086 # the wrapper's words
+	profiled -p progress --experiment 100 -- $wrapper "$programs/tree fork 1.2; exit 3"
+	status=$?
+	[ "$status" -eq 3 ] || why+=" status $status;"
+	holds "visits('progress') > 50" || why+=" $(ask "visits('progress')") visits;"
+	holds "any(x['selected'].endswith('$child') for x in experiments)" || why+=' no experiment with the child;'
+	verdict "a wrapper: $wrapper" "$why" err
+done
+
+# Two programs in a pipeline, one of which is left out.
+why=''
+profiled --only 'tree' -p progress --experiment 100 -- sh -c "$programs/steady 1.5 | cat & $programs/tree fork 1.2; wait" || why+=" status $?;"
+holds "sum(n for at, n in samples.items() if 'steady.c' in at) == 0" || why+=' samples of what --only leaves out;'
+[ "$(sampled "$child")" -gt 100 ] || why+=" $(sampled "$child") samples in the child;"
+verdict "--only" "$why" err
+
+none_left || verdict "nothing is left behind" "$(left_behind)"
