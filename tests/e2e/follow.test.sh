@@ -68,4 +68,24 @@ holds "sum(n for at, n in samples.items() if 'steady.c' in at) == 0" || why+=' s
 [ "$(sampled "$child")" -gt 100 ] || why+=" $(sampled "$child") samples in the child;"
 verdict "--only" "$why" err
 
+# Its coz.h counters are there as well: the library goes along.
+if [ -x "$programs/coz_macros" ]; then
+	for wrapper in "sh -c" "bash -c"; do
+		why=''
+		# shellcheck disable=SC2086 # the wrapper's words
+		profiled --experiment 200 -- $wrapper "$programs/coz_macros 1.5; true" || why+=" status $?;"
+		items=$(sed -n 's/^items=//p' out)
+		holds "visits('items') > 0.5 * ${items:-0} > 0" || why+=" $(ask "visits('items')") of ${items:-no} visits;"
+		verdict "coz.h counters behind a wrapper: $wrapper" "$why" out err
+	done
+fi
+
+# The wrapper sees nothing of it: neither descriptors nor variables.
+why=''
+profiled -- sh -c "env; ls /proc/self/fd | wc -l; $programs/launch" || why+=" status $?;"
+! grep -q '^LD_PRELOAD=' out || why+=' LD_PRELOAD is set;'
+sh -c "ls /proc/self/fd | wc -l" >native.out
+grep -qxF "$(cat native.out)" out || why+=' other descriptors;'
+verdict "children find nothing of the library" "$why" out err
+
 none_left || verdict "nothing is left behind" "$(left_behind)"

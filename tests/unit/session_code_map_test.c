@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -346,6 +349,55 @@ static void test_own_code_inlined(void **state)
 	code_map_close(m);
 }
 
+/* A child maps the same objects at the same places until it maps something else. */
+static void test_spaces(void **state)
+{
+	struct code_map *m = open_map(&(struct code_scope){0});
+	const struct elf_object *added;
+	struct line_table *lines;
+	size_t space, again;
+	bool changed;
+	int go[2], done[2];
+	char c;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(done), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)close(go[1]);
+		if (read(go[0], &c, 1) == 1) {
+			(void)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, open("/proc/self/exe", O_RDONLY), 0);
+			(void)!write(done[1], "d", 1);
+		}
+		(void)read(go[0], &c, 1);
+		_exit(0);
+	}
+	assert_true(code_map_same_space(m, 0, pid));
+	assert_int_equal(code_map_add_space(m, &space), 0);
+	assert_false(code_map_same_space(m, space, pid)); /* nothing is known of it */
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_true(changed && m->spaces[space].n == m->spaces[0].n);
+	assert_true(code_map_same_space(m, space, pid));
+	assert_int_equal(write(go[1], "g", 1), 1);
+	assert_int_equal(read(done[0], &c, 1), 1);
+	assert_false(code_map_same_space(m, space, pid));
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_true(changed && m->spaces[space].n > m->spaces[0].n);
+	/* It runs the executable that is there already. */
+	assert_int_equal(code_map_add_main(m, pid, &added, &lines, NULL), 0);
+	assert_null(added);
+	code_map_drop_space(m, space);
+	assert_int_equal(code_map_add_space(m, &again), 0);
+	assert_int_equal(again, space);
+	(void)close(go[1]);
+	(void)waitpid(pid, NULL, 0);
+	assert_false(code_map_same_space(m, 0, pid));
+	code_map_close(m);
+}
+
 static void test_automatic(void **state)
 {
 	struct code_map *m = open_map(&(struct code_scope){.automatic = true});
@@ -410,6 +462,7 @@ int main(void)
 		cmocka_unit_test(test_system_function),
 		cmocka_unit_test(test_system_inlined),
 		cmocka_unit_test(test_own_code_inlined),
+		cmocka_unit_test(test_spaces),
 		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_in_scope),

@@ -9,6 +9,7 @@
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "shim/image.h"
+#include "target/preload.h"
 #include "target/launch.h"
 
 #include <errno.h>
@@ -46,6 +47,27 @@ static int find_program(struct run *r, struct error *e)
 		r->path = interpreter;
 	}
 	return 0;
+}
+
+static void library_is_ready(void *session, pid_t pid, int has)
+{
+	session_set_signals(session, pid, has);
+}
+
+/* For programs that the program starts. */
+static int serve_library(struct run *r, struct error *e)
+{
+	struct preload_options o = {
+		.shim = shim_image,
+		.shim_size = shim_image_size,
+		.page_fd = r->page_fd,
+		.slots_fd = session_slots_fd(r->session),
+		.uid = r->identity.uid,
+		.ready = library_is_ready,
+		.arg = r->session,
+	};
+
+	return r->preload && r->scope ? preload_serve(&o, &r->preload_server, r->page->server, e) : 0;
 }
 
 static int spawn(struct run *r, struct error *e)
@@ -101,8 +123,10 @@ int run_open_session(struct run *r, struct error *e)
 static int start(struct run *r, struct error *e)
 {
 	bool changed;
-	int err = spawn(r, e);
+	int err = serve_library(r, e);
 
+	if (err == 0)
+		err = spawn(r, e);
 	if (err < 0)
 		return err;
 	err = session_attach(r->session, target_pid(r->target), e);
@@ -158,6 +182,7 @@ void run_free(struct run *r)
 {
 	runner_free(r->runner);
 	(void)profile_writer_close(r->writer);
+	preload_stop(r->preload_server);
 	close_session_behind(r);
 	target_free(r->target);
 	run_scope_free(r->scope);
@@ -198,6 +223,8 @@ static int run(struct run *r, struct error *e)
 		return err == -ENOEXEC || err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
 	if (err < 0 || run_loop(r, e) < 0) {
 		/* The program is not to blame: it goes on, undelayed, and we wait for it. */
+		preload_stop(r->preload_server);
+		r->preload_server = NULL;
 		session_close(r->session);
 		r->session = NULL;
 		(void)target_reap(r->target, &r->wait_status);

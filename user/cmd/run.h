@@ -34,6 +34,7 @@ struct run {
 	struct session *session;
 	struct shim_page *page;
 	int page_fd;
+	struct preload_server *preload_server; /* NULL: children go without the library */
 	struct target *target; /* NULL: of attach and system */
 	struct profile_writer *writer;
 	struct runner *runner;

@@ -9,9 +9,13 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Of what is read and written back; the thread that hands on the library writes, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int procs_fd(const struct session *s)
 {
@@ -80,12 +84,14 @@ int session_take(struct session *s, pid_t pid, unsigned int flags, struct error 
 	struct abi_proc p = {.space = ABI_SPACE_NONE};
 	int r;
 
+	(void)pthread_mutex_lock(&lock);
 	if (get(s, pid, &p) == 0)
 		flags |= p.flags & ABI_PROC_SIGNALS;
 	p.flags = flags;
 	if ((pid_t)s->skel->bss->control.tgid == pid && !(flags & ABI_PROC_IN))
 		s->skel->bss->control.tgid = 0;
 	r = put(s, pid, &p, BPF_ANY);
+	(void)pthread_mutex_unlock(&lock);
 	if (r == -E2BIG)
 		return fail(e, E2BIG, "too many processes are in scope; at most %d", ABI_MAX_PROCESSES);
 	return r < 0 ? fail(e, -r, "cannot enter process %d into the scope: %s", (int)pid, strerror(-r)) : 0;
@@ -104,16 +110,26 @@ int session_flags(const struct session *s, pid_t pid, unsigned int *ret)
 void processes_allow_signals(struct session *s, pid_t pid, const volatile unsigned long long *execs)
 {
 	unsigned long long before = *execs;
+
+	session_set_signals(s, pid, true);
+	if (*execs != before)
+		session_set_signals(s, pid, false);
+}
+
+void session_set_signals(struct session *s, pid_t pid, bool has)
+{
 	struct abi_proc p;
 
-	if (get(s, pid, &p) < 0)
+	if (!s->options.many)
 		return;
-	p.flags |= ABI_PROC_SIGNALS;
-	(void)put(s, pid, &p, BPF_EXIST);
-	if (*execs == before || get(s, pid, &p) < 0)
+	(void)pthread_mutex_lock(&lock);
+	if (get(s, pid, &p) < 0) {
+		(void)pthread_mutex_unlock(&lock);
 		return;
-	p.flags &= ~(unsigned int)ABI_PROC_SIGNALS;
+	}
+	p.flags = has ? p.flags | ABI_PROC_SIGNALS : p.flags & ~(unsigned int)ABI_PROC_SIGNALS;
 	(void)put(s, pid, &p, BPF_EXIST);
+	(void)pthread_mutex_unlock(&lock);
 }
 
 void processes_calibrate(struct session *s, bool begins)
@@ -205,10 +221,12 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 	if (!fresh)
 		return 0;
 	/* What BPF has changed since is of another program: that one's exec is still to be read. */
-	if (get(s, pid, &p) < 0)
-		return 0;
+	(void)pthread_mutex_lock(&lock);
+	r = get(s, pid, &p);
 	p.space = (unsigned int)space;
-	r = put(s, pid, &p, BPF_EXIST);
+	if (r == 0)
+		r = put(s, pid, &p, BPF_EXIST);
+	(void)pthread_mutex_unlock(&lock);
 	return r < 0 && r != -ENOENT ? fail(e, -r, "cannot enter process %d: %s", (int)pid, strerror(-r)) : 0;
 }
 

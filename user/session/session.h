@@ -43,6 +43,9 @@ int session_attach(struct session *s, pid_t pid, struct error *e);
  * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
+/* @pid has a handler of the payment signal now, which its children inherit; or does not after all. May be called in any thread. */
+void session_set_signals(struct session *s, pid_t pid, bool has);
+
 /* A scope of many processes. What is entered leaves by itself when it ends. */
 struct session_process {
 	pid_t pid;

@@ -19,6 +19,9 @@ struct shim_page *shim_attach(void);
 /* Installs the payment handler for @signo and unblocks it in the calling thread, whose mask later threads inherit. */
 void shim_pay_install(enum shim_pay pay, int signo);
 
+/* Tells the controller that this process, which another program than the launched one was before, has a handler now. */
+void shim_exec_announce(void);
+
 static inline void shim_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
