@@ -15,11 +15,14 @@
 
 static int parse(enum run_kind kind, const char *const *words, struct run_options *ret, struct error *e)
 {
-	char *argv[16] = {(char *)(uintptr_t)"command"};
+	static char *argv[17]; /* the options borrow from it */
 	int argc = 1;
 
-	for (; words[argc - 1]; argc++)
+	argv[0] = (char *)(uintptr_t)"command";
+
+	for (; words[argc - 1] && argc < 16; argc++)
 		argv[argc] = (char *)(uintptr_t)words[argc - 1];
+	argv[argc] = NULL;
 	return run_options_parse_kind(kind, argc, argv, ret, e);
 }
 

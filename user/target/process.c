@@ -165,7 +165,7 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e)
 	struct process_facts f;
 	int r;
 
-	if (fd < 0 && errno == EINVAL)
+	if (fd < 0 && (errno == EINVAL || errno == ENOENT)) /* the latter since Linux 6.15 */
 		return fail(e, EINVAL, "%d is a thread of a process, not a process; attach takes all threads of the process that you name",
 			    (int)pid);
 	if (fd < 0 && errno == ESRCH)
