@@ -29,7 +29,7 @@ fi
 # scoped NAME ARGUMENT...: samples of the one, visits of its point, and none of the other. Both are copies of one program, and so have
 # the same lines; of visits, those of the one that is in scope count.
 scoped() {
-	local name=$1 why='' before after
+	local name=$1 why=''
 	shift
 	system "$@" -d 2 -p "ours=$tmp/in-scope:progress" -p "other=$tmp/out-of-scope:progress" || why+=" status $?;"
 	holds "visits('ours') > 50" || why+=" $(ask "visits('ours')") visits;"
