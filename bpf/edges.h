@@ -125,9 +125,46 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		cpu_advance(c, prev->pid == 0, epoch, now);
 	if (config.many)
 		c->tid = 0; /* one that left the scope while it ran */
+	c->sender = 0;
 	c->since = now;
 	if (in_scope(next))
 		enter(next, c, me, !scope && prev->pid != 0, epoch, now);
+	return 0;
+}
+
+#define NET_RX_SOFTIRQ 3 /* include/linux/interrupt.h */
+
+/* What a thread sends over the loopback device is delivered by a softirq, on the interrupt stack but before its system call returns: who is
+ * woken by that waited for the sender. From its own raise of the softirq to the end of that, the thread is the waker. */
+static __always_inline bool delivers_own(const struct task_struct *current)
+{
+	struct abi_cpu *c = cpu_here();
+
+	return c && c->sender && c->sender == (u32)current->pid;
+}
+
+SEC("tp_btf/softirq_raise")
+int BPF_PROG(edge_raise, unsigned int vec)
+{
+	struct task_struct *current;
+	struct abi_cpu *c;
+
+	if (vec != NET_RX_SOFTIRQ)
+		return 0;
+	current = bpf_get_current_task_btf();
+	c = cpu_here();
+	if (c && in_scope(current) && in_task_context(ctx, current))
+		c->sender = current->pid;
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(edge_softirq_exit, unsigned int vec)
+{
+	struct abi_cpu *c = vec == NET_RX_SOFTIRQ ? cpu_here() : NULL;
+
+	if (c)
+		c->sender = 0;
 	return 0;
 }
 
@@ -165,7 +202,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	current = bpf_get_current_task_btf();
 	if (!in_scope(current) || current == p)
 		return 0;
-	if (!in_task_context(ctx, current)) {
+	if (!in_task_context(ctx, current) && !delivers_own(current)) {
 		count(COUNTER_irq_wakes);
 		return 0;
 	}

@@ -157,7 +157,7 @@ struct abi_cpu {
 	abi_u64 foreign;    /* cumulative time of foreign tasks */
 	abi_u64 scope_left; /* when an in-scope thread left last */
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
-	abi_u32 pad;
+	abi_u32 sender;     /* the thread whose own packets the network softirq is about to deliver, in its name; 0: none */
 	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
 	abi_u64 fill;
 };

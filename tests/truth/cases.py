@@ -194,7 +194,7 @@ def waiting_cases():
 
 def process_cases():
     """Several processes: forked workers that hand over, and three programs that a shell joins."""
-    for kind in ("pipe", "mutex"):
+    for kind in ("pipe", "mutex", "tcp"):
         for name, window, period in (("pingpong", 1, alternating), ("window", 8, slower)):
             r = 5000
             args = ["--round", number(r), "--kind", kind, "--window", str(window)]

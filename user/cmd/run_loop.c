@@ -105,21 +105,18 @@ static int add_new_points(struct run *r)
 }
 
 /* New libraries, and code that samples have shown to be out of scope. */
-static int look_for_code(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
+static void look_for_code(struct loop *l, uint64_t now)
 {
 	struct run *r = l->run;
 	bool changed;
 
-	if (r->scope)
-		return run_scope_step(r, now, ret_next, e);
-	if (now < l->maps_ns)
-		return 0;
+	if (r->scope || now < l->maps_ns)
+		return;
 	l->maps_ns = now + l->maps_wait_ns;
 	if (l->maps_wait_ns < MAPS_EVERY_NS)
 		l->maps_wait_ns *= 2;
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
 		(void)session_set_code(r->session, r->code, NULL);
-	return 0;
 }
 
 static bool shim_is_loaded(struct loop *l, uint64_t now)
@@ -176,8 +173,13 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		*ret_next = l->kill_ns;
 	if (r->stopped)
 		return 0;
+	if (r->scope) {
+		err = run_scope_step(r, now, &look, e);
+		if (err < 0)
+			return err;
+	}
 	if (now < first) {
-		*ret_next = first;
+		*ret_next = first < look ? first : look;
 		return 0;
 	}
 	if (r->options.duration_ns && now >= last) {
@@ -189,9 +191,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return err;
 	}
 	loaded = shim_is_loaded(l, now);
-	err = look_for_code(l, now, &look, e);
-	if (err < 0)
-		return err;
+	look_for_code(l, now);
 	if (!loaded && now < r->start_ns + SHIM_WAIT_NS) {
 		*ret_next = now + SHIM_POLL_NS;
 		return 0;
@@ -228,6 +228,8 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		err = set_timer(l->timer, next);
 		if (err < 0)
 			return fail(e, -err, "cannot set a timer: %s", strerror(-err));
+		if (r->stopped)
+			fds[3].fd = -1; /* nobody reads it any more */
 		if (poll(fds, sizeof(fds) / sizeof(*fds), -1) < 0 && errno != EINTR)
 			return fail(e, errno, "cannot wait for the program: %s", strerror(errno));
 		if (fds[0].revents && r->target)

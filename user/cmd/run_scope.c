@@ -281,8 +281,9 @@ static int extend_points(struct run *r, struct error *e)
 {
 	struct run_scope *s = r->scope;
 
-	for (; s->n_pointed < s->n_mains; s->n_pointed++) {
-		int err = run_extend_points(r, s->mains[s->n_pointed].elf, s->mains[s->n_pointed].lines, e);
+	while (s->n_pointed < s->n_mains) {
+		const struct main_object *o = &s->mains[s->n_pointed++];
+		int err = run_extend_points(r, o->elf, o->lines, e);
 
 		if (err < 0)
 			return err;
@@ -431,9 +432,12 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 	size_t n;
 	int err = 0;
 
-	while (err == 0 && (n = session_execs(r->session, &pids)))
+	while (err == 0 && (n = session_execs(r->session, &pids))) {
+		if (s->rule) /* who is in the group now: all of these are older */
+			err = process_rule_refresh(s->rule, e);
 		for (size_t i = 0; err == 0 && i < n; i++)
 			err = on_exec(r, pids[i], now, e);
+	}
 	due_looks(r, now);
 	if (err == 0 && now >= s->round_ns) {
 		round_of_looks(r);

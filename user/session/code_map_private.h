@@ -69,7 +69,7 @@ struct code_function {
 
 struct code_name {
 	UT_hash_handle hh;
-	bool read; /* every unit with the line's file has been read */
+	size_t n_read; /* of as many objects every unit with the line's file has been read */
 	/* Of this name: the function's own code; of a line, what was inlined into it as far as samples have fallen into it. */
 	struct code_function *functions;
 	size_t n_functions;

@@ -237,12 +237,11 @@ static int find_line(struct code_map *m, const char *name, struct found *out)
 	ours = x->text == name;
 	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
 		if (m->objects[i]->in_scope && m->objects[i]->elf)
-			r = object_line(m, i, file, (uint32_t)line, !ours && !x->read, out);
+			r = object_line(m, i, file, (uint32_t)line, !ours && i >= x->n_read, out);
 	if (r == 0)
 		r = ours ? add_name(m, x, out) : add_names(m, file, (uint32_t)line, out);
-	/* A library that comes later has its units read when it is sampled. */
-	if (r == 0 && !ours && m->spaces[0].n)
-		x->read = true;
+	if (r == 0 && !ours)
+		x->n_read = m->n_objects;
 	return r;
 }
 

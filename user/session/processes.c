@@ -27,11 +27,11 @@ static int on_exec(void *arg, void *data, size_t size)
 	struct session *s = arg;
 	unsigned int tgid;
 
-	if (size != sizeof(tgid) || s->n_execs == sizeof(s->execs) / sizeof(*s->execs))
-		return -EAGAIN; /* the rest is asked for again */
+	if (size != sizeof(tgid))
+		return 0;
 	memcpy(&tgid, data, sizeof(tgid));
 	s->execs[s->n_execs++] = (pid_t)tgid;
-	return 0;
+	return s->n_execs < sizeof(s->execs) / sizeof(*s->execs) ? 0 : -EAGAIN; /* the rest is asked for again */
 }
 
 int processes_open(struct session *s, struct error *e)

@@ -161,6 +161,8 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 		s->skel->progs.edge_exec,
 		s->skel->progs.edge_exit,
 		s->skel->progs.edge_waking,
+		s->skel->progs.edge_raise,
+		s->skel->progs.edge_softirq_exit,
 		s->skel->progs.edge_switch,
 	};
 	int r;
