@@ -271,9 +271,16 @@ int run_scope_enter(struct run *r, struct error *e)
 		if (err == 0 && r->options.kind == RUN_ATTACH && r->options.scope.follow == FOLLOW_ALL)
 			err = process_each(find_child, &d);
 	} while (err == 0 && d.added);
-	for (size_t i = 0; err == 0 && i < s->n_pids; i++)
+	for (size_t i = 0; err == 0 && i < s->n_pids; i++) {
+		pid_t pid = r->options.scope.pids[i];
+		unsigned int flags;
+		int look = session_flags(r->session, pid, &flags) == 0 && flags & ABI_PROC_IN ? session_look(r->session, pid, e) : 0;
+
 		if (process_has_ended(s->pidfds[i]))
-			err = fail(e, ESRCH, "process %d ended while we attached", (int)r->options.scope.pids[i]);
+			err = fail(e, ESRCH, "process %d ended while we attached", (int)pid);
+		else if (look < 0)
+			err = look;
+	}
 	return err;
 }
 
@@ -383,6 +390,7 @@ static void round_of_looks(struct run *r)
 	struct run_scope *s = r->scope;
 	size_t n;
 
+	session_tidy(r->session);
 	if (session_refresh_code(r->session) < 0 || session_processes(r->session, &all, &n) < 0)
 		return;
 	for (size_t i = 0; i < n && i < ROUND_LOOKS; i++) {
@@ -421,7 +429,6 @@ static int scan(struct run *r, struct error *e)
 	}
 	if (err == 0 && r->scope->rule)
 		err = process_each(look_for_new, &d);
-	session_tidy(r->session);
 	return err;
 }
 

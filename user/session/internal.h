@@ -59,6 +59,7 @@ struct session {
 	struct ring_buffer *ring; /* of execs, in a scope of many processes */
 	pid_t execs[256];
 	size_t n_execs;
+	size_t n_without_space; /* looks at processes for whose mappings there was no space */
 	unsigned char *space_idle; /* for how many calls of session_tidy nobody has run in each address space */
 	size_t n_space_idle;
 };

@@ -206,9 +206,10 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 	space = p.space;
 	if (fresh) {
 		r = code_map_add_space(s->code, &space);
-		if (r < 0)
-			return r == -E2BIG ? fail(e, E2BIG, "too many processes that differ in what they map; at most %d", ABI_MAX_SPACES)
-					   : fail(e, ENOMEM, "out of memory");
+		if (r < 0) {
+			s->n_without_space++;
+			return fail(e, -r, "too many processes that differ in what they map; at most %d", ABI_MAX_SPACES);
+		}
 	}
 	r = code_map_refresh_space(s->code, space, pid, &changed, e);
 	if (r == 0)

@@ -67,7 +67,7 @@ int session_refresh_code(struct session *s);
 int session_execs_fd(const struct session *s);
 /* Which have, since the last call; owned by the session. Call until there are none. */
 size_t session_execs(struct session *s, const pid_t **ret);
-/* Forgets the address spaces in which no process runs any more. To be called every second or so. */
+/* Forgets the address spaces in which no process runs any more, at the second call that finds none: a few times a second. */
 void session_tidy(struct session *s);
 /* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
 void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns);
