@@ -132,7 +132,10 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	weight = take_weight(c);
-	code = chain_of_sample(&interrupted, user, task);
+	if (config.kernel_base && !user)
+		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
+	else
+		code = chain_of_sample(&interrupted, user, task);
 	if (!code) {
 		ADD(sum->samples_outside, 1);
 	} else {

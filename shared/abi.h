@@ -47,8 +47,9 @@ struct abi_config {
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
+	abi_u64 kernel_base;    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
-_Static_assert(sizeof(struct abi_config) == 72, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 80, "abi_config");
 
 /* A process that is in scope, or whose children may be. */
 #define ABI_PROC_IN 1      /* in scope */
@@ -65,6 +66,7 @@ _Static_assert(sizeof(struct abi_proc) == 8, "abi_proc");
  * processes add up, and a line has the same intervals in every address space. */
 #define ABI_CODE(object, pc) (((abi_u64)(object) + 1) << 32 | (abi_u32)(pc))
 #define ABI_CODE_OBJECT(code) ((abi_u32)((code) >> 32) - 1)
+#define ABI_KERNEL_OBJECT 0x7fffffffU
 #define ABI_CODE_PC(code) ((abi_u32)(code))
 
 /* How to find the caller's frame. */

@@ -398,6 +398,45 @@ static void test_spaces(void **state)
 	code_map_close(m);
 }
 
+/* The kernel's functions have names and ranges of their own; where they are hidden, that is said. */
+static void test_kernel(void **state)
+{
+	struct code_kernel *k = NULL;
+	struct error e = {0};
+	const char *name, *function, *again;
+	struct addr_range some[8];
+	struct code_map *m;
+	size_t n, found = 0;
+
+	(void)state;
+	if (code_kernel_open(&k, &e) < 0) {
+		assert_non_null(strstr(e.text, "--kernel"));
+		return;
+	}
+	m = open_map(&(struct code_scope){0});
+	assert_int_equal(code_map_name(m, ABI_CODE(ABI_KERNEL_OBJECT, 4096), &name, &function), -ENOENT);
+	code_map_set_kernel(m, k);
+	assert_true(code_kernel_base(k) > UINT64_MAX / 2);
+	for (uint32_t pc = 0; pc < 1 << 20; pc += 4096) {
+		if (code_map_name(m, ABI_CODE(ABI_KERNEL_OBJECT, pc), &name, &function) < 0)
+			continue;
+		found++;
+		assert_non_null(strstr(name, " [kernel]"));
+		assert_ptr_equal(name, function);
+		assert_int_equal(code_map_intervals(m, name, some, 8, &n), 0);
+		assert_in_range(n, 1, 8);
+		assert_int_equal(code_map_name(m, some[0].lo, &again, NULL), 0);
+		if (n == 1) {
+			assert_true(some[0].lo <= ABI_CODE(ABI_KERNEL_OBJECT, pc) && ABI_CODE(ABI_KERNEL_OBJECT, pc) < some[0].hi);
+			assert_ptr_equal(again, name);
+		}
+	}
+	assert_true(found > 10);
+	assert_int_equal(code_map_intervals(m, "no such function [kernel]", some, 8, &n), -ENOENT);
+	code_map_close(m);
+	code_kernel_close(k);
+}
+
 static void test_automatic(void **state)
 {
 	struct code_map *m = open_map(&(struct code_scope){.automatic = true});
@@ -463,6 +502,7 @@ int main(void)
 		cmocka_unit_test(test_system_inlined),
 		cmocka_unit_test(test_own_code_inlined),
 		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_in_scope),

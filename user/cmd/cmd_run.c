@@ -92,8 +92,11 @@ int run_open_session(struct run *r, struct error *e)
 	int err;
 
 	err = run_open_code(r, e);
+	if (err == 0 && r->options.scope.kernel)
+		err = code_kernel_open(&r->kernel, e);
 	if (err < 0)
 		return err;
+	code_map_set_kernel(r->code, r->kernel);
 	err = run_check_points(r, e);
 	if (err < 0)
 		return err;
@@ -110,6 +113,7 @@ int run_open_session(struct run *r, struct error *e)
 		.seed = r->options.seed,
 		.many = r->scope,
 		.all_execs = r->options.kind == RUN_SYSTEM,
+		.kernel_base = r->kernel ? code_kernel_base(r->kernel) : 0,
 		.disabled = r->options.disabled,
 	};
 	err = session_open(&so, &r->session, e);
@@ -187,6 +191,7 @@ void run_free(struct run *r)
 	target_free(r->target);
 	run_scope_free(r->scope);
 	code_map_close(r->code);
+	code_kernel_close(r->kernel);
 	if (r->page)
 		(void)munmap(r->page, sizeof(*r->page));
 	if (r->page_fd >= 0)

@@ -27,6 +27,7 @@ struct run {
 	enum abi_payer payer;
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
+	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;
 	/* Where points are looked for; NULL: in the main executable. */
 	const struct elf_object *in_object;

@@ -76,6 +76,7 @@ static const struct option_row system_rows[] = {
 	{"comm", 0, "GLOB", "processes of this name", set_word, AT(rule.comm)},
 	{"exe", 0, "PATH", "processes that run this file", set_word, AT(rule.exe)},
 	{"pid-tree", 0, "PID", "this process and all that come from it", set_tree},
+	{"kernel", 0, NULL, "try the kernel's functions, too, instead of the lines that\ncall them", option_flag, AT(kernel)},
 	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", set_duration},
 };
 

@@ -23,6 +23,7 @@ struct scope_options {
 	bool follow_given;
 	const char *only; /* glob over executables; NULL: any */
 	struct process_rule_options rule; /* system */
+	bool kernel;                      /* system: its functions are targets */
 	pid_t *pids;                      /* attach: at least one, distinct; owned */
 	size_t n_pids;
 };

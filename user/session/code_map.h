@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 struct error;
+struct code_kernel;
 struct code_map;
 
 struct code_scope {
@@ -47,6 +48,13 @@ bool code_map_same_space(struct code_map *m, size_t space, pid_t pid);
  * *ret_lines: the object if it was not known to be one, else NULL; and its lines. By function only because the executables so far had no lines, and this one has
  * some: goes over to lines. */
 int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **ret_added, struct line_table **ret_lines, struct error *e);
+/* The kernel's functions by name, for root. -EPERM, -ENOTSUP: it hides them, or has no names. */
+int code_kernel_open(struct code_kernel **ret, struct error *e);
+void code_kernel_close(struct code_kernel *k); /* NULL is allowed */
+/* Where they begin: for session_options.kernel_base. */
+uint64_t code_kernel_base(const struct code_kernel *k);
+/* Makes them targets of their own. @k must outlive the map. */
+void code_map_set_kernel(struct code_map *m, const struct code_kernel *k);
 /* Of processes that run: can anything in scope be named? -ENODATA as of code_map_open. */
 int code_map_check(struct code_map *m, struct error *e);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. */

@@ -83,6 +83,7 @@ struct code_map {
 	struct line_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
+	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
 	struct code_space *spaces; /* the first is always used */
 	size_t n_spaces;
 	struct code_name *names;
@@ -125,6 +126,13 @@ int code_rows_cut(struct code_object *o, bool *ret_changed);
 /* code_vdso.c */
 int code_vdso_open(struct elf_object **ret, size_t *ret_size);
 uint64_t code_vdso_start(pid_t pid); /* in the process; 0: it has none */
+
+/* code_kernel.c: the interned name of the kernel's function at @pc. -ENOENT. */
+int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret);
+/* Is it a name of a kernel function's? */
+bool code_kernel_has(const struct code_map *m, const char *name);
+/* The ranges of such a name, at most @max; returns how many. */
+size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max);
 
 /* code_map.c: takes what naming has found out of scope out of all tables. -ENOMEM. */
 int code_map_cut(struct code_map *m, bool *ret_changed);

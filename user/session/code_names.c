@@ -58,6 +58,12 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 	uint64_t vaddr;
 	int r;
 
+	if (object == ABI_KERNEL_OBJECT) {
+		r = code_kernel_name(m, ABI_CODE_PC(code), ret_line);
+		if (r == 0 && ret_function)
+			*ret_function = *ret_line;
+		return r;
+	}
 	if (object >= m->n_objects)
 		return -ENOENT;
 	o = m->objects[object];
@@ -258,7 +264,13 @@ static int by_size(const void *pa, const void *pb)
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n)
 {
 	struct found f = {0};
-	int r = m->functions ? find_function(m, name, &f) : find_line(m, name, &f);
+	int r;
+
+	if (code_kernel_has(m, name)) {
+		*ret_n = code_kernel_ranges(m, name, ret, max);
+		return *ret_n ? 0 : -ENOENT;
+	}
+	r = m->functions ? find_function(m, name, &f) : find_line(m, name, &f);
 
 	f.n = r == 0 ? code_ranges_merge(f.all, f.n) : 0;
 	if (f.n > max) {

@@ -14,6 +14,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+void code_map_set_kernel(struct code_map *m, const struct code_kernel *k)
+{
+	m->kernel = k;
+}
+
 int code_map_add_space(struct code_map *m, size_t *ret)
 {
 	struct code_space *grown;

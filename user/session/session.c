@@ -53,6 +53,7 @@ static void configure(struct session *s)
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	c->kernel_base = s->options.kernel_base;
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
