@@ -46,6 +46,19 @@ static void send_signal(const struct run *r, int signo)
 		(void)kill(target_pid(r->target), signo);
 }
 
+/* The program and what it has started: a wrapper's end is not that of what it runs. */
+static void end_program(const struct run *r, int signo)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	size_t n = 0;
+
+	if (r->target && r->scope && session_processes(r->session, &all, &n) == 0)
+		for (size_t i = 0; i < n; i++)
+			if (all[i].pid != target_pid(r->target))
+				(void)kill(all[i].pid, signo);
+	send_signal(r, signo);
+}
+
 int run_stop(struct run *r, uint64_t end_ns, struct error *e)
 {
 	int err;
@@ -166,7 +179,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 
 	*ret_next = now + NSEC_PER_SEC;
 	if (l->kill_ns && now >= l->kill_ns) {
-		send_signal(r, SIGKILL);
+		end_program(r, SIGKILL);
 		l->kill_ns = 0;
 	}
 	if (l->kill_ns && l->kill_ns < *ret_next)
@@ -187,7 +200,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		r->terminated = true;
 		l->kill_ns = now + KILL_AFTER_NS;
 		*ret_next = l->kill_ns;
-		send_signal(r, SIGTERM);
+		end_program(r, SIGTERM);
 		return err;
 	}
 	loaded = shim_is_loaded(l, now);
