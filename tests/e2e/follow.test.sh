@@ -22,7 +22,7 @@ sampled() { # LINE
 
 for how in fork vfork spawn exec double; do
 	why=''
-	profiled -p progress --experiment 100 -- "$programs/tree" "$how" 1.5 || why+=" status $?;"
+	profiled -p progress --experiment 100 -- "$programs/tree" "$how" 1.1 || why+=" status $?;"
 	both=$(($(said parent) + $(said child)))
 	# All but the visits before the probes were in place and after they were gone; double's child may outlive the program.
 	holds "visits('progress') > 0.5 * $both" || why+=" $(ask "visits('progress')") of $both visits;"
@@ -50,7 +50,7 @@ profiled --follow none -p progress --experiment 100 -- "$programs/tree" exec 1 |
 verdict "--follow none" "$why" err
 
 # A wrapper: what it starts is what counts, its point and its lines.
-for wrapper in "sh -c" "bash -c" "env sh -c"; do
+for wrapper in "sh -c" "env bash -c"; do
 	why=''
 	# shellcheck disable=SC2086 # the wrapper's words
 	profiled -p progress --experiment 100 -- $wrapper "$programs/tree fork 1.2; exit 3"
@@ -70,7 +70,7 @@ verdict "--only" "$why" err
 
 # Its coz.h counters are there as well: the library goes along.
 if [ -x "$programs/coz_macros" ]; then
-	for wrapper in "sh -c" "bash -c"; do
+	for wrapper in "bash -c"; do
 		why=''
 		# shellcheck disable=SC2086 # the wrapper's words
 		profiled --experiment 200 -- $wrapper "$programs/coz_macros 1.5; true" || why+=" status $?;"
