@@ -142,11 +142,14 @@ turns=0
 sleep 0.3
 why=''
 # The last time with a probe: to remove one makes the kernel wait for all CPUs, which takes seconds when they are as busy as here.
-while [ -d "/proc/$output" ] && [ "$turns" -lt 6 ]; do
+both_run() {
+	[ -d "/proc/$output" ] && [ -d "/proc/$eintr" ]
+}
+while both_run && [ "$turns" -lt 6 ]; do
 	point=()
 	[ "$turns" -lt 5 ] || point=(-p progress)
 	attached attach "$eintr,$output" -d 0.2 --experiment 100 "${point[@]}" || {
-		[ -d "/proc/$output" ] && why+=" turn $turns: $(head -n 1 complaint);"
+		both_run && why+=" turn $turns: $(head -n 1 complaint);"
 	}
 	! grep -qi 'cozbpf\|bpf-map\|memfd' "/proc/$output/maps" 2>/dev/null || why+=' mappings were left;'
 	turns=$((turns + 1))
