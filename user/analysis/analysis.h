@@ -44,6 +44,7 @@ struct analysis_line {
 	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
 	size_t n_cells;
 	struct analysis_curve curve;
+	double allowed_share; /* of an effect, that the intervals allow for the method's own error, beside noise; NaN: nothing known of it */
 	enum verdict verdict;
 	double best_effect, best_speedup; /* of the verdict: the cell that it speaks of */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
@@ -66,6 +67,7 @@ struct analysis {
 	double late_ns; /* median of medians */
 	double foreign; /* time-weighted mean */
 	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */
+	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason: they count for less */
 	int64_t imbalance_max;
 };
 
