@@ -2,6 +2,7 @@
 /* What the files of `cozbpf run` share: one run, from the options to the report. */
 #pragma once
 
+#include "analysis/certainty.h"
 #include "cmd/run_options.h"
 #include "cmd/status.h"
 #include "profile/reader.h"
@@ -33,6 +34,9 @@ struct run {
 	struct runner *runner;
 	size_t n_runner_points; /* points that the runner knows */
 	struct profile profile; /* this run, for the report at the end */
+	struct certainty certainty; /* as of the last look */
+	size_t looked_at;	    /* how many experiments there were then */
+	uint64_t look_ns;	    /* the next look not before */
 	sigset_t caught;
 	uint64_t start_ns, end_ns; /* of the program */
 	bool stopped;    /* the run is over, though the program may go on */
@@ -56,6 +60,11 @@ int run_open_runner(struct run *r, struct error *e);
 int run_loop(struct run *r, struct error *e);
 /* Ends the experiments at @end_ns and writes what is left to write. Once. */
 int run_stop(struct run *r, uint64_t end_ns, struct error *e);
+
+/* run_certainty.c: is there reason to look at what is known so far? Not while an experiment is under way. */
+bool run_certainty_due(const struct run *r, uint64_t now);
+/* Sets @r->certainty. */
+void run_certainty_look(struct run *r, uint64_t now);
 
 /* run_record.c: the run's records go to the file and are kept for the report. */
 int run_write_startup(struct run *r, struct error *e);
