@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/pay.h"
+#include "bpf/slow.h"
 #include "bpf/context.h"
 
 /* R4's clock of a CPU when the task on it leaves. */
@@ -95,7 +96,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid. */
-		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t))
+		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t) && !experiment_slows(epoch))
 			thread_cpu_edge(t, c->local, now - t->runnable_at);
 		pay_ask(next, t, now);
 	}
@@ -152,7 +153,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
 	}
 	epoch = *(volatile u64 *)&control.epoch;
-	if (!experiment_active(epoch))
+	if (!experiment_active(epoch) || experiment_slows(epoch))
 		return 0;
 	current = bpf_get_current_task_btf();
 	if (!in_scope(current) || current == p)
@@ -190,7 +191,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 		return 0;
 	child->runnable_at = bpf_ktime_get_ns();
 	parent = in_scope(current) ? thread_get(current) : NULL;
-	if (parent && experiment_active(epoch)) {
+	if (parent && experiment_active(epoch) && !experiment_slows(epoch)) {
 		thread_enter(parent, epoch);
 		thread_fold(parent, child->runnable_at);
 		thread_birth(child, parent, epoch);

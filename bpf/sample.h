@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/pay.h"
+#include "bpf/slow.h"
 #include "bpf/unwind.h"
 
 static __always_inline bool selected(const struct abi_setup *s, u64 addr)
@@ -156,6 +157,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 				thread_paid(t, ledger_asking(bpf_ktime_get_ns() - from, p.asked, control.hit_overhead_ns,
 							     control.asking_ns), sum);
 		}
+		if (experiment_slows(epoch))
+			thread_slow(t, ledger_hit(weight, setup->slow_q16), sum);
 	}
 	if (config.has_task_work)
 		pay_ask(task, t, now);

@@ -41,8 +41,10 @@ struct abi_config {
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
+	abi_u32 slows;          /* experiments may slow the line instead (abi_setup.slow_q16) */
+	abi_u32 pad;
 };
-_Static_assert(sizeof(struct abi_config) == 64, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 72, "abi_config");
 
 /* How to find the caller's frame. */
 enum abi_row_kind {
@@ -86,10 +88,11 @@ struct abi_interval {
 /* What the experiment selected. Double-buffered: index (epoch >> 1) & 1. */
 struct abi_setup {
 	abi_u64 speedup_q16; /* 65536 = 100 % */
+	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 16 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 24 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {

@@ -30,6 +30,7 @@ struct analysis_curve {
 	struct {
 		double effect, low, high;
 	} at[ANALYSIS_CURVE_POINTS];
+	double slope, slope_low, slope_high; /* effect per speedup, from 0 on up to the knee; 95 %; NaN: not known */
 	double least_speedup, most_speedup; /* that were measured: beyond, the curve is a guess */
 	double knee, knee_low, knee_high;   /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
 	double knee_effect;		    /* at the knee */

@@ -49,7 +49,7 @@ static size_t make_points(const struct observation *obs, size_t n, enum reading 
 }
 
 struct draws {
-	double at[ANALYSIS_CURVE_POINTS][DRAWS], knee[DRAWS];
+	double at[ANALYSIS_CURVE_POINTS][DRAWS], slope[DRAWS], knee[DRAWS];
 	size_t n, knees;
 };
 
@@ -71,6 +71,7 @@ static void draw_all(const struct fit_point *points, size_t n, const struct curv
 			continue;
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
+		d->slope[d->n] = f.slope;
 		if (!isnan(f.knee))
 			d->knee[d->knees++] = f.knee;
 		d->n++;
@@ -102,6 +103,13 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 			ret->at[k].high = effect + half;
 		}
 	}
+	ret->slope = f->slope;
+	if (d->n > DRAWS / 2) {
+		double half = widen * deviation(d->slope, d->n);
+
+		ret->slope_low = f->slope - half;
+		ret->slope_high = f->slope + half;
+	}
 	if (!isnan(f->knee) && d->n > DRAWS / 2 && (double)d->knees >= KNEE_SHARE * (double)d->n) {
 		ret->knee = f->knee;
 		ret->knee_low = stats_quantile(d->knee, d->knees, 0.025);
@@ -120,6 +128,7 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 	size_t made;
 
 	*ret = (struct analysis_curve){.knee = NAN, .knee_low = NAN, .knee_high = NAN, .knee_effect = NAN, .slope_after = NAN};
+	ret->slope = ret->slope_low = ret->slope_high = NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		ret->at[k].effect = ret->at[k].low = ret->at[k].high = NAN;
 	if (!points || !d)

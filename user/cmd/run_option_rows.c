@@ -351,7 +351,7 @@ const struct option_row run_option_rows[] = {
 	 "ended then, and after SECS at the latest",
 	 set_until_ci},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay},
-	{"fixed-line", 0, "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
+	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
 	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups},
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share},

@@ -19,7 +19,7 @@ int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_s
 	if (!within(fixed_speedup, -1, 1) || !within(zero_share, 0, 1))
 		return -EINVAL;
 	for (size_t i = 0; i < n_grid; i++)
-		if (!within(grid[i], 0, 1) || grid[i] == 0)
+		if (!within(grid[i], -1, 1) || grid[i] == 0)
 			return -EINVAL;
 	if (fixed_speedup < 0 && n_grid == 0 && zero_share < 1)
 		return -EINVAL;
