@@ -53,7 +53,7 @@ struct draws {
 	size_t n, knees;
 };
 
-static void draw_all(const struct fit_point *points, size_t n, const struct curve_base *base, struct rng *rng,
+static void draw_all(const struct fit_point *points, size_t n, bool straight, const struct curve_base *base, struct rng *rng,
 		     struct fit_point *scratch, struct draws *d)
 {
 	for (size_t i = 0; i < DRAWS; i++) {
@@ -71,7 +71,8 @@ static void draw_all(const struct fit_point *points, size_t n, const struct curv
 			continue;
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
-		d->slope[d->n] = f.slope;
+		/* Where there is no knee, those that chance puts into a draw near 0, with any slope before them, are no doubt about it. */
+		d->slope[d->n] = straight ? fit_straight(scratch, n).slope : f.slope;
 		if (!isnan(f.knee))
 			d->knee[d->knees++] = f.knee;
 		d->n++;
@@ -143,7 +144,7 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 		return 0;
 	ret->least_speedup = obs[0].key / 1000.0;
 	ret->most_speedup = obs[n - 1].key / 1000.0;
-	draw_all(points, made, base, rng, points + n, d);
+	draw_all(points, made, isnan(f.knee), base, rng, points + n, d);
 	conclude(&f, made, d, ret);
 	return 0;
 }
