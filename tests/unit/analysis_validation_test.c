@@ -115,12 +115,14 @@ static void noise_decides_nothing(void **state)
 {
 	struct validation v = play(in_turn, 4, 0.15, 7);
 	struct profile empty = {0};
+	size_t gaps = 0;
 
 	(void)state;
 	assert_int_equal(v.outcome, VALIDATION_UNDECIDED);
 	assert_true(v.missing_s > 0);
-	v = play(in_turn, 1, 0.01, 8);
-	assert_true(v.outcome != VALIDATION_GAP);
+	for (uint64_t seed = 300; seed < 320; seed++)
+		gaps += play(in_turn, 1, 0.01, seed).outcome == VALIDATION_GAP;
+	assert_in_range(gaps, 0, 3); /* an interval may be wrong once in twenty; here are two */
 	assert_int_equal(validation_make(&empty, 1, &v), 0);
 	assert_int_equal(v.outcome, VALIDATION_UNDECIDED);
 	assert_true(v.n_levels == 0 && isnan(v.missing_s));
