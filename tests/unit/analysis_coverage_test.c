@@ -68,8 +68,8 @@ static const struct program programs[] = {
 	{"a minute, fine grid, drift", knee, 20, 120, 0.005, 0.010, 0, 0, 0.007},
 	{"half a minute, beside others", straight, 4, 60, 0.010, 0, 0.2, 0, 0.006},
 	{"half a minute, fine grid, beside others", knee, 20, 60, 0.010, 0, 0.2, 0, 0.008},
-	{"seven seconds, straight, method off", straight, 4, 14, 0.005, 0, 0, 0.05, 0.030},
-	{"half a minute, fine grid, knee, method off", knee, 20, 60, 0.005, 0, 0, 0.05, 0.030},
+	{"seven seconds, straight, method off", straight, 4, 14, 0.005, 0, 0, 0.033, 0.022},
+	{"half a minute, fine grid, knee, method off", knee, 20, 60, 0.005, 0, 0, 0.033, 0.022},
 };
 
 static double normal(struct rng *r)
@@ -207,7 +207,7 @@ static void nothing_is_rarely_called_something(void **state)
 		{"noisy", none, 4, 20, 0.050, 0, 0, 0, 0},
 		{"drift", none, 20, 20, 0.010, 0.010, 0, 0, 0},
 		{"beside others", none, 20, 20, 0.010, 0, 0.2, 0, 0},
-		{"method off", none, 4, 20, 0.002, 0, 0, 0.05, 0},
+		{"method off", none, 4, 20, 0.002, 0, 0, 0.033, 0},
 	};
 
 	size_t all = 0, n = sizeof(nothings) / sizeof(nothings[0]);

@@ -9,7 +9,7 @@
 #define OVERSLEEP_BOUND 0.25
 
 #define METHOD_POINTS 0.005
-#define METHOD_SHARE 0.03
+#define METHOD_SHARE 0.01
 #define PERIOD_SHARE 0.25 /* per sampling period in the time between two visits */
 #define MOST_SHARE 0.10	  /* visits can be much shorter than what threads wait for */
 

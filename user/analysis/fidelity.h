@@ -13,7 +13,7 @@ double fidelity_weight(const struct profile_experiment *x);
 bool fidelity_within_bounds(const struct profile_experiment *x);
 
 /* What an effect can be off by for reasons that repeating does not average out, as a 95 % half-width: half a point, and a share of the
- * effect. The share is three per cent, and more where the time between visits is not many sampling periods: a pause is about
+ * effect. The share is one per cent, and more where the time between visits is not many sampling periods: a pause is about
  * a period long, and one that stands for several rounds answers for none of them exactly. Found on the truth suite (tests/truth/README.md).
  * @period_ns: between samples; 0, a profile that does not say how it was measured: nothing is known, NaN. */
 double fidelity_allowed_share(double period_ns, double visit_ns);
