@@ -34,6 +34,13 @@ if sys.argv[1] == "report":
           for s in period if s]
     print(json.dumps(dict(points=[dict(lines=[dict(curve=dict(at=at))])])))
     sys.exit(0)
+if sys.argv[1] == "validate":
+    off = float(os.environ.get("FAKE_GAP", "0"))
+    print("Validation of x, 9 experiments")
+    for row, a, b in (("slowed by", 25, 50), ("measured", -12.5 + off, -25), ("predicted", -12.5, -25), ("gap", off, 0)):
+        print(f"  {{row:10}}" + "".join(f"  {{v:9.1f}} +- {{1:5.1f}}" for v in (a, b)))
+    print("agrees within 1.0 points: x" if off < 3 else "GAP of 5.0 points: x")
+    sys.exit(0 if off < 3 else 1)
 split = sys.argv.index("--")
 options, program = sys.argv[2:split], sys.argv[split + 1:]
 def value(name):
@@ -193,6 +200,15 @@ class Harness(unittest.TestCase):
         status, out = self.run_truth("--case", "independent-1/a", "--real")
         self.assertEqual(status, 0, out)
         self.assertRegex(out, r"real run +12\.50 +25\.00 +37\.50 +50\.00 +really shorter: off by 0\.00")
+
+    def test_validate(self):
+        status, out = self.run_truth("--case", "independent-1/a", "--validate", FAKE_GAP="1")
+        self.assertEqual(status, 0, out)
+        self.assertRegex(out, r"truth +-12\.5 +-25\.0")
+        self.assertIn("PASS: 1.00, at most 3", out)
+        status, out = self.run_truth("--case", "independent-1/a", "--validate", FAKE_GAP="5")
+        self.assertEqual(status, 1, out)
+        self.assertIn("FAIL: GAP of 5.0 points", out)
 
     def test_payers(self):
         status, out = self.run_truth("--case", "independent-1/a", "--case", "independent-8/a", "--pay", "sleep")

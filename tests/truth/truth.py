@@ -27,6 +27,7 @@ LOOSE_BAR = 10.0  # points, or percent
 LOOSE_REPEATS = 2
 FOREIGN_SEEN = 0.05  # with one CPU kept busy the profile must own to at least this share
 NATIVE_BAR, NATIVE_BAR_SHORT = 3.0, 5.0
+VALIDATE_BAR = 3.0
 
 
 PAYERS = {p: ("--pay", p) for p in ("auto", "sleep", "hold", "spin")}
@@ -71,8 +72,8 @@ class Runner:
             raise Failure(f"{path} is not there: build it first, or say --programs")
         return path
 
-    def execute(self, command, limit):
-        """stdout of a command that must succeed within `limit` seconds."""
+    def execute(self, command, limit, statuses=(0,)):
+        """stdout of a command that must end within `limit` seconds, with one of these statuses."""
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             out, err = process.communicate(timeout=limit)
@@ -86,7 +87,7 @@ class Runner:
             if not isinstance(e, subprocess.TimeoutExpired):
                 raise
             raise Failure(f"no end after {limit:.0f} s: {' '.join(command)}") from None
-        if process.returncode != 0:
+        if process.returncode not in statuses:
             last = (err.strip().splitlines() or ["nothing on stderr"])[-1]
             raise Failure(f"status {process.returncode}: {last}")
         return out
@@ -281,17 +282,43 @@ class Runner:
         off = abs(period - arithmetic) > (0.03 if self.options.bar == "strict" else 0.1) * arithmetic + 100e3
         return mean_size(error.values()), "the period is not what the arithmetic says" if off else None
 
+    def validate(self, case, pay):
+        """What `cozbpf validate` says of the line: the largest gap. The truth is in it: the line is slowed for real."""
+        self.seed += 1
+        seconds = self.options.seconds
+        command = [
+            self.options.cozbpf, "validate", "--keep-root", "-q", "-p", "progress", "-l", f"{case.source}:{line_of(case.source, case.line)}",
+            "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed), *PAYERS[pay],
+        ]  # fmt: skip
+        with self.load(case):
+            out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60, (0, 1, 2))
+        table = {row: re.findall(r"(-?[\d.]+) \+- +([\d.]+)", rest) for row, rest in re.findall(r"^  (\w+)  (.*)$", out, re.MULTILINE)}
+        verdict = out.strip().splitlines()[-1]
+        slowed = {s: case.truth(-s) for s in (25, 50)}
+        print(f"    truth      {slowed[25]:9.1f}          {slowed[50]:9.1f}")
+        for row in ("measured", "predicted", "gap"):
+            print(f"    {row:10}" + "".join(f"{float(v):9.1f} +- {float(h):5.1f}" for v, h in table.get(row, [])))
+        print(f"    {verdict}")
+        if not table.get("gap"):
+            raise Failure(verdict)
+        agrees = verdict.startswith("agrees")
+        return max(abs(float(v)) for v, _ in table["gap"]), None if agrees else verdict.split(":", maxsplit=1)[0]
+
     def measure(self, case, pay):
         if cpus() < case.cpus:
             raise Skip(f"needs {case.cpus} CPUs")
         if pay == "native":
             return self.native(case)
+        if self.options.validate:
+            return self.validate(case, pay)
         return getattr(self, case.kind)(case, pay)
 
     def judge(self, case, pay):
         """True: passed, False: failed, None: skipped."""
         print(f"{case.name}  ({case.source}:{line_of(case.source, case.line)}, pay {pay})", flush=True)
         bar = (NATIVE_BAR_SHORT if case.short else NATIVE_BAR) if pay == "native" else case.bar
+        if self.options.validate:
+            bar = VALIDATE_BAR
         loose = self.options.bar == "loose"
         if loose:
             bar = max(bar, LOOSE_BAR)
@@ -346,6 +373,7 @@ def parse(argv):
     p.add_argument("--case", metavar="GLOB", action="append", help="only cases whose name matches, e.g. 'barrier-*/a'; repeatable")
     p.add_argument("--list", action="store_true", help="print the cases with their arithmetic and leave")
     p.add_argument("--native", action="store_true", help="no profiler: check the arithmetic by really making the work shorter")
+    p.add_argument("--validate", action="store_true", help="what `cozbpf validate` says of each case's line, which is really slowed")
     p.add_argument("--real", action="store_true", help="beside it: the work really made shorter, without a profiler")
     p.add_argument("--coz", action="store_true", help="beside it: what Coz makes of it in the same time (COZ=TREE: of a newer build)")
     p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: sleep, as a kernel without task work has it")
@@ -375,7 +403,7 @@ def main(argv):
     options = parse(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave through the clean-up: nothing stays behind
     chosen = [c for c in CASES if any(fnmatch.fnmatch(c.name, g) for g in options.case or ["*"])]
-    if options.native:
+    if options.native or options.validate:
         chosen = [c for c in chosen if c.kind == "effect" and not c.foreign]
     if not chosen:
         print("no case matches", file=sys.stderr)
