@@ -10,7 +10,7 @@ cd "$tmp" || exit 1
 
 pipeline=$BUILD/tests/truth/pipeline
 line=pipeline.c:$(grep -n '/\* LINE:a \*/' "$SRC/tests/truth/programs/pipeline.c" | cut -d : -f 1)
-options=(--fixed-line "$line" --speedups 0,50 --experiment 100 -p progress)
+options=(--fixed-line "$line" --speedups "0,50" --experiment 100 -p progress)
 
 # Half-width at 50 %, in points, of the one line in the profile.
 half_width() {
