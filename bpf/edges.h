@@ -38,7 +38,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_fold(t, now);
 	}
 	if (t->running_at)
-		thread_ran(t, c, now, sum);
+		thread_ran(t, c, prev->pid, now, sum);
 	t->running_at = 0;
 	t->left_at = now;
 	if (runnable) {
@@ -49,6 +49,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		if (t->hold_from)
 			count(COUNTER_hold_preempted);
 	} else {
+		t->unbooked = thread_pending(t, c, prev->pid, now);
 		t->blocked_at = now;
 		t->runnable_at = 0;
 	}
@@ -173,7 +174,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	thread_wake_edge(w, k, now - blocked_at, now);
+	thread_wake_edge(w, k, current->pid, now - blocked_at, now);
 	return 0;
 }
 

@@ -85,6 +85,7 @@ static __always_inline u64 take_weight(struct abi_cpu *c)
 	s64 w = *(volatile s64 *)&c->exec;
 
 	ADD(c->exec, -w);
+	c->exec_by = 0;
 	return w > 0 ? w : 0;
 }
 
@@ -119,7 +120,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (!t || !sum || !c)
 		return 0;
 	if (t->running_at)
-		thread_ran(t, c, now, sum);
+		thread_ran(t, c, task->pid, now, sum);
 	else
 		came_unseen(c, task, t);
 	t->running_at = now;
@@ -142,6 +143,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	if (!experiment_active(epoch))
 		return 0;
+	t->seen += weight;
 	if (addr && selected(setup, addr)) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
 		u64 from = bpf_ktime_get_ns();
