@@ -150,6 +150,8 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 
 		w->foreign_cpu = cpu;
 		w->foreign_mark = c->foreign;
+		if (c->sampled_at > blocked_at)
+			w->unbooked = 0; /* booked since, to another thread */
 		if (!c->tid && now > c->since)
 			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
 	}

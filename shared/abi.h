@@ -140,7 +140,7 @@ struct abi_cpu {
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
 	abi_u32 exec_by;    /* whose execution exec is; 0: nobody's yet, ABI_EXEC_SEVERAL */
 	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
-	abi_u64 fill;
+	abi_u64 sampled_at; /* when that was: exec was booked then, to whoever ran */
 };
 _Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
 
