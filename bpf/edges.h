@@ -37,8 +37,11 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 	}
-	if (t->running_at)
-		thread_ran(t, c, prev->pid, now, sum);
+	if (t->running_at) {
+		thread_ran(t, c, now, sum);
+		if (c->exec_by != (u32)prev->pid)
+			c->exec_by = c->exec_by ? ABI_EXEC_SEVERAL : prev->pid;
+	}
 	t->running_at = 0;
 	t->left_at = now;
 	if (runnable) {
@@ -176,7 +179,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	thread_wake_edge(w, k, current->pid, now - blocked_at, now);
+	thread_wake_edge(w, k->local + thread_pending(k, cpu_here(), current->pid, now), now - blocked_at, now);
 	return 0;
 }
 

@@ -121,7 +121,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (!t || !sum || !c)
 		return 0;
 	if (t->running_at)
-		thread_ran(t, c, task->pid, now, sum);
+		thread_ran(t, c, now, sum);
 	else
 		came_unseen(c, task, t);
 	t->running_at = now;

@@ -64,10 +64,8 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 }
 
 /* Books what @t has run on this CPU since the last time. It must be running: running_at is not 0. */
-static __always_inline void thread_ran(struct thread *t, struct abi_cpu *c, u32 tid, u64 now, struct abi_totals *sum)
+static __always_inline void thread_ran(struct thread *t, struct abi_cpu *c, u64 now, struct abi_totals *sum)
 {
-	if (c->exec_by != tid)
-		c->exec_by = c->exec_by ? ABI_EXEC_SEVERAL : tid;
 	ADD(sum->run_ns, now - t->running_at);
 	ADD(c->exec, now - t->running_at);
 }
@@ -173,20 +171,18 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
  * sample, it may be booked to another one: nothing can be told. */
 static __always_inline s64 thread_pending(const struct thread *t, const struct abi_cpu *c, u32 tid, u64 now)
 {
-	if (t->hits <= 0 || (c->exec_by && c->exec_by != tid))
+	if (!c || t->hits <= 0 || (c->exec_by && c->exec_by != tid))
 		return 0;
 	return ledger_pending(t->hits, t->seen, c->exec + (t->running_at ? (s64)(now - t->running_at) : 0));
 }
 
 /* R3. Two threads that earn side by side are booked at different moments: who is ahead when they meet may just have been sampled later.
- * So their clocks are compared with what is still to be booked. @k is the current task, @ktid. */
-static __always_inline void thread_wake_edge(struct thread *w, struct thread *k, u32 ktid, u64 blocked, u64 now)
+ * So their clocks are compared with what is still to be booked, which @local_k includes. */
+static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
 {
 	struct abi_totals *sum = totals_here();
-	struct abi_cpu *c = cpu_here();
 	s64 bank = ledger_bank_left(w->bank, now - w->bank_at, config.bank_age_ns);
-	s64 pending = c ? thread_pending(k, c, ktid, now) : 0;
-	s64 change = ledger_wake(w->local + w->unbooked, k->local + pending, blocked, bank, config.bank_ns, &bank);
+	s64 change = ledger_wake(w->local + w->unbooked, local_k, blocked, bank, config.bank_ns, &bank);
 
 	w->bank = bank;
 	w->bank_at = now;
