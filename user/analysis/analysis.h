@@ -47,7 +47,7 @@ struct analysis_line {
 	struct analysis_curve curve;
 	double allowed_share; /* of an effect, that the intervals allow for the method's own error, beside noise; NaN: nothing known of it */
 	enum verdict verdict;
-	double best_effect, best_speedup; /* of the verdict: the cell that it speaks of */
+	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
 };
 

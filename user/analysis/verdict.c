@@ -70,6 +70,26 @@ static double missing(const struct evidence *ev, double run_s)
 	return isfinite(least) && run_s > 0 ? run_s * (least - 1) : NAN;
 }
 
+/* What the verdict speaks of: the surest point of the curve, if there is one, of the verdict's sign; else the cell. */
+static void tell_best(struct analysis_line *line, size_t cell)
+{
+	double surest = 0;
+
+	line->best_effect = cell != SIZE_MAX ? line->cells[cell].effect : NAN;
+	line->best_speedup = cell != SIZE_MAX ? line->cells[cell].speedup : NAN;
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		double effect = line->curve.at[k].effect, half = line->curve.at[k].high - effect;
+		bool measured = analysis_curve_speedups[k] >= line->curve.least_speedup &&
+				analysis_curve_speedups[k] <= line->curve.most_speedup;
+
+		if (!measured || isnan(half) || effect * line->best_effect < 0 || !(fabs(effect) > surest * half))
+			continue;
+		surest = half > 0 ? fabs(effect) / half : INFINITY;
+		line->best_effect = effect;
+		line->best_speedup = analysis_curve_speedups[k];
+	}
+}
+
 static void decide(struct analysis_line *line, const struct evidence *ev, double limit, double run_s)
 {
 	size_t best = ev->best_any;
@@ -90,8 +110,7 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 		else
 			line->missing_s = missing(ev, run_s);
 	}
-	line->best_effect = best != SIZE_MAX ? line->cells[best].effect : NAN;
-	line->best_speedup = best != SIZE_MAX ? line->cells[best].speedup : NAN;
+	tell_best(line, best);
 }
 
 /* The best that is sure. Of the curve, which rests on all experiments: the luckiest of twenty cells is often just lucky. */
