@@ -253,7 +253,8 @@ static void false_discoveries_are_rare(void **state)
 		rng_seed(&r, 70000 + run);
 		for (size_t i = 0; i < 240; i++) {
 			size_t line = rng_below(&r, 12);
-			double s = i % 3 == 0 ? 0 : 0.05 * (double)(1 + rng_below(&r, 20)), effect = line < 4 ? (line == 3 ? -0.3 : 0.2) * s : 0;
+			double s = i % 3 == 0 ? 0 : 0.05 * (double)(1 + rng_below(&r, 20));
+			double effect = line < 4 ? (line == 3 ? -0.3 : 0.2) * s : 0;
 			double period = 5 * MS * (1 - effect) * (1 + 0.02 * normal(&r));
 			uint64_t visits = (uint64_t)(500 * MS / period);
 			char name[16];

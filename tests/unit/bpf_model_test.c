@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A discrete model of sampling, ledger and payments, with the ledger's own arithmetic (bpf/ledger.h): small programs of two threads on two CPUs,
- * whose causal profile is arithmetic. It has no kernel, no wake-up latency and no cost of anything, so what it misses is the method's
+/* A discrete model of sampling, ledger and payments, with the ledger's own arithmetic (bpf/ledger.h): small programs of two threads on two
+ * CPUs, whose causal profile is arithmetic. It has no kernel, no wake-up latency and no cost of anything, so what it misses is the method's
  * own error: samples come by chance, and what they stand for is booked late. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,17 +62,38 @@ struct program {
 
 /* Rounds of 2 ms, sampled every 0.25 ms. */
 static const struct program programs[] = {
-	{"turns", 30, 60, 1.5, {{{TAKE, 0}, {LINE, 1200}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}}, {1, 0}},
+	{"turns", 30, 60, 1.5,
+	 {{{TAKE, 0}, {LINE, 1200}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}},
+	 {1, 0}},
 	{"side by side, then meet", 30, 60, 1.5,
-	 {{{OTHER, 800}, {MEET, 0}, {LINE, 1200}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}}, {{MEET, 0}, {LINE, 1200}, {MEET, 0}, {AGAIN, 0}}}, {0}},
-	{"barrier, longer", 4.5, 4.5, 1, {{{LINE, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}}, {{OTHER, 1910}, {MEET, 0}, {AGAIN, 0}}}, {0}},
-	{"barrier, shorter", 0, 0, 1, {{{OTHER, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}}, {{LINE, 1910}, {MEET, 0}, {AGAIN, 0}}}, {0}},
-	{"pipeline", 40, 40, 1.5, {{{TAKE, 0}, {LINE, 2000}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 1200}, {GIVE, 0}, {AGAIN, 0}}}, {8, 0}},
+	 {{{OTHER, 800}, {MEET, 0}, {LINE, 1200}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
+	  {{MEET, 0}, {LINE, 1200}, {MEET, 0}, {AGAIN, 0}}},
+	 {0}},
+	{"barrier, longer", 4.5, 4.5, 1,
+	 {{{LINE, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 1910}, {MEET, 0}, {AGAIN, 0}}},
+	 {0}},
+	{"barrier, shorter", 0, 0, 1,
+	 {{{OTHER, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
+	  {{LINE, 1910}, {MEET, 0}, {AGAIN, 0}}},
+	 {0}},
+	{"pipeline", 40, 40, 1.5,
+	 {{{TAKE, 0}, {LINE, 2000}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {OTHER, 1200}, {GIVE, 0}, {AGAIN, 0}}},
+	 {8, 0}},
 	{"in the lock", 50, 78.6, 2.5,
-	 {{{LOCK, 0}, {LINE, 1400}, {UNLOCK, 0}, {OTHER, 600}, {VISIT, 0}, {AGAIN, 0}}, {{LOCK, 0}, {LINE, 1400}, {UNLOCK, 0}, {OTHER, 600}, {VISIT, 0}, {AGAIN, 0}}}, {0}},
+	 {{{LOCK, 0}, {LINE, 1400}, {UNLOCK, 0}, {OTHER, 600}, {VISIT, 0}, {AGAIN, 0}},
+	  {{LOCK, 0}, {LINE, 1400}, {UNLOCK, 0}, {OTHER, 600}, {VISIT, 0}, {AGAIN, 0}}},
+	 {0}},
 	{"outside of a taken lock", 0, 0, 1.5,
-	 {{{LOCK, 0}, {OTHER, 1400}, {UNLOCK, 0}, {LINE, 600}, {VISIT, 0}, {AGAIN, 0}}, {{LOCK, 0}, {OTHER, 1400}, {UNLOCK, 0}, {LINE, 600}, {VISIT, 0}, {AGAIN, 0}}}, {0}},
-	{"independent", 30, 60, 1.5, {{{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}}, {{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}}}, {0}},
+	 {{{LOCK, 0}, {OTHER, 1400}, {UNLOCK, 0}, {LINE, 600}, {VISIT, 0}, {AGAIN, 0}},
+	  {{LOCK, 0}, {OTHER, 1400}, {UNLOCK, 0}, {LINE, 600}, {VISIT, 0}, {AGAIN, 0}}},
+	 {0}},
+	{"independent", 30, 60, 1.5,
+	 {{{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}}},
+	 {0}},
 };
 
 struct thread {
@@ -117,8 +138,9 @@ static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	s64 bank = ledger_bank_left(w->bank, m->now - w->bank_at, BANK_AGE_NS);
 
-	w->local += ledger_wake(w->local + w->unbooked, k->local + ledger_pending(k->hits, k->seen, k->unseen), (s64)(m->now - w->blocked_at), bank,
-				BANK_NS, &w->bank);
+	s64 local_k = k->local + ledger_pending(k->hits, k->seen, k->unseen);
+
+	w->local += ledger_wake(w->local + w->unbooked, local_k, (s64)(m->now - w->blocked_at), bank, BANK_NS, &w->bank);
 	w->bank_at = m->now;
 	w->blocked = false;
 	w->paying = false;

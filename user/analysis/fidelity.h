@@ -7,8 +7,9 @@
 #include <stdbool.h>
 
 /* What an experiment counts for: 1 within the bounds, less beyond them, and the effect that it shows plays no part. Twice as far beyond as
- * another, it is taken to scatter twice as much, so that it counts for a quarter; never for nothing. The bounds: in-scope threads wait behind foreign tasks for at most 2 % of their time, no thread's books are off by more
- * than 1 % of the experiment, and payments overshoot by no more than a quarter of what is paid. */
+ * another, it is taken to scatter twice as much, so that it counts for a quarter; never for nothing. The bounds: in-scope threads wait
+ * behind foreign tasks for at most 2 % of their time, no thread's books are off by more than 1 % of the experiment, and payments overshoot
+ * by no more than a quarter of what is paid. */
 double fidelity_weight(const struct profile_experiment *x);
 bool fidelity_within_bounds(const struct profile_experiment *x);
 
