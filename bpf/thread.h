@@ -192,11 +192,12 @@ static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 
 		ADD(sum->credited, change);
 }
 
-/* R4. */
+/* R4. Who is ahead of G, because what the thread that woke it has earned is not booked yet, did not get that by waiting for this CPU, and
+ * keeps it: a CPU that was idle is level with G only. */
 static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, u64 waited)
 {
 	struct abi_totals *sum = totals_here();
-	s64 change = ledger_cpu_edge(w->local, cpu_local, waited);
+	s64 change = ledger_cpu_edge(ledger_min(w->local, global_now()), cpu_local, waited);
 
 	ADD(w->local, change);
 	ADD(w->rq_credited, change);
