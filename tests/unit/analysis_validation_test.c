@@ -49,7 +49,7 @@ static double none(double s)
 	return 0;
 }
 
-static struct validation play(program effect, size_t decks, double noise, uint64_t seed)
+static struct validation play_sampled(program effect, size_t decks, double noise, uint64_t seed, uint64_t samples)
 {
 	static const double speedups[] = {0, 0.1, 0, 0.2, -0.25, 0.3, 0, 0.4, -0.5, 0.5, 0, -0.25, -0.5};
 	struct profile p = {0};
@@ -61,12 +61,20 @@ static struct validation play(program effect, size_t decks, double noise, uint64
 		double s = speedups[i % 13], period = 5e6 * (1 - effect(s)) * (1 + noise * 3.4 * (rng_unit(&r) - 0.5));
 		uint64_t visits = (uint64_t)(500e6 / period);
 
-		sample_visits(&p, s < 0 ? VALIDATION_SLOWED : "a.c:1", fabs(s), (uint64_t)(period * (double)visits), visits)->x.elapsed =
-			500000000;
+		struct profile_run_experiment *x =
+			sample_visits(&p, s < 0 ? VALIDATION_SLOWED : "a.c:1", fabs(s), (uint64_t)(period * (double)visits), visits);
+
+		x->x.elapsed = 500000000;
+		x->x.selected_samples = samples;
 	}
 	assert_int_equal(validation_make(&p, seed, &v), 0);
 	profile_free(&p);
 	return v;
+}
+
+static struct validation play(program effect, size_t decks, double noise, uint64_t seed)
+{
+	return play_sampled(effect, decks, noise, seed, 100);
 }
 
 static void near(double value, double expected, double bound)
@@ -93,6 +101,7 @@ static void what_is_true_agrees(void **state)
 	/* The slope before a knee is what goes on below 0. */
 	assert_int_equal(play(knee, 9, 0.01, 2).outcome, VALIDATION_AGREES);
 	assert_int_equal(play(none, 9, 0.01, 3).outcome, VALIDATION_AGREES);
+	assert_int_equal(play_sampled(none, 9, 0.01, 3, 0).outcome, VALIDATION_NOT_COMPARABLE);
 }
 
 static void what_is_false_is_a_gap(void **state)

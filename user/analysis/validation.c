@@ -93,6 +93,15 @@ static void judge(struct validation *v, double elapsed_s)
 	}
 }
 
+/* Was anything tried? A line that never runs has no effect, whatever the method is worth. */
+static bool was_hit(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_experiments; i++)
+		if (p->experiments[i].x.selected_samples)
+			return true;
+	return p->n_experiments == 0;
+}
+
 int validation_make(const struct profile *p, uint64_t seed, struct validation *ret)
 {
 	const struct analysis_line *fast, *slow;
@@ -111,6 +120,8 @@ int validation_make(const struct profile *p, uint64_t seed, struct validation *r
 		if (slow->cells[i].speedup > 0)
 			v.levels[v.n_levels++] = compare(&slow->cells[i], &fast->curve);
 	judge(&v, a.elapsed_ns / 1e9);
+	if (!was_hit(p))
+		say(&v, VALIDATION_NOT_COMPARABLE, "no sample fell into the line: nothing was tried");
 	analysis_free(&a);
 	*ret = v;
 	return 0;
