@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/pay.h"
+#include "bpf/slow.h"
 #include "bpf/context.h"
 
 /* Thread groups that have just started another program. */
@@ -10,6 +11,10 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
 } execs SEC(".maps");
+
+/* Of each CPU, the thread whose own packets the network softirq is about to deliver, in its name; 0: none. A cache line each. */
+#define SENDERS_STEP 16
+abi_u32 senders[ABI_MAX_CPUS * SENDERS_STEP] SEC(".bss") = {};
 
 /* R4's clock of a CPU when the task on it leaves. */
 static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
@@ -42,8 +47,11 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 	}
-	if (t->running_at)
+	if (t->running_at) {
 		thread_ran(t, c, now, sum);
+		if (c->exec_by != (u32)prev->pid)
+			c->exec_by = c->exec_by ? ABI_EXEC_SEVERAL : prev->pid;
+	}
 	t->running_at = 0;
 	t->left_at = now;
 	if (runnable) {
@@ -54,6 +62,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		if (t->hold_from)
 			count(COUNTER_hold_preempted);
 	} else {
+		t->unbooked = thread_pending(t, c, prev->pid, now);
 		t->blocked_at = now;
 		t->runnable_at = 0;
 	}
@@ -101,7 +110,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid. */
-		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t))
+		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t) && !experiment_slows(epoch))
 			thread_cpu_edge(t, c->local, now - t->runnable_at);
 		pay_ask(next, t, now);
 	}
@@ -125,7 +134,8 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		cpu_advance(c, prev->pid == 0, epoch, now);
 	if (config.many)
 		c->tid = 0; /* one that left the scope while it ran */
-	c->sender = 0;
+	if (senders[me * SENDERS_STEP])
+		senders[me * SENDERS_STEP] = 0;
 	c->since = now;
 	if (in_scope(next))
 		enter(next, c, me, !scope && prev->pid != 0, epoch, now);
@@ -138,33 +148,32 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
  * woken by that waited for the sender. From its own raise of the softirq to the end of that, the thread is the waker. */
 static __always_inline bool delivers_own(const struct task_struct *current)
 {
-	struct abi_cpu *c = cpu_here();
+	u32 me = bpf_get_smp_processor_id();
 
-	return c && c->sender && c->sender == (u32)current->pid;
+	return me < ABI_MAX_CPUS && senders[me * SENDERS_STEP] == (u32)current->pid;
 }
 
 SEC("tp_btf/softirq_raise")
 int BPF_PROG(edge_raise, unsigned int vec)
 {
+	u32 me = bpf_get_smp_processor_id();
 	struct task_struct *current;
-	struct abi_cpu *c;
 
-	if (vec != NET_RX_SOFTIRQ)
+	if (vec != NET_RX_SOFTIRQ || me >= ABI_MAX_CPUS)
 		return 0;
 	current = bpf_get_current_task_btf();
-	c = cpu_here();
-	if (c && in_scope(current) && in_task_context(ctx, current))
-		c->sender = current->pid;
+	if (in_scope(current) && in_task_context(ctx, current))
+		senders[me * SENDERS_STEP] = current->pid;
 	return 0;
 }
 
 SEC("tp_btf/softirq_exit")
 int BPF_PROG(edge_softirq_exit, unsigned int vec)
 {
-	struct abi_cpu *c = vec == NET_RX_SOFTIRQ ? cpu_here() : NULL;
+	u32 me = bpf_get_smp_processor_id();
 
-	if (c)
-		c->sender = 0;
+	if (vec == NET_RX_SOFTIRQ && me < ABI_MAX_CPUS)
+		senders[me * SENDERS_STEP] = 0;
 	return 0;
 }
 
@@ -193,11 +202,13 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 
 		w->foreign_cpu = cpu;
 		w->foreign_mark = c->foreign;
+		if (c->sampled_at > blocked_at)
+			w->unbooked = 0; /* booked since, to another thread */
 		if (!c->tid && now > c->since)
 			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
 	}
 	epoch = *(volatile u64 *)&control.epoch;
-	if (!experiment_active(epoch))
+	if (!experiment_active(epoch) || experiment_slows(epoch))
 		return 0;
 	current = bpf_get_current_task_btf();
 	if (!in_scope(current) || current == p)
@@ -217,7 +228,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	thread_wake_edge(w, k, now - blocked_at, now);
+	thread_wake_edge(w, k->local + thread_pending(k, cpu_here(), current->pid, now), now - blocked_at, now);
 	return 0;
 }
 
@@ -255,7 +266,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 		return 0;
 	child->runnable_at = bpf_ktime_get_ns();
 	parent = in_scope(current) ? thread_get(current) : NULL;
-	if (parent && experiment_active(epoch)) {
+	if (parent && experiment_active(epoch) && !experiment_slows(epoch)) {
 		thread_enter(parent, epoch);
 		thread_fold(parent, child->runnable_at);
 		thread_birth(child, parent, epoch);

@@ -16,6 +16,7 @@ static const struct {
 	{"system", cmd_system, "--cgroup PATH | --uid USER | --comm GLOB | --exe PATH | --pid-tree PID",
 	 "profile all processes that something holds of (root)"},
 	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
+	{"validate", cmd_validate, "-l FILE:LINE [OPTION]... [--] COMMAND...", "compare predictions for a line with the line really slowed"},
 	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to mend the rest"},
 	{"list", cmd_list, "lines|functions COMMAND|PID [GLOB]", "print names for --progress and --fixed-line"},
 };
@@ -25,7 +26,7 @@ static void overview(FILE *out)
 {
 	(void)fputs("cozbpf, a causal profiler: what would the program gain if a line ran faster?\n\n", out);
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		(void)fprintf(out, "  cozbpf %-7s%s\n                %s\n", commands[i].name, commands[i].arguments,
+		(void)fprintf(out, "  cozbpf %-9s%s\n                %s\n", commands[i].name, commands[i].arguments,
 			      commands[i].summary);
 	(void)fputs("\ncozbpf COMMAND --help says more about one of them. Example:\n"
 		    "  cozbpf run -p finish_request -d 60 -- ./server\n",

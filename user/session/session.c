@@ -54,6 +54,7 @@ static void configure(struct session *s)
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
 	c->kernel_base = s->options.kernel_base;
+	c->slows = s->options.slows;
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
