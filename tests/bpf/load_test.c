@@ -73,6 +73,7 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.bank_age_ns = 50000000,
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
+		.max_frames = ABI_MAX_FRAMES,
 	};
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)

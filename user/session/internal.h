@@ -83,5 +83,12 @@ void unwind_close(struct session *s); /* not opened: allowed */
 int unwind_set(struct session *s, struct error *e);
 void unwind_complain(const struct session *s, FILE *f);
 
-/* calibrate.c: measures what payments and hits cost beside what BPF can see, and tells BPF. Some 0.2 s. */
+/* calibration.c: measures what payments and hits cost beside what BPF can see, tells BPF, and keeps it for later runs. Some 0.2 s. */
 int calibrate(struct session *s);
+/* Has an earlier run found it out? Then BPF is told; before the programs are loaded. */
+bool calibrate_recall(struct session *s);
+
+/* calibrate.c: the measuring, on two CPUs or twice the same. 1: the figures are good for other runs, too; 0: several attempts differ, these
+ * are the least; else a negative errno. */
+struct calibration;
+int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret);

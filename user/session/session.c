@@ -51,11 +51,13 @@ static void configure(struct session *s)
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
 {
 	struct session *s;
+	bool calibrated;
 	int cpus, r;
 
 	libbpf_set_print(getenv("COZBPF_DEBUG") ? debug_print : quiet_print);
@@ -85,6 +87,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
 	}
 	configure(s);
+	calibrated = calibrate_recall(s);
+	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !calibrated);
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);
@@ -102,12 +106,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return r;
 	}
 	/* Without figures the payments are only a little less exact. */
-	(void)calibrate(s);
-	r = unwind_opened(s, e);
-	if (r < 0) {
-		session_close(s);
-		return r;
-	}
+	if (!calibrated)
+		(void)calibrate(s);
 	*ret = s;
 	return 0;
 }
@@ -167,7 +167,8 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);
 	if (!s->iter)
 		return fail(e, errno, "cannot attach the task iterator: %s", strerror(errno));
-	return events_open(s, e);
+	r = events_open(s, e);
+	return r < 0 ? r : unwind_opened(s, e);
 }
 
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
