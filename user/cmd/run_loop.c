@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
+#include "session/code_watch.h"
 #include "target/launch.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define SHIM_WAIT_NS (200 * NSEC_PER_MSEC) /* ... or never: a libc that knows no LD_PRELOAD */
 #define MAPS_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
 #define MAPS_EVERY_NS (200 * NSEC_PER_MSEC) /* ... but not less than this */
+#define MAPS_SHARE 10 /* a program that loads without end may have one part of so many of our time */
 
 struct loop {
 	struct run *run;
@@ -29,6 +31,9 @@ struct loop {
 	uint64_t kill_ns;        /* when to use SIGKILL; 0: not */
 	uint64_t maps_ns;        /* when to look for new libraries */
 	uint64_t maps_wait_ns;   /* and how long after that for the next ones */
+	uint64_t maps_least_ns;  /* not before this, however much the program maps */
+	bool maps_wanted;        /* it has mapped code */
+	struct code_watch *watch; /* NULL: cannot be had */
 	bool loaded;             /* the shim is in place, and so are all libraries that the program begins with */
 	struct status status;
 };
@@ -109,6 +114,19 @@ static void look_for_code(struct loop *l, uint64_t now)
 		l->maps_wait_ns *= 2;
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
 		(void)session_set_code(r->session, r->code, NULL);
+	l->maps_wanted = false;
+	l->maps_least_ns = now + MAPS_SHARE * (clock_monotonic_ns() - now);
+}
+
+static void want_code(struct loop *l, uint64_t now)
+{
+	uint64_t when = now < l->maps_least_ns ? l->maps_least_ns : now;
+
+	if (!code_watch_saw(l->watch, target_pid(l->run->target)))
+		return;
+	l->maps_wanted = true;
+	if (when < l->maps_ns)
+		l->maps_ns = when;
 }
 
 static bool shim_is_loaded(struct loop *l, uint64_t now)
@@ -190,7 +208,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
 	if (r->options.duration_ns && last < *ret_next)
 		*ret_next = last;
-	if (l->maps_wait_ns < MAPS_EVERY_NS && l->maps_ns < *ret_next)
+	if ((l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	show_status(l, now);
 	return 0;
@@ -203,6 +221,7 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		{.fd = target_pidfd(r->target), .events = POLLIN},
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->timer, .events = POLLIN},
+		{.fd = l->watch ? code_watch_fd(l->watch) : -1, .events = POLLIN},
 	};
 	uint64_t next = clock_monotonic_ns(), ticks;
 	int err;
@@ -222,6 +241,8 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		}
 		if (fds[2].revents)
 			(void)!read(l->timer, &ticks, sizeof(ticks));
+		if (fds[3].revents)
+			want_code(l, clock_monotonic_ns());
 		err = on_time(l, clock_monotonic_ns(), &next, e);
 		if (err < 0)
 			return err;
@@ -238,8 +259,11 @@ int run_loop(struct run *r, struct error *e)
 
 	if (signals < 0 || timer < 0)
 		return fail(e, errno, "cannot watch signals and time: %s", strerror(errno));
+	/* Without it new libraries are found a little later. */
+	(void)code_watch_open(&l.watch, NULL);
 	status_init(&l.status, stderr, r->options.quiet, now);
 	err = wait_and_serve(&l, e);
+	code_watch_close(l.watch);
 	status_clear(&l.status);
 	if (err < 0)
 		return err;
