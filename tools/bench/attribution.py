@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A program with its work in libraries, built in every way: share of samples with a line in scope, shares per line against perf's (bar 1).
+
+perf record --call-graph dwarf copies the stack at each sample, and perf script unwinds it; which line an address belongs to, and what was
+inlined there, llvm-symbolizer tells, from ordinary debug information of the same code. The rule is applied here: the first line in scope
+of the chain, where code inlined from out of scope belongs to the place of its call. So nothing but the program is shared with cozbpf."""
+
+import bisect
+import fnmatch
+import json
+import os
+import re
+import shutil
+import statistics
+import struct
+import subprocess
+import tempfile
+
+import common
+import variants
+
+BAR_IN_SCOPE = 99.0  # percent
+BAR_SHARE = 2.0  # percentage points
+MAPPED = re.compile(r"PERF_RECORD_MMAP2? .*\[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) @ (0x[0-9a-f]+|0)[^]]*\]: (\S+) (.*)$")
+
+
+def code_segments(path):
+    """(file offset, size, address) of the executable's segments of code."""
+    with open(path, "rb") as f:
+        head = f.read(64)
+        at, size, number = struct.unpack_from("<Q", head, 32)[0], *struct.unpack_from("<HH", head, 54)
+        f.seek(at)
+        table = f.read(size * number)
+    found = []
+    for i in range(number):
+        kind, flags, offset, address, _, in_file = struct.unpack_from("<IIQQQQ", table, i * size)
+        if kind == 1 and flags & 1:
+            found.append((offset, in_file, address))
+    return found
+
+
+class Places:
+    """Addresses of a running process to addresses of the program's file."""
+
+    def __init__(self, path):
+        self.path, self.segments, self.mappings = path, code_segments(path), []
+
+    def add(self, start, size, offset):
+        self.mappings.append((start, start + size, offset))
+
+    def find(self, ip):
+        """None: not the program's code."""
+        for start, end, offset in self.mappings:
+            if start <= ip < end:
+                at = ip - start + offset
+                for begin, size, address in self.segments:
+                    if begin <= at < begin + size:
+                        return at - begin + address
+        return None
+
+
+def chains_of(script, places):
+    """[[address in the program's file or None, innermost first]], of user space alone."""
+    chains, chain = [], None
+    for line in script:
+        mapped = MAPPED.search(line)
+        if mapped:
+            start, size, offset, flags, path = mapped.groups()
+            if "x" in flags and path == places.path:
+                places.add(int(start, 16), int(size, 16), int(offset, 16))
+        elif not line.strip():
+            chain = None
+        elif line[0] not in " \t":
+            chain = []
+            chains.append(chain)
+        elif chain is not None:
+            ip = int(line.split()[0], 16)
+            if ip < 1 << 47:
+                chain.append(places.find(ip))
+    return chains
+
+
+def symbolize(plain, addresses):
+    """{address: [(file, line), innermost first]}"""
+    wanted = sorted(addresses)
+    command = ["llvm-symbolizer", f"--obj={plain}", "--inlines", "--functions=none", "--output-style=LLVM"]
+    done = subprocess.run(command, input="".join(f"{a:#x}\n" for a in wanted), capture_output=True, text=True, check=False)
+    blocks = done.stdout.split("\n\n")
+    if done.returncode != 0 or len(blocks) < len(wanted):
+        raise common.Failure(f"llvm-symbolizer: {(done.stderr.strip().splitlines() or ['fewer answers than questions'])[-1]}")
+    places = {}
+    for address, block in zip(wanted, blocks):
+        split = [x.rsplit(":", 2) for x in block.split("\n") if x.count(":") >= 2]
+        places[address] = [(file, int(line)) for file, line, _ in split]
+    return places
+
+
+def in_scope(places):
+    """The first that is the program's own, as FILE:LINE; None."""
+    own = {os.path.realpath(s): os.path.basename(s) for s in variants.SOURCES}
+    for file, line in places:
+        name = own.get(os.path.realpath(file))
+        if name and line:
+            return f"{name}:{line}"
+    return None
+
+
+class Shares:
+    """samples: by line; total: with those of no line; depths: how many frames up each was found (perf only)."""
+
+    def __init__(self, samples, total, depths=()):
+        self.samples, self.total, self.depths = samples, total, depths
+
+    def of(self, line):
+        return 100 * self.samples.get(line, 0) / self.total
+
+    def inside(self):
+        return 100 * sum(self.samples.values()) / self.total
+
+
+def measure_perf(built, seconds, rate, where):
+    data, out = os.path.join(where, "perf.data"), os.path.join(where, "script")
+    record = ["perf", "record", "-q", "-m", "8M", "-e", "cpu-clock", "-F", str(rate), "--call-graph", "dwarf,16384", "-o", data, "--",
+              built.path, f"{seconds:g}"]  # fmt: skip
+    common.execute(record, seconds + 60)
+    script = ["perf", "script", "-i", data, "-F", "comm,ip", "--show-mmap-events", "--no-inline"]
+    with open(out, "w", encoding="utf-8") as f:
+        done = subprocess.run(script, stdout=f, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        raise common.Failure(f"perf script: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    os.unlink(data)
+    places = Places(built.path)
+    with open(out, encoding="utf-8", errors="replace") as f:
+        chains = [c for c in chains_of(f, places) if c]
+    if not places.mappings or not chains:
+        raise common.Failure("perf saw no code of the program")
+    known = symbolize(built.plain, {a for c in chains for a in c if a is not None})
+    samples, depths = {}, []
+    for chain in chains:
+        for depth, address in enumerate(chain, 1):
+            line = in_scope(known[address]) if address is not None else None
+            if line:
+                samples[line] = samples.get(line, 0) + 1
+                depths.append(depth)
+                break
+    return Shares(samples, len(chains), depths)
+
+
+def read_samples(profile):
+    """The log of a profile: samples by line, and how many there were in all."""
+    samples, others = {}, None
+    with open(profile, encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            if record["type"] == "samples":
+                file, _, number = record["location"].rpartition(":")
+                key = f"{os.path.basename(file)}:{number}"
+                samples[key] = samples.get(key, 0) + record["count"]
+            elif record["type"] == "runtime":
+                others = record["unattributed"]
+    if others is None or not samples:
+        raise common.Failure("the profile has no samples")
+    return Shares(samples, sum(samples.values()) + others)
+
+
+def measure_cozbpf(cozbpf, built, seconds, where):
+    profile = os.path.join(where, "profile.jsonl")
+    command = [cozbpf, "run", "--keep-root", "-q", "--no-report", "-o", profile, "--rate", "4000", "--fixed-speedup", "0", "-p", "progress",
+               *built.options, "--", built.path, f"{seconds:g}"]  # fmt: skip
+    common.execute(command, seconds + 60)
+    return read_samples(profile)
+
+
+def compare(ours, theirs):
+    """(the largest difference of a line's shares in points, that line)"""
+    return max((abs(ours.of(x) - theirs.of(x)), x) for x in {*ours.samples, *theirs.samples})
+
+
+def quantile(sorted_values, q):
+    return sorted_values[min(len(sorted_values) - 1, int(q * len(sorted_values)))]
+
+
+def row(name, ours, theirs):
+    depths = sorted(theirs.depths)
+    off, line = compare(ours, theirs)
+    shallow = bisect.bisect_right(depths, 1) / len(depths)
+    return [name, f"{ours.inside():.2f}", f"{theirs.inside():.2f}", f"{off:.2f}", line, len({*ours.samples, *theirs.samples}),
+            f"{ours.total}", f"{theirs.total}", f"{statistics.median(depths):g}", f"{quantile(depths, 0.9)}", f"{100 * shallow:.0f}"]  # fmt: skip
+
+
+HEAD = ["built with", "in scope %", "perf %", "largest difference", "of line", "lines", "samples", "perf's", "median depth", "90 %", "own %"]
+
+
+def show_lines(ours, theirs):
+    common.table(
+        ["", "cozbpf %", "perf %"],
+        [[x, f"{ours.of(x):.2f}", f"{theirs.of(x):.2f}"] for x in sorted({*ours.samples, *theirs.samples}, key=ours.of, reverse=True)],
+    )
+
+
+def run(bench):
+    for tool in ("perf", "llvm-symbolizer", "llvm-dwp", "dwz", "clang", "gcc"):
+        if not shutil.which(tool):
+            raise common.Failure(f"{tool} is not installed (tests/packages.txt names the packages)")
+    names = [n for n in variants.VARIANTS if not bench.options.only or any(fnmatch.fnmatch(n, f"*{w}*") for w in bench.options.only)]
+    seconds = 8 if bench.full else 3
+    rows = []
+    for name in names:
+        with tempfile.TemporaryDirectory(prefix="cozbpf-bench-") as where:
+            try:
+                built = variants.build(name, os.path.join(where, "build"))
+            except variants.NotBuilt as e:
+                raise common.Failure(f"{name}: {e}") from None
+            ours = measure_cozbpf(bench.cozbpf, built, seconds, where)
+            theirs = measure_perf(built, seconds, 1500, where)
+        rows.append(row(name, ours, theirs))
+        off, line = compare(ours, theirs)
+        bench.verdict(ours.inside() >= BAR_IN_SCOPE, f"{name}: {ours.inside():.2f} % of the samples have a line in scope, at least {BAR_IN_SCOPE:g}")
+        bench.verdict(off <= BAR_SHARE, f"{name}: {line} differs by {off:.2f} points from perf's share, at most {BAR_SHARE:g}")
+        if off > BAR_SHARE or ours.inside() < BAR_IN_SCOPE or bench.options.verbose:
+            show_lines(ours, theirs)
+    common.table(HEAD, rows)
