@@ -105,11 +105,43 @@ def in_scope(places):
     return None
 
 
-class Shares:
-    """samples: by line; total: with those of no line; depths: how many frames up each was found (perf only)."""
+def parts_of_lines():
+    """{FILE:LINE: the function of the program that it is in}, callbacks and what is inlined aside."""
+    found = {}
+    for source in variants.SOURCES:
+        with open(source, encoding="utf-8") as f:
+            name = None
+            for number, text in enumerate(f, 1):
+                begin = re.match(r"(?:static )?(?:KEEP|inline)? ?\w+ \*?(\w+)\(.*\)$", text)
+                if begin:
+                    name = begin.group(1)
+                if name:
+                    found[f"{os.path.basename(source)}:{number}"] = name
+                if text.startswith("}"):
+                    name = None
+    return found
 
-    def __init__(self, samples, total, depths=()):
-        self.samples, self.total, self.depths = samples, total, depths
+
+CALLED_BACK = {"by_value": "sort", "mix": "own", "thrower": "throw_and_catch"}
+
+
+class Shares:
+    """samples: by line; total: with those of no line; depths: how many frames up each was found (perf only); times: of the program's parts,
+    as it says itself."""
+
+    def __init__(self, samples, total, depths=(), times=()):
+        self.samples, self.total, self.depths, self.times = samples, total, depths, dict(times)
+
+    def off_times(self):
+        """How far the share of a part is from its share of the time, in points: (the most, which part)."""
+        lines, sums = parts_of_lines(), dict.fromkeys(self.times, 0)
+        for line, n in self.samples.items():
+            part = lines.get(line)
+            part = CALLED_BACK.get(part, part)
+            if part in sums:
+                sums[part] += n
+        whole, all_times = sum(sums.values()) or 1, sum(self.times.values())
+        return max((abs(100 * sums[p] / whole - 100 * t / all_times), p) for p, t in self.times.items())
 
     def of(self, line):
         return 100 * self.samples.get(line, 0) / self.total
@@ -146,7 +178,11 @@ def measure_perf(built, seconds, rate, where):
     return Shares(samples, len(chains), depths)
 
 
-def read_samples(profile):
+def times_of(said):
+    return {key.removesuffix("_ns"): ns for key, ns in common.numbers_in(said).items() if key.endswith("_ns")}
+
+
+def read_samples(profile, times):
     """The log of a profile: samples by line, and how many there were in all."""
     samples, others = {}, None
     with open(profile, encoding="utf-8") as lines:
@@ -160,15 +196,15 @@ def read_samples(profile):
                 others = record["unattributed"]
     if others is None or not samples:
         raise common.Failure("the profile has no samples")
-    return Shares(samples, sum(samples.values()) + others)
+    return Shares(samples, sum(samples.values()) + others, times=times)
 
 
 def measure_cozbpf(cozbpf, built, seconds, where):
     profile = os.path.join(where, "profile.jsonl")
     command = [cozbpf, "run", "--keep-root", "-q", "--no-report", "-o", profile, "--rate", "4000", "--fixed-speedup", "0", "-p", "progress",
                *built.options, "--", built.path, f"{seconds:g}"]  # fmt: skip
-    common.execute(command, seconds + 60)
-    return read_samples(profile)
+    said, _ = common.execute(command, seconds + 60)
+    return read_samples(profile, times_of(said))
 
 
 def compare(ours, theirs):
@@ -184,11 +220,11 @@ def row(name, ours, theirs):
     depths = sorted(theirs.depths)
     off, line = compare(ours, theirs)
     shallow = bisect.bisect_right(depths, 1) / len(depths)
-    return [name, f"{ours.inside():.2f}", f"{theirs.inside():.2f}", f"{off:.2f}", line, len({*ours.samples, *theirs.samples}),
-            f"{ours.total}", f"{theirs.total}", f"{statistics.median(depths):g}", f"{quantile(depths, 0.9)}", f"{100 * shallow:.0f}"]  # fmt: skip
+    return [name, f"{ours.inside():.2f}", f"{theirs.inside():.2f}", f"{off:.2f}", line, f"{ours.off_times()[0]:.2f}", f"{ours.total}",
+            f"{theirs.total}", f"{statistics.median(depths):g}", f"{quantile(depths, 0.9)}", f"{100 * shallow:.0f}"]  # fmt: skip
 
 
-HEAD = ["built with", "in scope %", "perf %", "largest difference", "of line", "lines", "samples", "perf's", "median depth", "90 %", "own %"]
+HEAD = ["built with", "in scope %", "perf %", "largest difference", "of line", "from time", "samples", "perf's", "median depth", "90 %", "own %"]
 
 
 def show_lines(ours, theirs):

@@ -130,15 +130,15 @@ def code_of(program, where):
         return place, f.read()
 
 
-def build(name, where):
-    """Builds VARIANTS[name] in the new directory `where`."""
+def build(name, where, twin_too=True):
+    """Builds VARIANTS[name] in the new directory `where`, and for other tools its twin."""
     variant = VARIANTS[name]
     program = compile_and_link(variant, os.path.join(where, "program"))
-    twin = variant.plain()
-    if not twin:
-        return Built(program, program, [])
-    plain = compile_and_link(twin, os.path.join(where, "plain"))
     options = variant.finish(program, os.path.dirname(program)) if variant.finish else []
+    twin = variant.plain() if twin_too else None
+    if not twin:
+        return Built(program, program, options)
+    plain = compile_and_link(twin, os.path.join(where, "plain"))
     if code_of(program, where) != code_of(plain, where):
         raise NotBuilt(f"{name}: the code is not that of the program with ordinary debug information")
     return Built(program, plain, options)

@@ -10,11 +10,17 @@
 
 #define KEEP __attribute__((noinline))
 
-extern "C" void more_work(const int *numbers, int n);
+extern "C" {
+void sort_vector(const int *numbers, int n);
+void fill_map(const int *numbers, int n);
+void write_stream();
+void build_strings();
+void throw_and_catch();
+}
 
 static volatile long sink;
 
-static KEEP void sort_vector(const int *numbers, int n)
+KEEP void sort_vector(const int *numbers, int n)
 {
 	std::vector<int> v(numbers, numbers + n);
 
@@ -22,7 +28,7 @@ static KEEP void sort_vector(const int *numbers, int n)
 	sink = v[0];
 }
 
-static KEEP void fill_map(const int *numbers, int n)
+KEEP void fill_map(const int *numbers, int n)
 {
 	std::map<int, int> m;
 
@@ -31,7 +37,7 @@ static KEEP void fill_map(const int *numbers, int n)
 	sink = static_cast<long>(m.size());
 }
 
-static KEEP void write_stream()
+KEEP void write_stream()
 {
 	std::ostringstream out;
 
@@ -40,7 +46,7 @@ static KEEP void write_stream()
 	sink = static_cast<long>(out.str().size());
 }
 
-static KEEP void build_strings()
+KEEP void build_strings()
 {
 	std::string all;
 
@@ -55,7 +61,7 @@ static KEEP void thrower(int i)
 		throw std::runtime_error("some");
 }
 
-static KEEP void throw_and_catch()
+KEEP void throw_and_catch()
 {
 	for (int i = 0; i < 150; i++) {
 		try {
@@ -64,13 +70,4 @@ static KEEP void throw_and_catch()
 			sink = e.what()[0];
 		}
 	}
-}
-
-void more_work(const int *numbers, int n)
-{
-	sort_vector(numbers, n);
-	fill_map(numbers, n);
-	write_stream();
-	build_strings();
-	throw_and_catch();
 }
