@@ -69,10 +69,7 @@ static int prepare(struct run *r, struct error *e)
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
-	err = run_open_code(r, e);
-	if (err < 0)
-		return err;
-	err = run_check_points(r, e);
+	err = run_look_at_program(r, e);
 	if (err < 0)
 		return err;
 	err = run_choose_payer(r, e);
@@ -89,7 +86,7 @@ static int prepare(struct run *r, struct error *e)
 		.disabled = r->options.disabled,
 		.calibrate = r->options.calibrate,
 	};
-	err = session_open(&so, &r->session, e);
+	err = run_open(r, &so, e);
 	if (err < 0)
 		return err;
 	session_set_page(r->session, r->page);

@@ -21,6 +21,7 @@ struct run {
 	struct run_options options;
 	struct identity identity;
 	char *path; /* of the program; for a script its interpreter */
+	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
@@ -39,6 +40,12 @@ struct run {
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;
 };
+
+/* run_open.c */
+/* Is it an executable, and of which kind? */
+int run_look_at_program(struct run *r, struct error *e);
+/* Opens the session and the code map, and looks for the points. */
+int run_open(struct run *r, const struct session_options *options, struct error *e);
 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);

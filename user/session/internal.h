@@ -33,6 +33,7 @@ struct sampler {
 struct session {
 	struct session_options options;
 	struct cozbpf_bpf *skel;
+	bool calibrated;
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;

@@ -57,7 +57,6 @@ static void configure(struct session *s)
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
 {
 	struct session *s;
-	bool calibrated;
 	int cpus, r;
 
 	libbpf_set_print(getenv("COZBPF_DEBUG") ? debug_print : quiet_print);
@@ -87,8 +86,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
 	}
 	configure(s);
-	calibrated = calibrate_recall(s);
-	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !calibrated);
+	s->calibrated = calibrate_recall(s);
+	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);
@@ -105,9 +104,6 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return r;
 	}
-	/* Without figures the payments are only a little less exact. */
-	if (!calibrated)
-		(void)calibrate(s);
 	*ret = s;
 	return 0;
 }
@@ -128,6 +124,13 @@ void session_close(struct session *s)
 	free(s->percpu);
 	free(s->percpu_points);
 	free(s);
+}
+
+void session_calibrate(struct session *s)
+{
+	if (!s->calibrated)
+		(void)calibrate(s);
+	s->calibrated = true;
 }
 
 int session_slots_fd(const struct session *s)
