@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A program with its work in libraries, built in every way: share of samples with a line in scope, shares per line against perf's (bar 1).
 
-perf record --call-graph dwarf copies the stack at each sample, and perf script unwinds it; which line an address belongs to, and what was
-inlined there, llvm-symbolizer tells, from ordinary debug information of the same code. The rule is applied here: the first line in scope
-of the chain, where code inlined from out of scope belongs to the place of its call. So nothing but the program is shared with cozbpf."""
+Both sample the same run, each by its own clocks. perf record --call-graph dwarf copies the stack at each sample, and perf script unwinds
+it; which line an address belongs to, and what was inlined there, llvm-symbolizer tells, from ordinary debug information of the same code.
+The rule is applied here: the first line in scope of the chain, where code inlined from out of scope belongs to the place of its call. So
+nothing but the program is shared with cozbpf."""
 
 import bisect
 import fnmatch
@@ -21,6 +22,7 @@ import variants
 
 BAR_IN_SCOPE = 99.0  # percent
 BAR_SHARE = 2.0  # percentage points
+PERF_RATE = 1500
 MAPPED = re.compile(r"PERF_RECORD_MMAP2? .*\[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) @ (0x[0-9a-f]+|0)[^]]*\]: (\S+) (.*)$")
 
 
@@ -150,17 +152,14 @@ class Shares:
         return 100 * sum(self.samples.values()) / self.total
 
 
-def measure_perf(built, seconds, rate, where):
-    data, out = os.path.join(where, "perf.data"), os.path.join(where, "script")
-    record = ["perf", "record", "-q", "-m", "8M", "-e", "cpu-clock", "-F", str(rate), "--call-graph", "dwarf,16384", "-o", data, "--",
-              built.path, f"{seconds:g}"]  # fmt: skip
-    common.execute(record, seconds + 60)
-    script = ["perf", "script", "-i", data, "-F", "comm,ip", "--show-mmap-events", "--no-inline"]
+def perf_shares(built, data, where):
+    """What perf has of the program, by our rule."""
+    out = os.path.join(where, "script")
+    script = ["perf", "script", "-i", data, "--comms", os.path.basename(built.path), "-F", "comm,ip", "--show-mmap-events", "--no-inline"]
     with open(out, "w", encoding="utf-8") as f:
         done = subprocess.run(script, stdout=f, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
     if done.returncode != 0:
         raise common.Failure(f"perf script: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    os.unlink(data)
     places = Places(built.path)
     with open(out, encoding="utf-8", errors="replace") as f:
         chains = [c for c in chains_of(f, places) if c]
@@ -199,12 +198,23 @@ def read_samples(profile, times):
     return Shares(samples, sum(samples.values()) + others, times=times)
 
 
+def profiler(cozbpf, built, seconds, profile):
+    return [cozbpf, "run", "--keep-root", "-q", "--no-report", "-o", profile, "--rate", "4000", "--fixed-speedup", "0", "-p", "progress",
+            *built.options, "--", built.path, f"{seconds:g}"]  # fmt: skip
+
+
 def measure_cozbpf(cozbpf, built, seconds, where):
     profile = os.path.join(where, "profile.jsonl")
-    command = [cozbpf, "run", "--keep-root", "-q", "--no-report", "-o", profile, "--rate", "4000", "--fixed-speedup", "0", "-p", "progress",
-               *built.options, "--", built.path, f"{seconds:g}"]  # fmt: skip
-    said, _ = common.execute(command, seconds + 60)
+    said, _ = common.execute(profiler(cozbpf, built, seconds, profile), seconds + 60)
     return read_samples(profile, times_of(said))
+
+
+def measure_both(cozbpf, built, seconds, where):
+    """(cozbpf's shares, perf's), of one run: what happens to the one happens to the other."""
+    profile, data = os.path.join(where, "profile.jsonl"), os.path.join(where, "perf.data")
+    record = ["perf", "record", "-q", "-m", "8M", "-e", "cpu-clock", "-F", str(PERF_RATE), "--call-graph", "dwarf,16384", "-o", data, "--"]
+    said, _ = common.execute([*record, *profiler(cozbpf, built, seconds, profile)], seconds + 60)
+    return read_samples(profile, times_of(said)), perf_shares(built, data, where)
 
 
 def compare(ours, theirs):
@@ -239,7 +249,7 @@ def run(bench):
         if not shutil.which(tool):
             raise common.Failure(f"{tool} is not installed (tests/packages.txt names the packages)")
     names = [n for n in variants.VARIANTS if not bench.options.only or any(fnmatch.fnmatch(n, f"*{w}*") for w in bench.options.only)]
-    seconds = 8 if bench.full else 3
+    seconds = 6 if bench.full else 3
     rows = []
     for name in names:
         with tempfile.TemporaryDirectory(prefix="cozbpf-bench-") as where:
@@ -247,8 +257,7 @@ def run(bench):
                 built = variants.build(name, os.path.join(where, "build"))
             except variants.NotBuilt as e:
                 raise common.Failure(f"{name}: {e}") from None
-            ours = measure_cozbpf(bench.cozbpf, built, seconds, where)
-            theirs = measure_perf(built, seconds, 1500, where)
+            ours, theirs = measure_both(bench.cozbpf, built, seconds, where)
         rows.append(row(name, ours, theirs))
         off, line = compare(ours, theirs)
         bench.verdict(ours.inside() >= BAR_IN_SCOPE, f"{name}: {ours.inside():.2f} % of the samples have a line in scope, at least {BAR_IN_SCOPE:g}")

@@ -104,8 +104,9 @@ for _cc in ("gcc", "clang"):
     VARIANTS[f"{_cc} -O2 -gsplit-dwarf, dwp"] = Variant(_cc, "-O2 -gsplit-dwarf", finish=dwp)
     VARIANTS[f"{_cc} -O2, stripped, debuglink"] = Variant(_cc, "-O2 -Wl,--build-id", finish=debuglink)
     VARIANTS[f"{_cc} -O2, stripped, build-id directory"] = Variant(_cc, "-O2 -Wl,--build-id", finish=build_id)
-    VARIANTS[f"{_cc} -O2, dwz"] = Variant(_cc, "-O2", finish=dwz)
-    VARIANTS[f"{_cc} -O2, dwz, alternate file"] = Variant(_cc, "-O2", finish=dwz_alternate)
+for _cc, _flags in (("gcc", "-O2"), ("clang", "-O2 -gdwarf-4")):  # dwz 0.15 knows no .debug_addr, which clang's DWARF 5 has
+    VARIANTS[f"{_cc} {_flags}, dwz"] = Variant(_cc, _flags, finish=dwz)
+    VARIANTS[f"{_cc} {_flags}, dwz, alternate file"] = Variant(_cc, _flags, finish=dwz_alternate)
 
 
 def compile_and_link(variant, where):
