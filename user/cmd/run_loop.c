@@ -110,8 +110,11 @@ static void look_for_code(struct loop *l, uint64_t now)
 	if (now < l->maps_ns)
 		return;
 	l->maps_ns = now + l->maps_wait_ns;
-	if (l->maps_wait_ns < MAPS_EVERY_NS)
+	if (l->maps_wait_ns < MAPS_EVERY_NS) {
 		l->maps_wait_ns *= 2;
+		/* Most functions out of scope are met in the beginning. */
+		(void)runner_look(r->runner);
+	}
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
 		(void)session_set_code(r->session, r->code, NULL);
 	l->maps_wanted = false;

@@ -65,6 +65,7 @@ static void object_free(struct code_object *o)
 	free(o->ranges);
 	free(o->cuts);
 	free(o->inlined);
+	free(o->units_read);
 	free(o->why);
 	free(o->rows);
 	free(o->why_no_lines);
