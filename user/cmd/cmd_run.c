@@ -107,6 +107,8 @@ static int start(struct run *r, struct error *e)
 	err = run_add_points(r, e);
 	if (err < 0)
 		return err;
+	/* Without it new libraries are found a little later. */
+	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
 	if (err < 0)
 		return err;

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
-#include "session/code_watch.h"
 #include "target/launch.h"
 
 #include <errno.h>
@@ -22,7 +21,8 @@
 #define SHIM_WAIT_NS (200 * NSEC_PER_MSEC) /* ... or never: a libc that knows no LD_PRELOAD */
 #define MAPS_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
 #define MAPS_EVERY_NS (200 * NSEC_PER_MSEC) /* ... but not less than this */
-#define MAPS_SHARE 10 /* a program that loads without end may have one part of so many of our time */
+#define MAPS_SHARE 10 /* a program that loads without end may have one part of so many of a CPU's time ... */
+#define MAPS_BURST_NS ((int64_t)(20 * NSEC_PER_MSEC)) /* ... and so much at one time */
 
 struct loop {
 	struct run *run;
@@ -31,9 +31,9 @@ struct loop {
 	uint64_t kill_ns;        /* when to use SIGKILL; 0: not */
 	uint64_t maps_ns;        /* when to look for new libraries */
 	uint64_t maps_wait_ns;   /* and how long after that for the next ones */
-	uint64_t maps_least_ns;  /* not before this, however much the program maps */
-	bool maps_wanted;        /* it has mapped code */
-	struct code_watch *watch; /* NULL: cannot be had */
+	bool maps_wanted;        /* libraries have come or gone */
+	int64_t maps_budget_ns;  /* what looking for them may take, at ... */
+	uint64_t maps_budget_at;
 	bool loaded;             /* the shim is in place, and so are all libraries that the program begins with */
 	struct status status;
 };
@@ -118,16 +118,27 @@ static void look_for_code(struct loop *l, uint64_t now)
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
 		(void)session_set_code(r->session, r->code, NULL);
 	l->maps_wanted = false;
-	l->maps_least_ns = now + MAPS_SHARE * (clock_monotonic_ns() - now);
+	l->maps_budget_ns -= (int64_t)(clock_monotonic_ns() - now);
+}
+
+/* When it can be looked for libraries that have come or gone: at once, unless that is all we do. */
+static uint64_t next_look(struct loop *l, uint64_t now)
+{
+	l->maps_budget_ns += (int64_t)((now - l->maps_budget_at) / MAPS_SHARE);
+	if (l->maps_budget_ns > MAPS_BURST_NS)
+		l->maps_budget_ns = MAPS_BURST_NS;
+	l->maps_budget_at = now;
+	return l->maps_budget_ns > 0 ? now : now + MAPS_SHARE * (uint64_t)(1 - l->maps_budget_ns);
 }
 
 static void want_code(struct loop *l, uint64_t now)
 {
-	uint64_t when = now < l->maps_least_ns ? l->maps_least_ns : now;
+	uint64_t when;
 
-	if (!code_watch_saw(l->watch, target_pid(l->run->target)))
+	if (!session_loader_spoke(l->run->session))
 		return;
 	l->maps_wanted = true;
+	when = next_look(l, now);
 	if (when < l->maps_ns)
 		l->maps_ns = when;
 }
@@ -224,7 +235,7 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		{.fd = target_pidfd(r->target), .events = POLLIN},
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->timer, .events = POLLIN},
-		{.fd = l->watch ? code_watch_fd(l->watch) : -1, .events = POLLIN},
+		{.fd = session_loader_fd(r->session), .events = POLLIN},
 	};
 	uint64_t next = clock_monotonic_ns(), ticks;
 	int err;
@@ -257,16 +268,13 @@ int run_loop(struct run *r, struct error *e)
 	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
 	_cleanup_close_ int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	struct loop l = {.run = r, .signals = signals, .timer = timer, .maps_wait_ns = MAPS_FIRST_NS};
-	uint64_t now = clock_monotonic_ns();
+	uint64_t now = l.maps_budget_at = clock_monotonic_ns();
 	int err;
 
 	if (signals < 0 || timer < 0)
 		return fail(e, errno, "cannot watch signals and time: %s", strerror(errno));
-	/* Without it new libraries are found a little later. */
-	(void)code_watch_open(&l.watch, NULL);
 	status_init(&l.status, stderr, r->options.quiet, now);
 	err = wait_and_serve(&l, e);
-	code_watch_close(l.watch);
 	status_clear(&l.status);
 	if (err < 0)
 		return err;

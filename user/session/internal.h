@@ -52,6 +52,9 @@ struct session {
 	bool taken[SHIM_MAX_COUNTERS]; /* counters of the page that belong to a point */
 	const struct shim_page *page;
 	struct code_map *code;
+	struct bpf_link *loader; /* the probe of the dynamic linker, and what it has told; NULL: not watched */
+	struct ring_buffer *loads;
+	bool loaded;
 	struct unwind *unwind;
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	struct abi_point *percpu_points;
@@ -72,6 +75,9 @@ void events_redraw(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);
+
+/* loader.c */
+void loader_close(struct session *s);
 
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);

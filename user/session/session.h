@@ -45,6 +45,14 @@ int session_attach(struct session *s, pid_t pid, struct error *e);
  * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
+/* Has the dynamic linker of @program, which is about to run, tell when it has mapped or unmapped libraries: after session_attach. Without it
+ * they must be looked for. -ENOENT: a static executable, or a linker that does not tell. */
+int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e);
+/* Readable when it has; -1: not watched. Owned by the session. */
+int session_loader_fd(const struct session *s);
+/* Has it, since the last call? */
+bool session_loader_spoke(struct session *s);
+
 /* A place for a probe: an address of an ELF file in its own numbering. */
 struct session_site {
 	const struct elf_object *object;
