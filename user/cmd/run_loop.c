@@ -111,7 +111,8 @@ static void look_for_code(struct loop *l, uint64_t now)
 		return;
 	l->maps_ns = now + l->maps_wait_ns;
 	if (l->maps_wait_ns < MAPS_EVERY_NS) {
-		l->maps_wait_ns *= 2;
+		if (!l->maps_wanted)
+			l->maps_wait_ns *= 2;
 		/* Most functions out of scope are met in the beginning. */
 		(void)runner_look(r->runner);
 	}
