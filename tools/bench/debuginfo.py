@@ -119,11 +119,11 @@ def resident(pid):
 
 
 def relatives(first, executable):
-    """Processes of the executable that came after the first one: what decodes for it."""
+    """Processes of the executable that came after the first one and have a session of their own: what decodes for it."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            if int(name) > first and os.path.samefile(f"/proc/{name}/exe", executable):
+            if int(name) > first and os.getsid(int(name)) != os.getsid(0) and os.path.samefile(f"/proc/{name}/exe", executable):
                 found.append(int(name))
         except OSError:
             continue
