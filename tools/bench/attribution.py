@@ -23,7 +23,7 @@ import variants
 BAR_IN_SCOPE = 99.0  # percent
 BAR_SHARE = 2.0  # percentage points
 PERF_RATE = 1500
-MAPPED = re.compile(r"PERF_RECORD_MMAP2? .*\[(0x[0-9a-f]+)\((0x[0-9a-f]+)\) @ (0x[0-9a-f]+|0)[^]]*\]: (\S+) (.*)$")
+FRAME = re.compile(r"^\s+([0-9a-f]+) .*?\(([^()]*)\)$")
 
 
 def code_segments(path):
@@ -41,45 +41,41 @@ def code_segments(path):
     return found
 
 
-class Places:
-    """Addresses of a running process to addresses of the program's file."""
-
-    def __init__(self, path):
-        self.path, self.segments, self.mappings = path, code_segments(path), []
-
-    def add(self, start, size, offset):
-        self.mappings.append((start, start + size, offset))
-
-    def find(self, ip):
-        """None: not the program's code."""
-        for start, end, offset in self.mappings:
-            if start <= ip < end:
-                at = ip - start + offset
-                for begin, size, address in self.segments:
-                    if begin <= at < begin + size:
-                        return at - begin + address
-        return None
+def to_address(segments, offset):
+    """None: not code."""
+    for begin, size, address in segments:
+        if begin <= offset < begin + size:
+            return offset - begin + address
+    return None
 
 
-def chains_of(script, places):
-    """[[address in the program's file or None, innermost first]], of user space alone."""
+def chains_of(script, program):
+    """[[address in the program's file or None, innermost first]], of user space alone. perf prints where in a file a frame is."""
+    segments = code_segments(program)
     chains, chain = [], None
     for line in script:
-        mapped = MAPPED.search(line)
-        if mapped:
-            start, size, offset, flags, path = mapped.groups()
-            if "x" in flags and path == places.path:
-                places.add(int(start, 16), int(size, 16), int(offset, 16))
-        elif not line.strip():
+        frame = FRAME.match(line)
+        if not line.strip():
             chain = None
-        elif line[0] not in " \t":
+        elif not frame:
             chain = []
             chains.append(chain)
-        elif chain is not None:
-            ip = int(line.split()[0], 16)
-            if ip < 1 << 47:
-                chain.append(places.find(ip))
+        elif chain is not None and not frame.group(2).startswith("[kernel"):
+            chain.append(to_address(segments, int(frame.group(1), 16)) if frame.group(2) == program else None)
     return chains
+
+
+def files_alone(program, where):
+    """A tree of links to the program and its libraries: beside these files perf 6.1 finds no debug files. It would take those for what to
+    unwind by, and they have nothing."""
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    for path in {program, *re.findall(r"(/\S+) \(0x", listed)}:
+        real = os.path.realpath(path)
+        link = where + real
+        os.makedirs(os.path.dirname(link), exist_ok=True)
+        if not os.path.exists(link):
+            os.symlink(real, link)
+    return where
 
 
 def symbolize(plain, addresses):
@@ -117,8 +113,9 @@ def parts_of_lines():
                 begin = re.match(r"(?:static )?(?:KEEP|inline)? ?\w+ \*?(\w+)\(.*\)$", text)
                 if begin:
                     name = begin.group(1)
+                part = re.match(r"\tPART\((\w+)", text)  # a last call of a function's is its caller's
                 if name:
-                    found[f"{os.path.basename(source)}:{number}"] = name
+                    found[f"{os.path.basename(source)}:{number}"] = part.group(1) if part else name
                 if text.startswith("}"):
                     name = None
     return found
@@ -155,15 +152,15 @@ class Shares:
 def perf_shares(built, data, where):
     """What perf has of the program, by our rule."""
     out = os.path.join(where, "script")
-    script = ["perf", "script", "-i", data, "--comms", os.path.basename(built.path), "-F", "comm,ip", "--show-mmap-events", "--no-inline"]
+    script = ["perf", "script", "-i", data, "--comms", os.path.basename(built.path), "-F", "comm,ip,dso", "--no-inline", "--symfs",
+              files_alone(built.path, os.path.join(where, "files"))]  # fmt: skip
     with open(out, "w", encoding="utf-8") as f:
         done = subprocess.run(script, stdout=f, stderr=subprocess.PIPE, text=True, timeout=600, check=False)
     if done.returncode != 0:
         raise common.Failure(f"perf script: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    places = Places(built.path)
     with open(out, encoding="utf-8", errors="replace") as f:
-        chains = [c for c in chains_of(f, places) if c]
-    if not places.mappings or not chains:
+        chains = [c for c in chains_of(f, built.path) if c]
+    if not any(a is not None for c in chains for a in c):
         raise common.Failure("perf saw no code of the program")
     known = symbolize(built.plain, {a for c in chains for a in c if a is not None})
     samples, depths = {}, []
@@ -210,10 +207,18 @@ def measure_cozbpf(cozbpf, built, seconds, where):
 
 
 def measure_both(cozbpf, built, seconds, where):
-    """(cozbpf's shares, perf's), of one run: what happens to the one happens to the other."""
+    """(cozbpf's shares, perf's), of one run: what happens to the one happens to the other. perf 6.1 is given the program alone: it unwinds
+    wrongly through libraries that another process has mapped elsewhere."""
     profile, data = os.path.join(where, "profile.jsonl"), os.path.join(where, "perf.data")
-    record = ["perf", "record", "-q", "-m", "8M", "-e", "cpu-clock", "-F", str(PERF_RATE), "--call-graph", "dwarf,16384", "-o", data, "--"]
-    said, _ = common.execute([*record, *profiler(cozbpf, built, seconds, profile)], seconds + 60)
+    record = ["perf", "record", "-q", "-B", "-N", "-m", "8M", "-e", "cpu-clock", "-F", str(PERF_RATE), "--call-graph", "dwarf,16384",
+              "-o", data, "-p"]  # fmt: skip
+    with subprocess.Popen(profiler(cozbpf, built, seconds, profile), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        pid = int(common.numbers_in(run.stdout.readline()).get("pid", 0))
+        if pid:
+            common.execute([*record, str(pid)], seconds + 60)
+        said, complaint = run.communicate(timeout=60)
+    if run.returncode != 0 or not pid:
+        raise common.Failure(f"status {run.returncode}: {(complaint.strip().splitlines() or ['nothing on stderr'])[-1]}")
     return read_samples(profile, times_of(said)), perf_shares(built, data, where)
 
 

@@ -20,6 +20,25 @@ static enum where look_at(const struct code_map *m, struct line_table *t, uint64
 	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
 }
 
+static int first_row(struct addr_range r, const struct line_location *where, void *arg)
+{
+	(void)r;
+	if (where)
+		*(struct line_location *)arg = *where;
+	return 1;
+}
+
+/* Where the function that begins at @vaddr was written. Of several lines that begin there the first is its own; what was inlined at its very
+ * beginning comes after. */
+static enum where look_at_entry(const struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
+{
+	*ret = (struct line_location){0};
+	(void)line_table_rows(t, vaddr, vaddr + 1, first_row, ret);
+	if (!ret->file)
+		return NOWHERE;
+	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
+}
+
 static void take_out(struct code_object *o, struct addr_range r)
 {
 	struct addr_range *grown;
@@ -160,7 +179,7 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 	int r = 0;
 
 	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION) {
-		r = walk_function(m, object, &s, look_at(m, o->lines, s.addr, &entry) == OUTSIDE);
+		r = walk_function(m, object, &s, look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
 		sort_inlined(o);
 	}
 	if (r != -ENOMEM && !find_inlined(o, vaddr)) { /* so that it is not looked for again */
@@ -184,18 +203,27 @@ struct reading {
 	size_t object;
 };
 
+/* Code of no line (line 0) is its caller's: it has no name of its own by which it could be tried. */
+static int cut_nameless(struct addr_range r, const struct line_location *where, void *arg)
+{
+	if (!where)
+		take_out(arg, r);
+	return 0;
+}
+
 static int read_range(struct addr_range range, void *arg)
 {
 	struct reading *u = arg;
-	const struct code_object *o = u->m->objects[u->object];
+	struct code_object *o = u->m->objects[u->object];
 	struct line_location entry;
 	struct elf_symbol s;
 
+	(void)line_table_rows(o->lines, range.lo, range.hi, cut_nameless, o);
 	for (uint64_t at = range.lo; next_function(o->elf, at, range.hi, &s); at = s.addr + s.size) {
 		int r = 0;
 
 		/* A part that was split off begins anywhere. */
-		if (s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) && look_at(u->m, o->lines, s.addr, &entry) == OUTSIDE)
+		if (s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) && look_at_entry(u->m, o->lines, s.addr, &entry) == OUTSIDE)
 			r = walk_function(u->m, u->object, &s, true);
 		if (r == -ENOMEM)
 			return r;
@@ -261,7 +289,7 @@ const char *code_map_foreign_source(const struct code_map *m, const struct code_
 {
 	struct line_location entry;
 
-	return o->lines && look_at(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
+	return o->lines && look_at_entry(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
 }
 
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s)

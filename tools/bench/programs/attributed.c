@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Work for bench `attribution`: lines in scope that spend their time in the C library, in libm and, by attributed_more.cc, in libstdc++,
  * beside some of their own. Prints the time that each part took: NAME_ns=N, where NAME is the function; a comparison that the C library
- * calls back belongs to `sort`. usage: attributed SECONDS */
+ * calls back belongs to `sort`. Says first who it is, pid=N, and waits for a second and a half, for others to look at it. usage:
+ * attributed SECONDS */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define KEEP __attribute__((noinline))
 #define NUMBERS 4000
@@ -141,9 +143,13 @@ static void round_of_work(int last)
 
 int main(int argc, char **argv)
 {
-	double end = now() + (argc > 1 ? atof(argv[1]) : 1);
+	double end;
 	uint64_t x = 1;
 
+	printf("pid=%d\n", (int)getpid());
+	fflush(stdout);
+	usleep(1500000);
+	end = now() + (argc > 1 ? atof(argv[1]) : 1);
 	for (int i = 0; i < NUMBERS; i++) {
 		x = mix(x);
 		numbers[i] = (int)(x >> 33);
