@@ -113,7 +113,7 @@ static void look_for_code(struct loop *l, uint64_t now)
 	if (l->maps_wait_ns < MAPS_EVERY_NS) {
 		if (!l->maps_wanted)
 			l->maps_wait_ns *= 2;
-		/* Most functions out of scope are met in the beginning. */
+		/* More of it may be in the samples by now. */
 		(void)runner_look(r->runner);
 	}
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
@@ -223,6 +223,11 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
 	if (r->options.duration_ns && last < *ret_next)
 		*ret_next = last;
+	/* A sample out of scope is lost; and where there was one, there are more of others. */
+	if (code_map_is_stale(r->code)) {
+		l->maps_wait_ns = MAPS_FIRST_NS;
+		l->maps_ns = now;
+	}
 	if ((l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	show_status(l, now);

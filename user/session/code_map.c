@@ -440,6 +440,14 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	return 0;
 }
 
+bool code_map_is_stale(const struct code_map *m)
+{
+	for (size_t i = 0; i < m->n_objects; i++)
+		if (m->objects[i]->n_cuts)
+			return true;
+	return false;
+}
+
 static bool has_names(const struct code_map *m, struct code_object *o)
 {
 	const struct elf_object *elf = code_object_elf(o, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Work for bench `attribution`: lines in scope that spend their time in the C library, in libm and, by attributed_more.cc, in libstdc++,
- * beside some of their own. Prints the time that each part took: NAME_ns=N, where NAME is the function; a comparison that the C library
+ * beside some of their own. Prints the CPU time that each part took: NAME_ns=N, where NAME is the function; a comparison that the C library
  * calls back belongs to `sort`. Says first who it is, pid=N, and waits for a second and a half, for others to look at it. usage:
  * attributed SECONDS */
 #include <math.h>
@@ -104,24 +104,24 @@ static KEEP void progress(void)
 	__asm__ volatile("" : : : "memory");
 }
 
-static double now(void)
+static double now(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 #define PART(name, ...)                              \
 	do {                                         \
 		static double name##_s;              \
-		double begin = now();                \
+		double begin = now(CLOCK_THREAD_CPUTIME_ID); \
                                                      \
 		if (last)                            \
 			printf(#name "_ns=%.0f\n", name##_s * 1e9); \
 		else                                 \
 			name(__VA_ARGS__);           \
-		name##_s += now() - begin;           \
+		name##_s += now(CLOCK_THREAD_CPUTIME_ID) - begin; \
 	} while (0)
 
 static void round_of_work(int last)
@@ -149,12 +149,12 @@ int main(int argc, char **argv)
 	printf("pid=%d\n", (int)getpid());
 	fflush(stdout);
 	usleep(1500000);
-	end = now() + (argc > 1 ? atof(argv[1]) : 1);
+	end = now(CLOCK_MONOTONIC) + (argc > 1 ? atof(argv[1]) : 1);
 	for (int i = 0; i < NUMBERS; i++) {
 		x = mix(x);
 		numbers[i] = (int)(x >> 33);
 	}
-	while (now() < end)
+	while (now(CLOCK_MONOTONIC) < end)
 		round_of_work(0);
 	round_of_work(1);
 	return 0;
