@@ -97,7 +97,8 @@ VARIANTS = {
 }
 for _cc in ("gcc", "clang"):
     VARIANTS[f"{_cc} -O2 -flto"] = Variant(_cc, "-O2 -flto")
-    VARIANTS[f"{_cc} -O2 -static"] = Variant(_cc, "-O2", "-static")
+    # perf can unwind by the table of .eh_frame_hdr only, which compilers leave out here; cozbpf needs none.
+    VARIANTS[f"{_cc} -O2 -static"] = Variant(_cc, "-O2", "-static -Wl,--eh-frame-hdr")
     VARIANTS[f"{_cc} -O2 -static-pie"] = Variant(_cc, "-O2 -fPIE", "-static-pie")
     VARIANTS[f"{_cc} -O2 -gz"] = Variant(_cc, "-O2 -gz=zlib")
     VARIANTS[f"{_cc} -O2 -gsplit-dwarf, dwo"] = Variant(_cc, "-O2 -gsplit-dwarf")
