@@ -77,6 +77,7 @@ static void loads_scope(enum abi_payer payer, bool task_work, bool send_signal, 
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
 		.slows = 1, /* the larger programs */
+		.max_frames = ABI_MAX_FRAMES,
 	};
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)

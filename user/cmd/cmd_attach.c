@@ -58,7 +58,8 @@ static int attach(struct run *r, struct error *e)
 
 static int main_of(enum run_kind kind, int argc, char **argv)
 {
-	struct run r = {.page_fd = -1};
+	static const struct run_purpose profiling = {.sink = run_sink};
+	struct run r = {.purpose = &profiling, .page_fd = -1};
 	struct error e = {.text = ""};
 	int status;
 

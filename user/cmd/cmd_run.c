@@ -91,13 +91,9 @@ int run_open_session(struct run *r, struct error *e)
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
-	err = run_open_code(r, e);
+	err = run_look_at_program(r, e);
 	if (err == 0 && r->options.scope.kernel)
 		err = code_kernel_open(&r->kernel, e);
-	if (err < 0)
-		return err;
-	code_map_set_kernel(r->code, r->kernel);
-	err = run_check_points(r, e);
 	if (err < 0)
 		return err;
 	err = run_choose_payer(r, e);
@@ -116,10 +112,12 @@ int run_open_session(struct run *r, struct error *e)
 		.kernel_base = r->kernel ? code_kernel_base(r->kernel) : 0,
 		.disabled = r->options.disabled,
 		.slows = r->purpose->slows,
+		.calibrate = r->options.calibrate,
 	};
-	err = session_open(&so, &r->session, e);
+	err = run_open(r, &so, e);
 	if (err < 0)
 		return err;
+	code_map_set_kernel(r->code, r->kernel);
 	session_set_page(r->session, r->page);
 	if (r->purpose->no_file)
 		return 0;
@@ -142,6 +140,8 @@ static int start(struct run *r, struct error *e)
 	err = run_add_points(r, e);
 	if (err < 0)
 		return err;
+	/* Without it new libraries are found a little later. */
+	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
 	if (err < 0)
 		return err;

@@ -38,6 +38,7 @@ struct run {
 	char *path; /* of the program; for a script its interpreter; of attach and system a link to the first one */
 	struct run_scope *scope; /* NULL: one process */
 	bool wrapper; /* the program is of the system's, and only starts what is to be profiled */
+	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
@@ -68,6 +69,12 @@ struct run {
 
 /* cmd_run.c: the whole command, from its arguments (the first is its name) to the exit status. */
 int run_main(int argc, char **argv, const struct run_purpose *purpose);
+
+/* run_open.c */
+/* Is it an executable, and of which kind? */
+int run_look_at_program(struct run *r, struct error *e);
+/* Opens the session and the code map, and looks for the points. */
+int run_open(struct run *r, const struct session_options *options, struct error *e);
 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/run.h"
+#include "experiment/runner.h"
 #include "session/code_map.h"
 #include "target/launch.h"
 #include "target/process.h"
@@ -342,6 +343,18 @@ static void look_later(struct run_scope *s, pid_t pid, uint64_t now)
 	s->looks[s->n_looks++] = l;
 }
 
+void run_scope_look(struct run *r, pid_t pid, uint64_t when)
+{
+	look_later(r->scope, pid, when > LOOK_FIRST_NS ? when - LOOK_FIRST_NS : 0);
+}
+
+uint64_t run_scope_hurry(struct run *r, uint64_t now)
+{
+	if (r->scope->round_ns > now + LOOK_FIRST_NS)
+		r->scope->round_ns = now + LOOK_FIRST_NS;
+	return r->scope->round_ns;
+}
+
 static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 {
 	unsigned int flags;
@@ -445,6 +458,9 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 		for (size_t i = 0; err == 0 && i < n; i++)
 			err = on_exec(r, pids[i], now, e);
 	}
+	/* More of the code out of scope may be in the samples by now. */
+	if (err == 0 && s->n_looks)
+		(void)runner_look(r->runner);
 	due_looks(r, now);
 	if (err == 0 && now >= s->round_ns) {
 		round_of_looks(r);
