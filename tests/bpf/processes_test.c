@@ -151,10 +151,12 @@ static void children_are_in_scope_as_long_as_they_live(void **state)
 	for (size_t i = 0; i < 2 + CHILDREN; i++) {
 		if (all[i].pid == execed)
 			assert_int_equal(all[i].space, ABI_SPACE_NONE);
-		else if (shared == ABI_SPACE_NONE)
+		else
 			shared = all[i].space;
-		same += all[i].space == shared;
 	}
+	assert_int_not_equal(shared, ABI_SPACE_NONE);
+	for (size_t i = 0; i < 2 + CHILDREN; i++)
+		same += all[i].space == shared;
 	free(all);
 	assert_int_equal(same, 1 + CHILDREN);
 	if (session_look(session, execed, &e) < 0)
