@@ -2,7 +2,7 @@
 /* The timer samples: which line runs, and R1 when it is the selected one. Everything happens in the interrupt. */
 #pragma once
 
-#include "bpf/pay.h"
+#include "bpf/sync.h"
 #include "bpf/unwind.h"
 
 static __always_inline bool selected(const struct abi_setup *s, u64 addr)
@@ -69,7 +69,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 {
 	s64 owed = thread_owes(t);
 
-	if (owed < config.threshold_ns || !control.signals_ok || pay_unanswered(t))
+	if (owed < config.threshold_ns || !control.signals_ok || pay_waits(t) || pay_unanswered(t))
 		return;
 	pay_note_latency(t, now, sum);
 	pay_signal(task, t, owed, now);
@@ -83,6 +83,9 @@ static __always_inline u64 take_weight(struct abi_cpu *c)
 {
 	s64 w = *(volatile s64 *)&c->exec;
 
+	/* Estimated from ticks alone (bpf/sync.h) it may be less than nothing; the next ones make up for it. */
+	if (sync_by_calls() && w <= 0)
+		return 0;
 	ADD(c->exec, -w);
 	return w > 0 ? w : 0;
 }
@@ -111,17 +114,23 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
+	if (sync_by_calls()) {
+		sync_ran(in_scope(task), now);
+		sync_runs(in_scope(task) ? task->pid : 0);
+	}
 	if (!in_scope(task))
 		return 0;
 	sum = totals_here();
 	t = thread_get(task);
 	if (!t || !sum || !c)
 		return 0;
-	if (t->running_at)
-		thread_ran(t, c, now, sum);
-	else
-		came_unseen(c, task, t);
-	t->running_at = now;
+	if (!sync_by_calls()) {
+		if (t->running_at)
+			thread_ran(t, c, now, sum);
+		else
+			came_unseen(c, task, t);
+		t->running_at = now;
+	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);

@@ -23,6 +23,7 @@ struct shim_page;
 
 struct session_options {
 	enum abi_payer payer;
+	enum abi_sync sync;
 	int signo;            /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
@@ -40,6 +41,15 @@ int session_attach(struct session *s, pid_t pid, struct error *e);
 /* Names and intervals of samples come from @map, and it defines which addresses are in scope and how stacks are walked; it must outlive the
  * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
+
+/* --sync pthread: where the C library's calls are seen. One of these, after session_attach.
+ * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of them that the program maps (it can be
+ * one in /proc/PID/fd). */
+int session_sync_shim(struct session *s, const void *image, size_t size, const char *path, struct error *e);
+/* On the calls themselves, in a static executable: -ENOENT when it has none, -EOPNOTSUPP when it cancels threads. */
+int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
+/* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped none yet. */
+int session_sync_libraries(struct session *s, struct error *e);
 
 /* A place for a probe: an address of an ELF file in its own numbering. */
 struct session_site {
