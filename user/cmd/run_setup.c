@@ -35,7 +35,7 @@ int run_choose_payer(struct run *r, struct error *e)
 	if (!work)
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode");
-	else if (r->payer != ABI_PAY_HOLD && !feature_usable("send_signal_task", r->options.disabled))
+	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
 	return 0;

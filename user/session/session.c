@@ -44,7 +44,8 @@ static void configure(struct session *s)
 	c->payer = s->options.payer;
 	c->signo = (unsigned int)s->options.signo;
 	c->has_task_work = feature_usable("task_work", s->options.disabled);
-	c->has_send_signal_task = feature_usable("send_signal_task", s->options.disabled);
+	/* Not for uprobes' programs. Who pays is current at any rate. */
+	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED && feature_usable("send_signal_task", s->options.disabled);
 	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
 	c->sync = s->options.sync;
 	c->threshold_ns = THRESHOLD_NS;

@@ -46,7 +46,8 @@ int session_set_code(struct session *s, struct code_map *map, struct error *e);
  * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of them that the program maps (it can be
  * one in /proc/PID/fd). */
 int session_sync_shim(struct session *s, const void *image, size_t size, const char *path, struct error *e);
-/* On the calls themselves, in a static executable: -ENOENT when it has none, -EOPNOTSUPP when it cancels threads. */
+/* On the calls themselves, in a static executable: -ENOENT when it has none. Probes on returns replace return
+ * addresses: of a thread that is cancelled in such a call C cleanup handlers run, but not the destructors of C++ above the call. */
 int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
 /* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped none yet. */
 int session_sync_libraries(struct session *s, struct error *e);

@@ -257,16 +257,11 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e)
 {
 	const char *path = elf_object_path(o);
-	struct elf_symbol sym;
 	size_t n;
 	int r;
 
 	if (!elf_object_has_symbols(o))
 		return fail(e, ENOENT, "--sync pthread: %s was stripped: its pthread calls cannot be found; use --sync sched", path);
-	/* A probe on a return replaces the return address on the stack, and cancellation unwinds the stack. */
-	if (elf_object_find_function(o, "pthread_cancel", &sym) == 0)
-		return fail(e, EOPNOTSUPP, "--sync pthread: %s cancels threads, which probes on the returns of its pthread calls would "
-			    "break; link it dynamically, or use --sync sched", path);
 	r = attach_calls(s, o, &n, e);
 	if (r >= 0 && n == 0)
 		return fail(e, ENOENT, "--sync pthread: %s has none of the functions that block or wake threads; use --sync sched", path);
