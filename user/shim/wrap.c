@@ -127,7 +127,6 @@ WAKES(mtx_unlock, (mtx_t * mutex), (mutex))
 WAKES(cnd_signal, (cnd_t * cond), (cond))
 WAKES(cnd_broadcast, (cnd_t * cond), (cond))
 
-/* Neither a try that failed with an error, nor a lock that would: that is for the call itself to find. */
 static bool taken(int result)
 {
 	return result == 0 || result == EOWNERDEAD;
@@ -144,25 +143,32 @@ static bool taken(int result)
 		return result;                          \
 	}
 
+/* What a try that did not succeed says does not matter: the call itself will say what is wrong. */
 #define LOCKS(name, try, parameters, arguments)         \
 	EXPORT int name parameters                      \
 	{                                               \
-		int result = REAL(try) arguments;       \
 		bool told;                              \
+		int result;                             \
                                                         \
-		if (taken(result))                      \
-			return result;                  \
+		if ((try) == 0)                         \
+			return 0;                       \
 		told = shim_before_wait();              \
 		result = REAL(name) arguments;          \
 		shim_after_wait(told, taken(result));   \
 		return result;                          \
 	}
 
-LOCKS(pthread_mutex_lock, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
-LOCKS(pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock))
-LOCKS(pthread_rwlock_wrlock, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock))
-LOCKS(pthread_spin_lock, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock))
-LOCKS(mtx_lock, mtx_trylock, (mtx_t * mutex), (mutex))
+/* Only a plain mutex is tried. With others an attempt is not as good as the call: glibc's leaves a robust mutex that is lost locked. */
+static int try_plain(pthread_mutex_t *mutex)
+{
+	return (unsigned int)mutex->__data.__kind <= PTHREAD_MUTEX_ADAPTIVE_NP ? REAL(pthread_mutex_trylock)(mutex) : EBUSY;
+}
+
+LOCKS(pthread_mutex_lock, try_plain(mutex), (pthread_mutex_t * mutex), (mutex))
+LOCKS(pthread_rwlock_rdlock, REAL(pthread_rwlock_tryrdlock)(lock), (pthread_rwlock_t * lock), (lock))
+LOCKS(pthread_rwlock_wrlock, REAL(pthread_rwlock_trywrlock)(lock), (pthread_rwlock_t * lock), (lock))
+LOCKS(pthread_spin_lock, REAL(pthread_spin_trylock)(lock), (pthread_spinlock_t * lock), (lock))
+LOCKS(mtx_lock, REAL(mtx_trylock)(mutex), (mtx_t * mutex), (mutex))
 WAITS(pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until), taken)
 WAITS(pthread_mutex_clocklock, (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until), (mutex, clock, until), taken)
 WAITS(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until), taken)
