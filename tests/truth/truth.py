@@ -117,7 +117,7 @@ class Runner:
             self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path,
             "-p", "progress", "--fixed-line", f"{case.source}:{line_of(case.source, case.line)}",
             "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms),
-            "--seed", str(self.seed), *PAYERS[pay],
+            "--seed", str(self.seed), *PAYERS[pay], *self.options.sync,
         ]  # fmt: skip
         if len(speedups) == 1:
             command += ["--fixed-speedup", str(speedups[0])]
@@ -259,7 +259,8 @@ class Runner:
 
     def judge(self, case, pay):
         """True: passed, False: failed, None: skipped."""
-        print(f"{case.name}  ({case.source}:{line_of(case.source, case.line)}, pay {pay})", flush=True)
+        where = f"{case.source}:{line_of(case.source, case.line)}"
+        print(f"{case.name}  ({where}, {' '.join([*self.options.sync, 'pay', pay])})", flush=True)
         bar = (NATIVE_BAR_SHORT if case.short else NATIVE_BAR) if pay == "native" else case.bar
         loose = self.options.bar == "loose"
         if loose:
@@ -316,6 +317,7 @@ def parse(argv):
     p.add_argument("--list", action="store_true", help="print the cases with their arithmetic and leave")
     p.add_argument("--native", action="store_true", help="no profiler: check the arithmetic by really making the work shorter")
     p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: sleep, as a kernel without task work has it")
+    p.add_argument("--sync", choices=("sched", "pthread"), help="how waits are followed (default: the profiler's)")
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
     p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
     p.add_argument("--bar", choices=("strict", "loose"), default="strict")
@@ -328,6 +330,7 @@ def parse(argv):
     options = p.parse_args(argv)
     if options.seconds is None:
         options.seconds = 1.0 if options.native else 60.0
+    options.sync = ("--sync", options.sync) if options.sync else ()
     if options.repeat < 1 or options.seconds <= 0:
         p.error("--repeat and --seconds must be positive")
     unknown = set(options.pay.split(",")) - set(PAYERS)

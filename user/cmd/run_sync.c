@@ -20,6 +20,9 @@ int run_choose_sync(struct run *r, struct error *e)
 			r->calls = RUN_CALLS_EXECUTABLE;
 		else
 			r->calls = feature_usable("sync_sites", r->options.disabled) ? RUN_CALLS_SHIM : RUN_CALLS_LIBRARIES;
+		if (r->calls != RUN_CALLS_SHIM && !r->fallback[0])
+			(void)snprintf(r->fallback, sizeof(r->fallback),
+				       "no wrapped pthread calls: probes on the calls themselves, which slow every one of them down");
 		return 0;
 	}
 	if (!feature_usable("sched_switch", r->options.disabled) || !feature_usable("sched_waking", r->options.disabled))
