@@ -9,6 +9,7 @@
 #include "target/launch.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 
 int run_choose_sync(struct run *r, struct error *e)
@@ -48,11 +49,17 @@ int run_add_calls(struct run *r, struct error *e)
 
 int run_add_calls_of_libraries(struct run *r, struct error *e)
 {
+	struct pollfd end = {.fd = target_pidfd(r->target), .events = POLLIN};
 	int err;
 
 	if (r->calls != RUN_CALLS_LIBRARIES)
 		return 1;
 	err = session_sync_libraries(r->session, e);
+	if (err < 0 && poll(&end, 1, 0) > 0) {
+		/* It has ended meanwhile: there is nothing to probe any more. */
+		e->text[0] = '\0';
+		return 0;
+	}
 	if (err > 0)
 		r->calls = RUN_CALLS_NONE;
 	return err;
