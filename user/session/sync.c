@@ -210,7 +210,7 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 		{SITE "back", s->skel->progs.sync_back, 0},
 	};
 	_cleanup_elf_object_ struct elf_object *o = NULL;
-	bool fast = syscall(SYS_uprobe) < 0 && errno != ENOSYS;
+	bool fast = syscall(SYS_uprobe) < 0 && errno == ENXIO; /* there, but not for us */
 	int r = elf_object_open_image("the preloaded library", image, size, &o, e);
 
 	for (size_t i = 0; r >= 0 && i < sizeof(sites) / sizeof(*sites); i++) {
