@@ -30,6 +30,15 @@ int sync_exec(void *ctx)
 SEC("?raw_tp/sched_process_exit")
 int sync_exit(void *ctx)
 {
-	life_exit(bpf_get_current_task_btf());
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t;
+
+	life_exit(task);
+	/* What it still does is no longer its program's. */
+	t = in_scope(task) ? bpf_task_storage_get(&threads, task, 0, 0) : NULL;
+	if (t) {
+		t->sync_pay = 0;
+		t->sync_blocked = 1;
+	}
 	return 0;
 }

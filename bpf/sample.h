@@ -83,9 +83,9 @@ static __always_inline u64 take_weight(struct abi_cpu *c)
 {
 	s64 w = *(volatile s64 *)&c->exec;
 
-	/* Estimated from ticks alone (bpf/sync.h) it may be less than nothing; the next ones make up for it. */
-	if (sync_by_calls() && w <= 0)
-		return 0;
+	/* Unknown: each tick stands for the mean distance. */
+	if (sync_by_calls() && !config.has_switch)
+		return control.spacing_ns;
 	ADD(c->exec, -w);
 	return w > 0 ? w : 0;
 }
@@ -115,7 +115,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
 	if (sync_by_calls()) {
-		sync_ran(in_scope(task), now);
+		if (config.has_switch)
+			sync_ran(in_scope(task), now);
 		sync_runs(in_scope(task) ? task->pid : 0);
 	}
 	if (!in_scope(task))

@@ -11,8 +11,8 @@
 /* A wait shorter than this is what the probes themselves cost. */
 #define SYNC_SHORTEST_NS 20000
 
-/* Books what in-scope threads ran on this CPU until now. At each tick, that is: what the tick finds stands for all the time since the last
- * one, which is right in the mean. At each switch as well, where the kernel reports them: then it is exact. */
+/* Books what in-scope threads ran on this CPU until now: at each switch, and at each tick. Without switches a tick could only stand for the
+ * time since the last one, and on a CPU that idles without a clock tick the kernel throttles those. */
 static __always_inline void sync_ran(bool scope, u64 now)
 {
 	struct abi_totals *sum = totals_here();

@@ -49,7 +49,7 @@ struct abi_config {
 	abi_u32 has_send_signal_task;
 	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
 	abi_u32 sync;     /* enum abi_sync */
-	abi_u32 pad;
+	abi_u32 has_switch; /* --sync pthread: the kernel reports switches all the same: execution times are exact */
 	abi_s64 threshold_ns;   /* smaller debts wait for more */
 	abi_s64 bank_ns;        /* most unused blocked time a thread keeps as credit */
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
@@ -115,10 +115,11 @@ struct abi_control {
 	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
 	abi_s64 hit_overhead_ns; /* what a hit that asks another to pay stops its own thread for, beside the sample and the asking */
 	abi_s64 asking_ns;       /* what the asking took when that was measured */
+	abi_u64 spacing_ns;      /* between the ticks of a CPU, mean */
 	abi_u64 modules; /* those in force: ABI_MODULES */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 72 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 80 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {

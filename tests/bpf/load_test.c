@@ -85,6 +85,7 @@ static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool
 		.has_send_signal_task = send_signal,
 		.rq_edges = payer != ABI_PAY_SLEEP && sync == ABI_SYNC_SCHED,
 		.sync = sync,
+		.has_switch = task_work,
 		.threshold_ns = 2000,
 		.bank_ns = 3000000,
 		.bank_age_ns = 50000000,

@@ -79,13 +79,13 @@ static void hand_over(void)
 	}
 }
 
-/* At work for half of the time: what a tick finds must not stand for the pauses. */
+/* With pauses, for which no sample must stand. */
 static void work_and_rest(void)
 {
 	for (;;) {
-		for (int i = 0; i < 5; i++)
+		for (int i = 0; i < 20; i++)
 			sync_produce();
-		usleep(3000);
+		usleep(1000);
 	}
 }
 
@@ -251,7 +251,7 @@ static void time_is_exact_with_switches(void **state)
 	samples_stand_for_cpu_time(NULL, 0.1);
 }
 
-/* Some thousand samples in half a second: the error of their number is a few percent. */
+/* Some hundred samples: the error of their number is a few percent. */
 static void time_is_estimated_without(void **state)
 {
 	(void)state;

@@ -48,6 +48,7 @@ static void configure(struct session *s)
 	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED && feature_usable("send_signal_task", s->options.disabled);
 	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
 	c->sync = s->options.sync;
+	c->has_switch = s->sync_switch;
 	c->threshold_ns = THRESHOLD_NS;
 	c->bank_ns = BANK_NS;
 	c->bank_age_ns = BANK_AGE_NS;
@@ -86,8 +87,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
 	}
-	configure(s);
 	sync_configure(s);
+	configure(s);
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);

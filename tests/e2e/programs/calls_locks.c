@@ -281,15 +281,16 @@ static void cancel_in(void *(*body)(void *), const char *name, int posts)
 {
 	void *result = NULL;
 	pthread_t t;
+	int r;
 
 	reset(PTHREAD_MUTEX_ERRORCHECK);
 	start_thread(&t, body, (void *)name);
 	(void)sem_wait(&shared.there);
-	SAY("%s: cancel %d", name, pthread_cancel(t));
+	r = pthread_cancel(t);
 	for (int i = 0; i < posts; i++)
 		(void)sem_post(&shared.sem);
 	CALL(pthread_join(t, &result));
-	SAY("%s: cancelled %d", name, result == PTHREAD_CANCELED);
+	SAY("%s: cancel %d, cancelled %d", name, r, result == PTHREAD_CANCELED);
 }
 
 static void *until_posted(void *arg)
