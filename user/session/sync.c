@@ -13,19 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define MAX_PLACES 128
 #define SITE "_cozbpf_site_"
-#define NOP5 5
 
-/* Linux 6.18 makes a call of a probe on a nop of five bytes, by this system call; earlier ones emulate a nop of one byte. */
 #ifndef ENOTSUPP
 #define ENOTSUPP 524 /* the kernel's own */
-#endif
-#ifndef SYS_uprobe
-#define SYS_uprobe 336
 #endif
 
 struct sync {
@@ -213,7 +206,6 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 		{SITE "back", s->skel->progs.sync_back, 0},
 	};
 	_cleanup_elf_object_ struct elf_object *o = NULL;
-	bool fast = syscall(SYS_uprobe) < 0 && errno == ENXIO; /* there, but not for us */
 	int r = elf_object_open_image("the preloaded library", image, size, &o, e);
 
 	for (size_t i = 0; r >= 0 && i < sizeof(sites) / sizeof(*sites); i++) {
@@ -222,7 +214,7 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 
 		r = elf_object_find_function(o, sites[i].name, &sym);
 		if (r >= 0)
-			r = elf_object_vaddr_to_offset(o, sym.addr + (fast ? 0 : NOP5), &offset);
+			r = elf_object_vaddr_to_offset(o, sym.addr, &offset);
 		if (r < 0)
 			return fail(e, -r, "--sync pthread: the preloaded library has no %s", sites[i].name);
 		r = attach(s, sites[i].prog, path, sites[i].name, offset, sites[i].does, false, e);
@@ -242,6 +234,7 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 	(void)elf_object_each_function(o, take_place, p);
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
 		const struct place *at = &p->all[i];
+		struct error why = {.text = ""};
 		uint64_t offset;
 
 		if (s->sync->n_links + 2 > sizeof(s->sync->links) / sizeof(*s->sync->links))
@@ -249,13 +242,15 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 		r = elf_object_vaddr_to_offset(o, at->vaddr, &offset);
 		if (r < 0)
 			return fail(e, -r, "--sync pthread: %s of %s is not in the file", at->function, path);
-		r = attach(s, s->skel->progs.sync_enter, path, at->function, offset, at->does, false, e);
+		r = attach(s, s->skel->progs.sync_enter, path, at->function, offset, at->does, false, &why);
 		if (r == -ENOTSUPP) {
 			/* It begins with a locked instruction, as glibc's pthread_spin_lock does: its waits are not followed. */
 			r = 0;
 			continue;
 		}
-		if (r >= 0 && (at->does & ABI_CALL_BLOCKS))
+		if (r < 0)
+			return fail(e, -r, "%s", why.text);
+		if ( (at->does & ABI_CALL_BLOCKS))
 			r = attach(s, s->skel->progs.sync_returned, path, at->function, offset, at->does, true, e);
 	}
 	*ret_n = p->n;

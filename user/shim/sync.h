@@ -16,7 +16,8 @@ struct shim_self {
 };
 extern __thread struct shim_self shim_self;
 
-/* The places where the controller puts its probes: two instructions that do nothing, and the return. Without probes, that is all. */
+/* The places where the controller puts its probes: an instruction that does nothing, and the return. Without
+ * probes, that is all. */
 void shim_site_wakes(void);
 void shim_site_blocks(void);
 void shim_site_back(long credit);

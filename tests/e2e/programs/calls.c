@@ -169,11 +169,13 @@ static void signals(void)
 	SAY("sigwaitinfo %d, code %d, value %d, own %d", r == SIGUSR2, info.si_code, info.si_value.sival_int, info.si_pid == getpid());
 	start_thread(&t, awaits_signal, NULL);
 	(void)usleep(10000);
-	SAY("pthread_kill %d", pthread_kill(t, SIGUSR2));
+	r = pthread_kill(t, SIGUSR2);
 	(void)pthread_join(t, NULL);
+	SAY("pthread_kill %d", r);
 	start_thread(&t, awaits_signal, NULL);
-	SAY("pthread_sigqueue %d", pthread_sigqueue(t, SIGUSR2, value));
+	r = pthread_sigqueue(t, SIGUSR2, value);
 	(void)pthread_join(t, NULL);
+	SAY("pthread_sigqueue %d", r);
 	SAY("pthread_kill, no such signal: %d", pthread_kill(pthread_self(), 1000));
 	r = kill(getpid(), 1000);
 	SAY("kill, no such signal: %d, errno %d", r, errno);
