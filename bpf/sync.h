@@ -7,6 +7,7 @@
 #pragma once
 
 #include "bpf/pay.h"
+#include "bpf/slow.h"
 
 /* A wait shorter than this is what the probes themselves cost. */
 #define SYNC_SHORTEST_NS 20000
@@ -64,7 +65,7 @@ static __always_inline void sync_end(struct task_struct *task, struct thread *t,
 		return;
 	thread_enter(t, epoch);
 	thread_fold(t, now);
-	if (credit && from && known) {
+	if (credit && from && known && !experiment_slows(epoch)) {
 		s64 blocked = ledger_waited(from, now, t->paid - t->sync_paid);
 
 		if (blocked >= SYNC_SHORTEST_NS)

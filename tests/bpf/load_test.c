@@ -91,6 +91,7 @@ static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool
 		.bank_age_ns = 50000000,
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
+		.slows = 1, /* the larger programs */
 	};
 	choose(skel, sync);
 	r = cozbpf_bpf__load(skel);
