@@ -50,13 +50,13 @@ struct abi_config {
 	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
 	abi_u32 sync;     /* enum abi_sync */
 	abi_u32 has_switch; /* --sync pthread: the kernel reports switches all the same: execution times are exact */
+	abi_u32 max_frames; /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
+	abi_u32 slows;      /* experiments may slow the line instead (abi_setup.slow_q16) */
 	abi_s64 threshold_ns;   /* smaller debts wait for more */
 	abi_s64 bank_ns;        /* most unused blocked time a thread keeps as credit */
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
-	abi_u32 slows;          /* experiments may slow the line instead (abi_setup.slow_q16) */
-	abi_u32 pad;
 };
 _Static_assert(sizeof(struct abi_config) == 80, "abi_config");
 

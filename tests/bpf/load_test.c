@@ -92,6 +92,7 @@ static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
 		.slows = 1, /* the larger programs */
+		.max_frames = ABI_MAX_FRAMES,
 	};
 	choose(skel, sync);
 	r = cozbpf_bpf__load(skel);

@@ -69,10 +69,7 @@ static int prepare(struct run *r, struct error *e)
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
-	err = run_open_code(r, e);
-	if (err < 0)
-		return err;
-	err = run_check_points(r, e);
+	err = run_look_at_program(r, e);
 	if (err < 0)
 		return err;
 	err = run_choose_payer(r, e);
@@ -92,8 +89,9 @@ static int prepare(struct run *r, struct error *e)
 		.seed = r->options.seed,
 		.disabled = r->options.disabled,
 		.slows = r->purpose->slows,
+		.calibrate = r->options.calibrate,
 	};
-	err = session_open(&so, &r->session, e);
+	err = run_open(r, &so, e);
 	if (err < 0)
 		return err;
 	session_set_page(r->session, r->page);
@@ -119,6 +117,8 @@ static int start(struct run *r, struct error *e)
 	err = run_add_points(r, e);
 	if (err < 0)
 		return err;
+	/* Without it new libraries are found a little later. */
+	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
 	if (err < 0)
 		return err;

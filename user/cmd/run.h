@@ -35,6 +35,7 @@ struct run {
 	struct run_options options;
 	struct identity identity;
 	char *path; /* of the program; for a script its interpreter */
+	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
@@ -60,6 +61,12 @@ struct run {
 
 /* cmd_run.c: the whole command, from its arguments (the first is its name) to the exit status. */
 int run_main(int argc, char **argv, const struct run_purpose *purpose);
+
+/* run_open.c */
+/* Is it an executable, and of which kind? */
+int run_look_at_program(struct run *r, struct error *e);
+/* Opens the session and the code map, and looks for the points. */
+int run_open(struct run *r, const struct session_options *options, struct error *e);
 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);

@@ -18,7 +18,7 @@ static const char *const sync_names[] = {"sched", "pthread", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
-static const char *const feature_names[] = {"task_work", "send_signal_task", "sched_switch", "sched_waking", "switch_raw",
+static const char *const feature_names[] = {"task_work", "send_signal_task", "unwind", "sched_switch", "sched_waking", "switch_raw",
 					     "sync_sites", NULL};
 
 const char *run_pay_name(enum run_pay pay)
@@ -376,6 +376,8 @@ const struct option_row run_option_rows[] = {
 	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate},
 	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed},
 	{"signal", 0, "N", "real-time signal that sleep and spin use", set_signal},
+	{"calibrate", 0, NULL, "measure what a pause costs anew, not only in the first run\nafter boot", option_flag,
+	 offsetof(struct run_options, calibrate)},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root)},
 	{"quiet", 'q', NULL, "no status line", option_flag, offsetof(struct run_options, quiet)},
 	{"no-report", 0, NULL, "write the profile only", option_flag, offsetof(struct run_options, no_report)},

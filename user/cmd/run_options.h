@@ -53,6 +53,7 @@ struct run_options {
 	size_t top; /* lines per point in the report; 0: its default */
 	enum color_when color;
 	const char *disabled; /* --disable: comma list of feature names, or NULL */
+	bool calibrate;       /* --calibrate: measure what payments cost anew */
 };
 
 /* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with

@@ -14,10 +14,8 @@
 
 int run_choose_sync(struct run *r, struct error *e)
 {
-	bool dynamic = elf_object_is_dynamic(code_map_main(r->code));
-
 	if (r->options.sync == RUN_SYNC_PTHREAD) {
-		if (!dynamic)
+		if (!r->dynamic)
 			r->calls = RUN_CALLS_EXECUTABLE;
 		else
 			r->calls = feature_usable("sync_sites", r->options.disabled) ? RUN_CALLS_SHIM : RUN_CALLS_LIBRARIES;

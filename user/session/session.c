@@ -55,6 +55,7 @@ static void configure(struct session *s)
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
 	c->slows = s->options.slows;
+	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
@@ -90,6 +91,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	}
 	sync_configure(s);
 	configure(s);
+	s->calibrated = calibrate_recall(s);
+	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);
@@ -108,13 +111,6 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return r;
 	}
-	/* Without figures the payments are only a little less exact. */
-	(void)calibrate(s);
-	r = unwind_opened(s, e);
-	if (r < 0) {
-		session_close(s);
-		return r;
-	}
 	*ret = s;
 	return 0;
 }
@@ -128,6 +124,7 @@ void session_close(struct session *s)
 	events_close(s);
 	points_close(s);
 	sync_close(s);
+	loader_close(s);
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
@@ -136,6 +133,13 @@ void session_close(struct session *s)
 	free(s->percpu);
 	free(s->percpu_points);
 	free(s);
+}
+
+void session_calibrate(struct session *s)
+{
+	if (!s->calibrated)
+		(void)calibrate(s);
+	s->calibrated = true;
 }
 
 int session_slots_fd(const struct session *s)
@@ -180,7 +184,8 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);
 	if (!s->iter)
 		return fail(e, errno, "cannot attach the task iterator: %s", strerror(errno));
-	return events_open(s, e);
+	r = events_open(s, e);
+	return r < 0 ? r : unwind_opened(s, e);
 }
 
 int session_set_code(struct session *s, struct code_map *map, struct error *e)

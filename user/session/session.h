@@ -29,11 +29,15 @@ struct session_options {
 	uint64_t seed;        /* of the sampling periods */
 	bool slows;           /* experiments may slow the line for real */
 	const char *disabled; /* comma list of features to go without, or NULL */
+	bool calibrate;       /* anew, whatever an earlier run has found */
 };
 
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
 int session_open(const struct session_options *o, struct session **ret, struct error *e);
 void session_close(struct session *s); /* NULL is allowed */
+/* Has payments and hits cost what they really do: measures it (0.2 s, on two CPUs), unless an earlier run since boot has. Before
+ * session_attach. Without it payments are only a little less exact. */
+void session_calibrate(struct session *s);
 
 /* The map of payment slots, for the shim to map. Owned by the session. */
 int session_slots_fd(const struct session *s);
@@ -52,6 +56,13 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
 /* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped none yet. */
 int session_sync_libraries(struct session *s, struct error *e);
+/* Has the dynamic linker of @program, which is about to run, tell when it has mapped or unmapped libraries: after session_attach. Without it
+ * they must be looked for. -ENOENT: a static executable, or a linker that does not tell. */
+int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e);
+/* Readable when it has; -1: not watched. Owned by the session. */
+int session_loader_fd(const struct session *s);
+/* Has it, since the last call? */
+bool session_loader_spoke(struct session *s);
 
 /* A place for a probe: an address of an ELF file in its own numbering. */
 struct session_site {
