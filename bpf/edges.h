@@ -276,8 +276,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 
 /* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
  * has loaded. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(edge_exec, struct task_struct *p)
+static __always_inline void life_exec(const struct task_struct *p)
 {
 	struct abi_proc *proc;
 	u32 tgid = p->tgid;
@@ -287,7 +286,7 @@ int BPF_PROG(edge_exec, struct task_struct *p)
 		ADD(control.execs, 1);
 	}
 	if (!config.many)
-		return 0;
+		return;
 	proc = proc_of(p);
 	if (proc) {
 		proc->space = ABI_SPACE_NONE;
@@ -295,7 +294,6 @@ int BPF_PROG(edge_exec, struct task_struct *p)
 	}
 	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &tgid, sizeof(tgid), 0))
 		count(COUNTER_exec_lost);
-	return 0;
 }
 
 /* After the last thread of a process its number may become another's. */
@@ -310,8 +308,7 @@ static __always_inline void process_ended(struct task_struct *p)
 	bpf_map_delete_elem(&procs, &tgid);
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(edge_exit, struct task_struct *p)
+static __always_inline void life_exit(struct task_struct *p)
 {
 	u64 epoch = *(volatile u64 *)&control.epoch;
 	struct abi_totals *sum = totals_here();
@@ -323,7 +320,7 @@ int BPF_PROG(edge_exit, struct task_struct *p)
 		if (t)
 			slot_release(t);
 		process_ended(p);
-		return 0;
+		return;
 	}
 	control.exit_ns = bpf_ktime_get_ns();
 	t = thread_get(p);
@@ -340,5 +337,18 @@ int BPF_PROG(edge_exit, struct task_struct *p)
 		slot_release(t);
 	}
 	process_ended(p);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(edge_exec, struct task_struct *p)
+{
+	life_exec(p);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(edge_exit, struct task_struct *p)
+{
+	life_exit(p);
 	return 0;
 }

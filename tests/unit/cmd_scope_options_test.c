@@ -121,6 +121,9 @@ static void run_follows(void **state)
 	run_options_free(&o);
 	bad(RUN_LAUNCH, WORDS("--follow", "some", "ls"), "all, exec, none");
 	bad(RUN_LAUNCH, WORDS("--cgroup", "x", "ls"), "--cgroup");
+	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--only", "x", "ls"), "one process");
+	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--follow", "all", "ls"), "one process");
+	bad(RUN_ATTACH, WORDS("5", "--sync", "pthread"), "--sync");
 }
 
 static void help_lists_its_options(void **state)

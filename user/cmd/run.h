@@ -40,6 +40,7 @@ struct run {
 	bool wrapper; /* the program is of the system's, and only starts what is to be profiled */
 	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
+	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
@@ -78,6 +79,7 @@ int run_open(struct run *r, const struct session_options *options, struct error 
 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);
+int run_choose_sync(struct run *r, struct error *e);
 int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
@@ -88,6 +90,9 @@ int run_add_points(struct run *r, struct error *e);
 int run_extend_points(struct run *r, const struct elf_object *object, struct line_table *lines, struct error *e);
 /* Fails if a point has no place in any executable. */
 int run_require_points(struct run *r, struct error *e);
+/* Probes of --sync pthread; the same. Not those that wait for a library: run_add_calls_of_libraries, until it returns 1. */
+int run_add_calls(struct run *r, struct error *e);
+int run_add_calls_of_libraries(struct run *r, struct error *e);
 /* Are all points there? Before the program is started. */
 int run_check_points(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);

@@ -94,6 +94,8 @@ static int check(const struct run_options *o, struct error *e)
 	if (o->fixed_line && o->granularity != RUN_BY_FUNCTION && !is_file_line(o->fixed_line))
 		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, with --granularity function a function",
 			    o->fixed_line);
+	if (o->sync == RUN_SYNC_PTHREAD && (o->scope.only || (o->scope.follow_given && o->scope.follow != FOLLOW_EXEC)))
+		return fail(e, EINVAL, "--sync pthread sees the calls of one process: leave out --only and --follow, or say --follow exec");
 	if (o->kind == RUN_ATTACH && !o->scope.n_pids)
 		return fail(e, EINVAL, "no process to attach to; cozbpf attach PID[,PID...] [OPTION]...");
 	if (o->kind == RUN_SYSTEM && !scope_options_has_rule(&o->scope))

@@ -53,7 +53,8 @@ bool run_scope_is_many(const struct run *r)
 {
 	const struct scope_options *o = &r->options.scope;
 
-	return r->options.kind != RUN_LAUNCH || o->follow != FOLLOW_EXEC || o->only;
+	/* Of --sync pthread the calls of one process are seen. */
+	return r->options.kind != RUN_LAUNCH || (r->options.sync != RUN_SYNC_PTHREAD && (o->follow != FOLLOW_EXEC || o->only));
 }
 
 static int add_found(struct run_scope *s, pid_t pid)

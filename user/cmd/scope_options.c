@@ -100,7 +100,7 @@ const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n)
 bool scope_option_is_runs(const struct option_row *row)
 {
 	/* Who runs already is paid by hold, and runs with the rights that it has. */
-	static const char *const names[] = {"duration", "pay", "signal", "keep-root"};
+	static const char *const names[] = {"duration", "pay", "signal", "keep-root", "sync"};
 
 	for (size_t i = 0; i < COUNT(names); i++)
 		if (strcmp(row->name, names[i]) == 0)

@@ -23,6 +23,7 @@ struct shim_page;
 
 struct session_options {
 	enum abi_payer payer;
+	enum abi_sync sync;
 	int signo;            /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
@@ -77,7 +78,17 @@ size_t session_execs(struct session *s, const pid_t **ret);
 void session_tidy(struct session *s);
 /* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
 void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns);
-/* Has the dynamic linker of @program, which is about to run (in the process of session_attach only), tell when it has mapped or unmapped libraries: after session_attach. Without it
+/* --sync pthread: where the C library's calls are seen. One of these, after session_attach.
+ * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of them that the program maps (it can be
+ * one in /proc/PID/fd). */
+int session_sync_shim(struct session *s, const void *image, size_t size, const char *path, struct error *e);
+/* On the calls themselves, in a static executable: -ENOENT when it has none. Probes on returns replace return
+ * addresses: of a thread that is cancelled in such a call C cleanup handlers run, but not the destructors of C++ above the call. */
+int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
+/* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped none yet. */
+int session_sync_libraries(struct session *s, struct error *e);
+/* Has the dynamic linker of @program, which is about to run (in the process of session_attach only), tell when it has mapped or unmapped
+ * libraries: after session_attach. Without it
  * they must be looked for. -ENOENT: a static executable, or a linker that does not tell. */
 int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e);
 /* Readable when it has; -1: not watched. Owned by the session. */
