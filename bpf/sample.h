@@ -16,6 +16,8 @@ static __always_inline bool selected(const struct abi_setup *s, u64 addr)
 	return false;
 }
 
+#include "bpf/inclusive.h"
+
 static __always_inline void count_sample(u64 addr)
 {
 	struct abi_sample_key key = {.addr = addr, .pid = control.tgid};
@@ -132,16 +134,20 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	weight = take_weight(c);
-	addr = chain_of_sample(&interrupted, user, task);
+	/* An address, or how many: 0 is none in either case. */
+	addr = config.inclusive ? sites_of_sample(&interrupted, user, task) : chain_of_sample(&interrupted, user, task);
 	if (!addr) {
 		ADD(sum->samples_outside, 1);
 	} else {
 		ADD(sum->samples, 1);
-		count_sample(addr);
+		if (config.inclusive)
+			count_chain();
+		else
+			count_sample(addr);
 	}
 	if (!experiment_active(epoch))
 		return 0;
-	if (addr && selected(setup, addr)) {
+	if (addr && (config.inclusive ? chain_selected(epoch, addr) : selected(setup, addr))) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
 		u64 from = bpf_ktime_get_ns();
 

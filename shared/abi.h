@@ -15,6 +15,9 @@ typedef long long abi_s64;
 #define ABI_MAX_POINTS 64
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
 #define ABI_MAX_FRAMES 64
+#define ABI_MAX_CHAIN_FRAMES 128 /* inclusive attribution walks on after the first frame in scope */
+#define ABI_CHAIN_SITES 64       /* of those in scope; before Linux 5.13 no key could be longer */
+#define ABI_MAX_CHAINS 8192      /* different ones between two drains */
 #define ABI_MAX_MODULES 2048 /* executable mappings that can be unwound */
 #define ABI_MAX_ROWS (1U << 22) /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
@@ -41,8 +44,10 @@ struct abi_config {
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
+	abi_u32 inclusive;      /* a sample belongs to all frames in scope, not to the first one only */
+	abi_u32 pad;
 };
-_Static_assert(sizeof(struct abi_config) == 64, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 72, "abi_config");
 
 /* How to find the caller's frame. */
 enum abi_row_kind {
@@ -181,6 +186,12 @@ struct abi_sample_key {
 	abi_u32 pad;
 };
 _Static_assert(sizeof(struct abi_sample_key) == 16, "abi_sample_key");
+
+/* What an inclusive sample belongs to: different addresses, innermost first; 0 after the last. */
+struct abi_chain {
+	abi_u64 sites[ABI_CHAIN_SITES];
+};
+_Static_assert(sizeof(struct abi_chain) == 512, "abi_chain");
 
 /* One thread's books at the end of an experiment, as the task iterator writes them. */
 struct abi_thread_record {

@@ -68,6 +68,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
 		.granularity = strdup(code_map_by_function(r->code) ? "function" : "line"),
+		.attribution = strdup(run_attribution_name(r->options.attribution)),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};
@@ -117,13 +118,17 @@ int run_write_log(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct profile_samples *samples = NULL;
 	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
+	struct profile_runtime t;
+	struct runner_status s;
 	size_t n = 0;
 	int err = runner_samples(r->runner, &samples, &n);
 
 	if (err < 0)
 		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
-	r->profile.runtime_ns = end > r->start_ns ? end - r->start_ns : 0;
-	err = profile_write_log(r->writer, r->profile.runtime_ns, samples, n);
+	runner_get_status(r->runner, &s);
+	t.time = r->profile.runtime_ns = end > r->start_ns ? end - r->start_ns : 0;
+	t.samples = r->profile.sampled = s.samples_in_scope - s.samples_without_line;
+	err = profile_write_log(r->writer, &t, samples, n);
 	if (err < 0)
 		return fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err));
 	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));

@@ -59,6 +59,7 @@ struct backend_owed {
 struct backend_sample {
 	uint64_t addr; /* in the running process */
 	uint64_t count;
+	bool more; /* the next one is another frame of the same samples' call chain, with the same count */
 };
 
 /* Every function returns 0 or a negative errno. */

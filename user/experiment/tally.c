@@ -18,6 +18,7 @@
 
 struct line_entry {
 	struct tally_line line; /* first: callers hold a pointer to it */
+	uint64_t group;         /* the last group of samples that was counted for it */
 	UT_hash_handle hh;      /* by the address of the interned name */
 };
 
@@ -33,6 +34,7 @@ struct tally {
 	struct line_entry *lines;
 	struct address_entry *addresses;
 	struct tally_sums sums;
+	uint64_t group; /* of samples with one call chain: they count once for each of its lines */
 };
 
 /* Counts come from a table that the program fills: a wrapped sum would upset the draw. */
@@ -142,6 +144,7 @@ int tally_drain(struct tally *t)
 {
 	_cleanup_free_ struct backend_sample *samples = NULL;
 	struct address_entry *a;
+	bool found = false;
 	size_t n = 0;
 	int r;
 
@@ -152,14 +155,20 @@ int tally_drain(struct tally *t)
 		r = address_entry(t, samples[i].addr, &a);
 		if (r < 0)
 			return r;
-		add(&t->sums.samples, samples[i].count);
-		if (!a->line) {
-			add(&t->sums.without_line, samples[i].count);
-			continue;
+		if (!i || !samples[i - 1].more) {
+			t->group++;
+			found = false;
+			add(&t->sums.samples, samples[i].count);
 		}
-		add(&a->line->line.total, samples[i].count);
-		add(&a->line->line.recent, samples[i].count);
-		add(&t->sums.recent, samples[i].count);
+		if (a->line && a->line->group != t->group) {
+			a->line->group = t->group;
+			found = true;
+			add(&a->line->line.total, samples[i].count);
+			add(&a->line->line.recent, samples[i].count);
+			add(&t->sums.recent, samples[i].count);
+		}
+		if (!samples[i].more && !found)
+			add(&t->sums.without_line, samples[i].count);
 	}
 	return 0;
 }

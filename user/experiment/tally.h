@@ -22,7 +22,7 @@ struct tally_line {
 struct tally_sums {
 	uint64_t samples;      /* drained so far */
 	uint64_t without_line; /* of these */
-	uint64_t recent;       /* with a line, since tally_forget_recent */
+	uint64_t recent;       /* with a line, since tally_forget_recent; one with several lines counts for each */
 	size_t tried;          /* lines that an experiment selected */
 	bool no_debug_info;    /* an object had none */
 };

@@ -25,7 +25,7 @@ struct parser {
 	struct profile p;
 	struct profile_samples *log;
 	size_t n_log;
-	uint64_t log_runtime_ns;
+	struct profile_runtime log_time;
 	bool in_experiment; /* points belong to the last experiment */
 	size_t good;
 };
@@ -106,15 +106,20 @@ static int move_samples(struct profile *p, struct profile_samples *s, size_t n)
 /* The current run is over: its last log is what counts. */
 static int end_run(struct parser *ps)
 {
-	int r = move_samples(&ps->p, ps->log, ps->n_log);
+	uint64_t sampled = ps->log_time.samples;
+	int r;
 
+	for (size_t i = 0; !ps->log_time.samples && i < ps->n_log; i++)
+		sampled = add_saturated(sampled, ps->log[i].count);
+	r = move_samples(&ps->p, ps->log, ps->n_log);
 	if (r)
 		return r;
 	free(ps->log);
 	ps->log = NULL;
 	ps->n_log = 0;
-	ps->p.runtime_ns = add_saturated(ps->p.runtime_ns, ps->log_runtime_ns);
-	ps->log_runtime_ns = 0;
+	ps->p.runtime_ns = add_saturated(ps->p.runtime_ns, ps->log_time.time);
+	ps->p.sampled = add_saturated(ps->p.sampled, sampled);
+	ps->log_time = (struct profile_runtime){0};
 	return 0;
 }
 
@@ -189,7 +194,7 @@ static int add_record(struct parser *ps, const struct record *rec)
 		return add_point(ps, &rec->point);
 	case RECORD_RUNTIME:
 		clear_log(ps);
-		ps->log_runtime_ns = rec->runtime_ns;
+		ps->log_time = rec->runtime;
 		ps->in_experiment = false;
 		return 0;
 	case RECORD_SAMPLES:
@@ -279,6 +284,7 @@ static int join(struct profile *p, struct profile *add)
 	p->n_runs += add->n_runs;
 	p->n_experiments += add->n_experiments;
 	p->runtime_ns = add_saturated(p->runtime_ns, add->runtime_ns);
+	p->sampled = add_saturated(p->sampled, add->sampled);
 	if (!p->first_bad_line)
 		p->first_bad_line = add->first_bad_line;
 	p->bad_lines += add->bad_lines;

@@ -51,6 +51,9 @@ static void configure(struct session *s)
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	c->inclusive = s->options.inclusive;
+	if (!c->inclusive)
+		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)

@@ -27,6 +27,7 @@ struct session_options {
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
 	const char *disabled; /* comma list of features to go without, or NULL */
+	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
 
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
