@@ -111,7 +111,8 @@ void line_table_close(struct line_table *t)
 	for (size_t i = 0; i < t->n_units; i++) {
 		free(t->units[i].rows);
 		free(t->units[i].files);
-		free(t->units[i].numbers);
+		free(t->units[i].numbers.ids);
+		free(t->units[i].inlined);
 	}
 	line_units_close(t);
 	line_files_free(t);
@@ -130,7 +131,7 @@ size_t line_table_decoded_units(const struct line_table *t)
 	return t->decoded;
 }
 
-static struct line_unit *unit_at(struct line_table *t, uint64_t vaddr)
+struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr)
 {
 	size_t lo = 0, hi = t->n_index;
 
@@ -172,7 +173,7 @@ static size_t rows_until(const struct line_unit *u, uint64_t vaddr)
 int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg)
 {
-	struct line_unit *u = unit_at(t, lo);
+	struct line_unit *u = line_unit_at(t, lo);
 	int r = 0;
 	size_t i;
 
@@ -185,7 +186,7 @@ int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 		i--;
 	for (; r == 0 && i + 1 < u->n_rows && u->rows[i].addr < hi; i++) {
 		const struct line_row *row = &u->rows[i];
-		struct line_location where = {.file = t->files[row->file]->name, .line = row->line};
+		struct line_location where = {.file = row->line ? t->files[row->file]->name : NULL, .line = row->line};
 		struct addr_range range = {row->addr < lo ? lo : row->addr, row[1].addr > hi ? hi : row[1].addr};
 
 		if (!row->end && range.hi >= range.lo)
@@ -196,7 +197,7 @@ int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 
 int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret)
 {
-	struct line_unit *u = unit_at(t, vaddr);
+	struct line_unit *u = line_unit_at(t, vaddr);
 	size_t lo;
 
 	if (!u || !line_unit_rows(t, u))

@@ -123,11 +123,22 @@ static struct json_object *fidelity_of(const struct analysis *a)
 	return NULL;
 }
 
+/* NULL: not known, or not the same in all runs. */
+static const char *attribution_of(const struct profile *p)
+{
+	const char *rule = p->n_runs ? p->runs[0].attribution : NULL;
+
+	for (size_t i = 0; rule && i < p->n_runs; i++)
+		if (!p->runs[i].attribution || strcmp(p->runs[i].attribution, rule) != 0)
+			return NULL;
+	return rule;
+}
+
 int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
 	const char *text;
-	int r = add_count(root, "runs", p->n_runs) | add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
+	int r = add_count(root, "runs", p->n_runs) | add_string(root, "attribution", attribution_of(p)) | add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
 
 	for (size_t i = 0; points && i < a->n_points; i++)
 		r |= json_object_array_add(points, point_of(&a->points[i]));

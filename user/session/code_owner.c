@@ -69,6 +69,7 @@ struct walk {
 	struct line_location owner;
 	const char *file; /* looked at last: rows of one file follow each other, and one spelling is one address */
 	bool file_in;
+	struct inline_sweep inlining;
 };
 
 static int add_inlined(struct code_object *o, struct addr_range r, const char *line)
@@ -101,10 +102,23 @@ static int file_inlined(struct walk *w)
 	return add_inlined(o, r, owner->text);
 }
 
+/* Code of one owner that goes on where the last such code ended is one with it. */
+static int add_piece(struct walk *w, struct addr_range r, struct line_location owner)
+{
+	int err = 0;
+
+	if (w->inlined.hi != r.lo || w->owner.file != owner.file || w->owner.line != owner.line) {
+		err = file_inlined(w);
+		w->inlined.lo = r.lo;
+		w->owner = owner;
+	}
+	w->inlined.hi = r.hi;
+	return err;
+}
+
 static int walk_row(struct addr_range r, const struct line_location *where, void *arg)
 {
 	struct walk *w = arg;
-	struct line_location owner = {0};
 	int err = 0;
 
 	if (where && w->file != where->file) {
@@ -117,14 +131,15 @@ static int walk_row(struct addr_range r, const struct line_location *where, void
 		return 0;
 	if (where ? w->file_in : !w->outside)
 		return file_inlined(w);
-	if (!w->outside)
-		owner = w->last;
-	if (w->inlined.hi != r.lo || w->owner.file != owner.file || w->owner.line != owner.line) {
-		err = file_inlined(w);
-		w->inlined.lo = r.lo;
-		w->owner = owner;
+	while (err == 0 && r.lo < r.hi) {
+		uint64_t edge = inline_sweep_edge(&w->inlining, r.lo), hi = edge < r.hi ? edge : r.hi;
+		struct line_location owner = {0};
+
+		if (!inline_sweep_owner(&w->inlining, r.lo, &owner) && !w->outside)
+			owner = w->last;
+		err = add_piece(w, (struct addr_range){r.lo, hi}, owner);
+		r.lo = hi;
 	}
-	w->inlined.hi = r.hi;
 	return err;
 }
 
@@ -154,9 +169,12 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 
 	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION) {
 		w.outside = look_at(m, o->lines, s.addr, &entry) == OUTSIDE;
-		r = line_table_rows(o->lines, s.addr, s.addr + s.size, walk_row, &w);
+		r = inline_sweep_begin(&w.inlining, m, o->lines, s.addr, s.addr + s.size);
+		if (r == 0)
+			r = line_table_rows(o->lines, s.addr, s.addr + s.size, walk_row, &w);
 		if (r == 0)
 			r = file_inlined(&w);
+		inline_sweep_end(&w.inlining);
 		sort_inlined(o);
 	}
 	if (r != -ENOMEM && !find_inlined(o, vaddr)) { /* so that it is not looked for again */
@@ -176,7 +194,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 
 	if (where == NOWHERE)
 		return -ENOENT;
-	if (where == OUTSIDE && !code_scope_is_known(m)) {
+	if (where == OUTSIDE) {
 		in = find_inlined(o, vaddr);
 		if (!in) {
 			int r = read_function(m, object, vaddr);

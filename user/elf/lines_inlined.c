@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which code was inlined, and where: from the entries of inlined copies, which say the file and line of their call. */
+#include "elf/lines_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define MAX_INLINED (1U << 21)
+/* How many copies before an address may have to be looked at for those around it: deep nesting, or a hostile file. */
+#define MAX_BACK 4096
+
+bool line_unit_inlined(struct line_table *t, struct line_unit *u)
+{
+	struct line_instances in = {0};
+
+	if (u->inlined_state != UNIT_UNREAD)
+		return u->inlined_state == UNIT_READ;
+	u->inlined_state = UNIT_BAD;
+	if (!line_unit_files(t, u) || line_unit_size(t, u) > LINE_MAX_TREE || line_instances_read(t, u, NULL, NULL, &in) < 0)
+		return false;
+	u->inlined = in.n_ranges <= MAX_INLINED ? calloc(in.n_ranges + 1, sizeof(*u->inlined)) : NULL;
+	for (size_t i = 0; u->inlined && i < in.n_ranges; i++) {
+		const struct instance_range *r = &in.ranges[i];
+		const struct line_instance *copy = &in.all[r->instance];
+		struct line_inlined *x = &u->inlined[u->n_inlined];
+
+		if (!copy->inlined)
+			continue;
+		x->range = (struct addr_range){r->lo, r->hi};
+		if (copy->call_file != NO_FILE)
+			x->call = (struct line_location){.file = t->files[copy->call_file]->name, .line = copy->call_line};
+		u->n_inlined++;
+	}
+	line_instances_free(&in);
+	if (u->inlined)
+		u->inlined_state = UNIT_READ;
+	return u->inlined;
+}
+
+static size_t first_from(const struct line_unit *u, uint64_t addr)
+{
+	size_t lo = 0, hi = u->n_inlined;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (u->inlined[mid].range.lo < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const struct line_inlined **ret, size_t *ret_n)
+{
+	struct line_unit *u = line_unit_at(t, lo);
+	size_t first;
+
+	if (!u || !line_unit_inlined(t, u))
+		return -ENOENT;
+	first = first_from(u, lo);
+	*ret = u->inlined + first;
+	*ret_n = first_from(u, hi) - first;
+	return 0;
+}
+
+size_t line_table_calls(struct line_table *t, uint64_t vaddr, struct line_location *ret, size_t max)
+{
+	struct line_unit *u = line_unit_at(t, vaddr);
+	size_t n = 0, at;
+
+	if (!u || !line_unit_inlined(t, u))
+		return 0;
+	at = first_from(u, vaddr + 1);
+	for (size_t i = at; i > 0 && at - i < MAX_BACK && n < max; i--)
+		if (vaddr < u->inlined[i - 1].range.hi && u->inlined[i - 1].call.file)
+			ret[n++] = u->inlined[i - 1].call;
+	return n;
+}
+
+bool line_table_inlined_is_near(struct line_table *t, uint64_t vaddr, uint64_t most)
+{
+	struct line_unit *u = line_unit_at(t, vaddr);
+
+	return u && (u->inlined_state == UNIT_READ || (u->inlined_state == UNIT_UNREAD && line_unit_size(t, u) <= most));
+}
