@@ -135,7 +135,7 @@ int run_write_log(struct run *r, struct error *e)
 	if (!r->profile.samples)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++)
-		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count};
+		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count, copy(samples[i].inlined)};
 	r->profile.n_samples = n;
 	return 0;
 }

@@ -78,6 +78,9 @@ struct backend_ops {
 	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are equal pointers. *ret_function may
 	 * be NULL. -ENOENT: no line there; -ENODATA: the object has no debug information. */
 	int (*name)(void *b, uint64_t addr, const char **ret_line, const char **ret_function);
+	/* Optional: the lines on the way from @addr out of the inlined copies around it, its own first, separated by tabs. Interned as names
+	 * are; NULL: it was not inlined. */
+	const char *(*inlined)(void *b, uint64_t addr);
 	/* The intervals of a name that name() returned or the user wrote. At most BACKEND_MAX_INTERVALS are written. -ENOENT. */
 	int (*intervals)(void *b, const char *line, struct backend_interval *ret, size_t *ret_n);
 };

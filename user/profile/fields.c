@@ -69,6 +69,7 @@ const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),
+	FIELD(profile_samples, inlined, FIELD_STRING, false),
 };
 const struct field_table samples_fields = {samples_list, COUNT(samples_list)};
 

@@ -76,4 +76,9 @@ struct profile_runtime {
 struct profile_samples {
 	char *location;
 	uint64_t count;
+	/* ours: which inlined copies of it were sampled, most samples first; NULL: none. Each is a text line: how many samples, and the source
+	 * lines from the innermost out, separated by tabs. What the innermost was inlined into need not be in scope, and the location is one
+	 * of them. */
+	char *inlined;
 };
+#define PROFILE_MAX_INLINED 4000 /* bytes of it */

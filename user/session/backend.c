@@ -299,6 +299,13 @@ static int name(void *b, uint64_t addr, const char **ret_line, const char **ret_
 	return code_map_name(s->code, addr, ret_line, ret_function);
 }
 
+static const char *inlined(void *b, uint64_t addr)
+{
+	struct session *s = b;
+
+	return code_map_inlined(s->code, addr);
+}
+
 static int intervals(void *b, const char *line, struct backend_interval *ret, size_t *ret_n)
 {
 	struct session *s = b;
@@ -321,5 +328,6 @@ const struct backend_ops session_backend = {
 	.samples = samples,
 	.owed = owed,
 	.name = name,
+	.inlined = inlined,
 	.intervals = intervals,
 };

@@ -36,6 +36,8 @@ void code_map_close(struct code_map *m); /* NULL is allowed */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
+/* See backend_ops.inlined. */
+const char *code_map_inlined(struct code_map *m, uint64_t addr);
 /* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
 /* Are its names functions? As asked, or as automatic came out. */

@@ -99,6 +99,13 @@ int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, cons
 	return 0;
 }
 
+const char *code_map_inlined(struct code_map *m, uint64_t addr)
+{
+	const struct code_mapping *p = mapping_at(m, addr);
+
+	return p && !m->functions ? code_inlined_text(m, m->objects[p->object], addr - p->bias) : NULL;
+}
+
 struct found {
 	struct addr_range *all;
 	size_t n;
