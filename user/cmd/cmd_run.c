@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "elf/decoder.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "shim/image.h"
@@ -69,6 +70,9 @@ static int prepare(struct run *r, struct error *e)
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
+	err = elf_decoder_start(NULL, e);
+	if (err < 0)
+		return err;
 	err = run_open_code(r, e);
 	if (err < 0)
 		return err;
@@ -156,6 +160,7 @@ static void run_free(struct run *r)
 	close_session_behind(r);
 	target_free(r->target);
 	code_map_close(r->code);
+	elf_decoder_stop();
 	if (r->page)
 		(void)munmap(r->page, sizeof(*r->page));
 	if (r->page_fd >= 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_file.h"
 #include "elf/debug_links.h"
+#include "elf/decoder_private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -160,8 +161,7 @@ int debug_file_open(const char *path, int fd, bool split, struct debug_file **re
 		return fail(e, ENOMEM, "out of memory");
 	for (int i = 0; i < N_DEBUG_SECTIONS; i++)
 		f->sections[i].file = f;
-	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
-	f->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	f->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : decoder_open_file(path);
 	if (f->fd < 0 || fstat(f->fd, &st) < 0)
 		return fail(e, errno == ENOTDIR ? ENOENT : errno, "%s: cannot open: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))

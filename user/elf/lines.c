@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/lines.h"
 #include "elf/debug_find.h"
+#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include "base/cleanup.h"
@@ -38,7 +39,7 @@ const char *line_table_warning(const struct line_table *t)
 
 const char *line_table_debug_path(const struct line_table *t)
 {
-	return t->debug->path;
+	return t->remote ? t->debug_path : t->debug->path;
 }
 
 static int no_lines(const struct line_table *t, struct error *e)
@@ -82,8 +83,8 @@ int line_table_open_with(const struct elf_object *o, const struct line_options *
 	t->object = o;
 	if (options)
 		t->options = *options;
-	r = find_debug(t, e);
-	if (r == 0) {
+	r = decoder_serves(o) ? lines_remote_open(t, e) : find_debug(t, e);
+	if (r == 0 && !t->remote) {
 		(void)debug_find_alternate(t->debug, &t->options, &t->warning);
 		r = line_units_open(t);
 		if (r == -ENODATA)
@@ -116,6 +117,7 @@ void line_table_close(struct line_table *t)
 	}
 	line_units_close(t);
 	line_files_free(t);
+	free(t->debug_path);
 	debug_file_close(t->package);
 	debug_file_close(t->debug);
 	free(t);

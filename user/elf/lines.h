@@ -67,10 +67,9 @@ struct line_inlined {
  * function's start. Stays in the unit of @lo, whose tree of entries is read once. *ret is the table's. -ENOENT: none covers it, or
  * its tree is too large or cannot be read. */
 int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const struct line_inlined **ret, size_t *ret_n);
-/* The calls that brought @vaddr to where it is, innermost first, at most @max; returns how many. */
-size_t line_table_calls(struct line_table *t, uint64_t vaddr, struct line_location *ret, size_t max);
-/* Would that be quick at @vaddr: the tree has been read, or has at most @most bytes? */
-bool line_table_inlined_is_near(struct line_table *t, uint64_t vaddr, uint64_t most);
+/* The calls that brought @vaddr to where it is, innermost first, at most @max; returns how many. None if the unit's entries have more than
+ * @most bytes and have not been read yet. */
+size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, struct line_location *ret, size_t max);
 
 /* All address ranges of a line, in units decoded so far, sorted and merged; *ret is the caller's (free). @file must match by
  * line_file_matches. -ENOENT when there is none. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which code was inlined, and where: from the entries of inlined copies, which say the file and line of their call. */
+#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include <errno.h>
@@ -9,12 +10,16 @@
 /* How many copies before an address may have to be looked at for those around it: deep nesting, or a hostile file. */
 #define MAX_BACK 4096
 
-bool line_unit_inlined(struct line_table *t, struct line_unit *u)
+bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
 {
 	struct line_instances in = {0};
 
 	if (u->inlined_state != UNIT_UNREAD)
 		return u->inlined_state == UNIT_READ;
+	if (t->remote)
+		return lines_remote_inlined(t, u, most);
+	if (line_unit_size(t, u) > most)
+		return false;
 	u->inlined_state = UNIT_BAD;
 	if (!line_unit_files(t, u) || line_unit_size(t, u) > LINE_MAX_TREE || line_instances_read(t, u, NULL, NULL, &in) < 0)
 		return false;
@@ -57,7 +62,7 @@ int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const str
 	struct line_unit *u = line_unit_at(t, lo);
 	size_t first;
 
-	if (!u || !line_unit_inlined(t, u))
+	if (!u || !line_unit_inlined(t, u, UINT64_MAX))
 		return -ENOENT;
 	first = first_from(u, lo);
 	*ret = u->inlined + first;
@@ -65,23 +70,16 @@ int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const str
 	return 0;
 }
 
-size_t line_table_calls(struct line_table *t, uint64_t vaddr, struct line_location *ret, size_t max)
+size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, struct line_location *ret, size_t max)
 {
 	struct line_unit *u = line_unit_at(t, vaddr);
 	size_t n = 0, at;
 
-	if (!u || !line_unit_inlined(t, u))
+	if (!u || !line_unit_inlined(t, u, most))
 		return 0;
 	at = first_from(u, vaddr + 1);
 	for (size_t i = at; i > 0 && at - i < MAX_BACK && n < max; i--)
 		if (vaddr < u->inlined[i - 1].range.hi && u->inlined[i - 1].call.file)
 			ret[n++] = u->inlined[i - 1].call;
 	return n;
-}
-
-bool line_table_inlined_is_near(struct line_table *t, uint64_t vaddr, uint64_t most)
-{
-	struct line_unit *u = line_unit_at(t, vaddr);
-
-	return u && (u->inlined_state == UNIT_READ || (u->inlined_state == UNIT_UNREAD && line_unit_size(t, u) <= most));
 }

@@ -70,6 +70,8 @@ struct unit_range {
 struct line_table {
 	const struct elf_object *object;
 	struct line_options options; /* its arrays are the caller's */
+	bool remote;                 /* a decoder reads it: what is about debug files and units' places stays empty here */
+	char *debug_path;            /* remote: of what would be @debug */
 	struct debug_file *debug;    /* which has the line information: the object's own file, or a separate one */
 	struct debug_file *package;  /* of split units */
 	bool package_tried;
@@ -154,8 +156,14 @@ void line_instances_free(struct line_instances *i);
  * to look at all of it. */
 #define LINE_MAX_TREE (32ULL << 20)
 
-/* lines_inlined.c: finds u->inlined, once; false: there is none to be had. */
-bool line_unit_inlined(struct line_table *t, struct line_unit *u);
+/* lines_inlined.c: finds u->inlined, once; false: there is none to be had, or the unit's entries have more than @most bytes, which may be
+ * asked again. */
+bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
+/* The file of a call; NO_FILE: not said. */
+static inline uint32_t line_inlined_file(const struct line_inlined *x)
+{
+	return x->call.file ? ((const struct line_file *)(const void *)(x->call.file - offsetof(struct line_file, name)))->id : NO_FILE;
+}
 /* lines.c: the unit that covers @vaddr, or NULL. */
 struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr);
 /* lines_instances.c: bytes of .debug_info that the unit's entries take, without those of split units. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "elf/decoder_private.h"
 #include "elf/symbols_private.h"
 
 #include <errno.h>
@@ -215,6 +216,8 @@ int symbols_load(const struct elf_object *o)
 	if (x->loaded)
 		return 0;
 	x->loaded = true;
+	if (decoder_serves(o))
+		return decoder_symbols(o);
 	x->go = is_go(o);
 	r = load_type(o, &own, SHT_SYMTAB);
 	if (r == 0 && !x->n) {

@@ -93,9 +93,9 @@ const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_
 	char text[MAX_TEXT];
 	size_t n = 0, n_calls;
 
-	if (!o->lines || line_table_at(o->lines, vaddr, &where) < 0 || !line_table_inlined_is_near(o->lines, vaddr, QUICK_TREE))
+	if (!o->lines || line_table_at(o->lines, vaddr, &where) < 0)
 		return NULL;
-	n_calls = line_table_calls(o->lines, vaddr, calls, MAX_CALLS);
+	n_calls = line_table_calls(o->lines, vaddr, QUICK_TREE, calls, MAX_CALLS);
 	if (!n_calls || !append(text, &n, &where))
 		return NULL;
 	for (size_t i = 0; i < n_calls && append(text, &n, &calls[i]); i++)
