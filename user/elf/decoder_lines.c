@@ -141,6 +141,14 @@ int lines_remote_open(struct line_table *t, struct error *e)
 	return err;
 }
 
+static void distrust(struct line_table *t)
+{
+	struct error why = {.text = ""};
+
+	(void)decoder_distrust(t->object, &why);
+	line_table_warn(t, "%s", why.text);
+}
+
 /* Asks about a unit. False: nothing is to be had; *ret_status says why (-EIO: no decoder any more). */
 static bool ask(struct line_table *t, uint32_t op, const struct line_unit *u, uint64_t b, struct decoder_reply *ret, int *ret_status)
 {
@@ -154,20 +162,14 @@ static bool ask(struct line_table *t, uint32_t op, const struct line_unit *u, ui
 	}
 	take_warning(t, ret);
 	*ret_status = ret->head.status;
-	if (!take_names(t, ret))
-		*ret_status = decoder_distrust(t->object, &why);
+	if (!take_names(t, ret)) {
+		distrust(t);
+		*ret_status = -EIO;
+	}
 	if (*ret_status == 0)
 		return true;
 	decoder_reply_free(ret);
 	return false;
-}
-
-static void distrust(struct line_table *t)
-{
-	struct error why = {.text = ""};
-
-	(void)decoder_distrust(t->object, &why);
-	line_table_warn(t, "%s", why.text);
 }
 
 /* The blob becomes the caller's array. */
