@@ -53,7 +53,7 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+static void loads_so(enum abi_payer payer, bool task_work, bool send_signal, bool inclusive)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
 	struct abi_config *c;
@@ -73,6 +73,7 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.bank_age_ns = 50000000,
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
+		.inclusive = inclusive,
 	};
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
@@ -80,6 +81,12 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 	cozbpf_bpf__destroy(skel);
 	if (r != 0)
 		fail_msg("payer %d, task work %d: %s", payer, task_work, strerror(-r));
+}
+
+static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+{
+	loads_so(payer, task_work, send_signal, false);
+	loads_so(payer, task_work, send_signal, true);
 }
 
 static void loads_with_this_kernels_features(void **state)
