@@ -57,6 +57,7 @@ enum abi_row_kind {
 	ABI_ROW_PLT,    /* ... rsp + 8, and 8 more from the cfa_offset'th byte of a stub of 16 on */
 	ABI_ROW_SIGNAL, /* all registers are in the ucontext at rsp */
 	ABI_ROW_END,    /* there is no caller */
+	ABI_ROW_DRAP,   /* the CFA is in memory at rbp + cfa_offset, the caller's rbp at rbp */
 };
 #define ABI_ROW_KIND 0x7f
 #define ABI_ROW_IN_SCOPE 0x80 /* in abi_row.kind */

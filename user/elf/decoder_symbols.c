@@ -72,7 +72,7 @@ int decoder_symbols(const struct elf_object *o)
 static bool rows_are_sound(const struct cfi_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].kind > CFI_END || (i ? rows[i].pc <= rows[i - 1].pc : rows[i].pc != 0))
+		if (rows[i].kind > CFI_DRAP || (i ? rows[i].pc <= rows[i - 1].pc : rows[i].pc != 0))
 			return false;
 	return n && rows[n - 1].kind == CFI_NONE;
 }
