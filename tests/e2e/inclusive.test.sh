@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # --attribution: a line that calls functions in scope has next to no share of its own, and with inclusive about all of what it calls: by
 # arithmetic, from the lengths of the loops. What is counted is what is hit.
-# needs: root btf python3
+# needs: root btf python3 g++
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
@@ -51,3 +51,25 @@ is=$(hits inclusive leaf-call)
 is=$(hits inclusive recursion)
 [ "$is" -ge 12 ] && [ "$is" -le 28 ] || why+=" recursion: $is % for 20;"
 verdict 'hits are counted by the same rule' "$why" "$tmp/err"
+
+# Where the compiler inlined the callee, its caller's line counts all the same. By the program first() and second() mix 20 and 40 times.
+why=
+inlined=$here/programs/inlined.cpp
+mark() { # MARK
+	grep -n "// LINE:$1\$" "$inlined" | cut -d : -f 1
+}
+of() { # MARK: percent of the samples
+	ask "round(100 * sum(n for s, n in samples.items() if s.endswith('inlined.cpp:$(mark "$1")')) / sampled)"
+}
+g++ -O2 -g -std=c++17 -o "$tmp/inlined" "$inlined" 2>"$tmp/err" || why+=' it does not compile;'
+profiled -p progress -- "$tmp/inlined" 3 || why+=' it failed;'
+[ "$(of first)" -le 5 ] || why+=" first: $(of first) % of the samples are the caller's;"
+profiled -p progress --attribution inclusive --fixed-line "inlined.cpp:$(mark second)" --fixed-speedup 0 -- "$tmp/inlined" 4 || why+=' it failed;'
+mixed=$(of mix)
+[ "$mixed" -ge 30 ] || why+=" only $mixed % mix;"
+[ "$(of first)" -ge $((mixed / 3 - 8)) ] && [ "$(of first)" -le $((mixed / 3 + 8)) ] || why+=" $(of first) % for a third of $mixed;"
+[ "$(of second)" -ge $((mixed * 2 / 3 - 8)) ] && [ "$(of second)" -le $((mixed * 2 / 3 + 8)) ] || why+=" $(of second) % for two thirds of $mixed;"
+[ "$(of deeper)" -ge $((mixed * 2 / 3 - 8)) ] || why+=" $(of deeper) % in between;"
+hit=$(ask "round(100 * total('selected_samples') / max(1, total('samples')))")
+[ "$hit" -ge $((mixed * 2 / 3 - 8)) ] && [ "$hit" -le $((mixed * 2 / 3 + 8)) ] || why+=" $hit % hits for two thirds of $mixed;"
+verdict 'inclusive: a line has what was inlined into it' "$why" "$tmp/err"

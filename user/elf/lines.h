@@ -71,6 +71,9 @@ int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const str
  * @most bytes and have not been read yet. */
 size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, struct line_location *ret, size_t max);
 
+/* The code that was inlined by calls in a line, as line_table_ranges gives a line's own: in units decoded so far, whose trees this reads. */
+int line_table_called(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n);
+
 /* All address ranges of a line, in units decoded so far, sorted and merged; *ret is the caller's (free). @file must match by
  * line_file_matches. -ENOENT when there is none. */
 int line_table_ranges(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n);

@@ -83,3 +83,23 @@ size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, str
 			ret[n++] = u->inlined[i - 1].call;
 	return n;
 }
+
+int line_table_called(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n)
+{
+	struct file_filter f = file_filter_named(t, file);
+	struct range_list out = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && line && i < t->n_units; i++) {
+		struct line_unit *u = &t->units[i];
+
+		if (u->rows_state != UNIT_READ || !file_filter_unit(&f, u) || !line_unit_inlined(t, u, UINT64_MAX))
+			continue;
+		for (size_t k = 0; r == 0 && k < u->n_inlined; k++)
+			if (u->inlined[k].call.line == line && u->inlined[k].call.file &&
+			    file_filter_wants(&f, line_inlined_file(&u->inlined[k])))
+				r = range_list_add(&out, u->inlined[k].range.lo, u->inlined[k].range.hi);
+	}
+	file_filter_free(&f);
+	return range_list_finish(&out, r, ret, ret_n);
+}

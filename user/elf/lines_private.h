@@ -192,3 +192,5 @@ struct range_list {
 int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi);
 /* Sorts, drops empty ranges, joins those that touch. */
 void range_list_merge(struct range_list *l);
+/* Merges, and hands the array over if @r is 0; else, or if there is nothing in it (-ENOENT), frees it and returns why. */
+int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size_t *ret_n);

@@ -19,6 +19,8 @@
 #define MAX_ADDRESSES (1U << 18)
 /* Of one line, as many as can be told apart by looking at them. */
 #define MAX_COPIES 64
+/* Further lines of one address. */
+#define MAX_CALLERS 16
 
 /* An inlined copy of a line, or of what it calls. */
 struct copy_entry {
@@ -39,6 +41,8 @@ struct address_entry {
 	uint64_t addr;
 	struct line_entry *line; /* NULL: none */
 	struct copy_entry *copy; /* the line's; NULL: it was not inlined */
+	struct line_entry **callers; /* further lines that its samples count for */
+	size_t n_callers;
 	UT_hash_handle hh;
 };
 
@@ -76,6 +80,7 @@ static void clear_addresses(struct tally *t)
 
 	HASH_ITER(hh, t->addresses, a, tmp) {
 		HASH_DEL(t->addresses, a);
+		free(a->callers);
 		free(a);
 	}
 }
@@ -141,6 +146,26 @@ static struct copy_entry *copy_entry(struct line_entry *l, const char *text)
 	return NULL;
 }
 
+/* Finds the further lines of @a, which are in @function as well. */
+static int find_callers(struct tally *t, struct address_entry *a, const char *function)
+{
+	const char *names[MAX_CALLERS];
+	size_t n = t->ops->callers ? t->ops->callers(t->backend, a->addr, names, MAX_CALLERS) : 0;
+
+	if (!n)
+		return 0;
+	a->callers = calloc(n, sizeof(struct line_entry *));
+	if (!a->callers)
+		return -ENOMEM;
+	for (; a->n_callers < n; a->n_callers++) {
+		int r = line_entry(t, names[a->n_callers], function, &a->callers[a->n_callers]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int address_entry(struct tally *t, uint64_t addr, struct address_entry **ret)
 {
 	const char *copy;
@@ -174,13 +199,28 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 	a->line = line;
 	copy = line && t->ops->inlined ? t->ops->inlined(t->backend, addr) : NULL;
 	a->copy = copy ? copy_entry(line, copy) : NULL;
-	HASH_ADD(hh, t->addresses, addr, sizeof(a->addr), a);
-	if (!a->hh.tbl) {
+	r = line ? find_callers(t, a, function) : 0;
+	if (r == 0)
+		HASH_ADD(hh, t->addresses, addr, sizeof(a->addr), a);
+	if (r < 0 || !a->hh.tbl) {
+		free(a->callers);
 		free(a);
 		return -ENOMEM;
 	}
 	*ret = a;
 	return 0;
+}
+
+/* Once in a group. */
+static bool count_line(struct tally *t, struct line_entry *l, uint64_t n)
+{
+	if (l->group == t->group)
+		return false;
+	l->group = t->group;
+	add(&l->line.total, n);
+	add(&l->line.recent, n);
+	add(&t->sums.recent, n);
+	return true;
 }
 
 int tally_drain(struct tally *t)
@@ -203,15 +243,11 @@ int tally_drain(struct tally *t)
 			found = false;
 			add(&t->sums.samples, samples[i].count);
 		}
-		if (a->line && a->line->group != t->group) {
-			a->line->group = t->group;
-			found = true;
-			add(&a->line->line.total, samples[i].count);
-			if (a->copy)
-				add(&a->copy->count, samples[i].count);
-			add(&a->line->line.recent, samples[i].count);
-			add(&t->sums.recent, samples[i].count);
-		}
+		if (a->line && count_line(t, a->line, samples[i].count) && a->copy)
+			add(&a->copy->count, samples[i].count);
+		for (size_t k = 0; k < a->n_callers; k++)
+			(void)count_line(t, a->callers[k], samples[i].count);
+		found |= a->line != NULL;
 		if (!samples[i].more && !found)
 			add(&t->sums.without_line, samples[i].count);
 	}

@@ -299,6 +299,13 @@ static int name(void *b, uint64_t addr, const char **ret_line, const char **ret_
 	return code_map_name(s->code, addr, ret_line, ret_function);
 }
 
+static size_t callers(void *b, uint64_t addr, const char **ret, size_t max)
+{
+	struct session *s = b;
+
+	return code_map_callers(s->code, addr, ret, max);
+}
+
 static const char *inlined(void *b, uint64_t addr)
 {
 	struct session *s = b;
@@ -328,6 +335,7 @@ const struct backend_ops session_backend = {
 	.samples = samples,
 	.owed = owed,
 	.name = name,
+	.callers = callers,
 	.inlined = inlined,
 	.intervals = intervals,
 };

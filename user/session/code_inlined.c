@@ -103,3 +103,17 @@ const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_
 	x = code_name_intern(m, text);
 	return x ? x->text : NULL;
 }
+
+size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr, const char **ret, size_t max)
+{
+	struct line_location calls[MAX_CALLS];
+	size_t n = 0, n_calls = o->lines ? line_table_calls(o->lines, vaddr, UINT64_MAX, calls, MAX_CALLS) : 0;
+
+	for (size_t i = 0; i < n_calls && n < max; i++) {
+		struct code_name *x = code_scope_source(m, calls[i].file) ? code_line_name(m, &calls[i]) : NULL;
+
+		if (x)
+			ret[n++] = x->text;
+	}
+	return n;
+}

@@ -156,6 +156,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	if (!m)
 		return fail(e, ENOMEM, "out of memory");
 	m->functions = scope->functions;
+	m->inclusive = scope->inclusive;
 	if (scope->lines)
 		m->lines = *scope->lines;
 	if (stat(main_path, &st) == 0) {

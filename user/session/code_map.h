@@ -18,6 +18,7 @@ struct code_scope {
 	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes; none: the main executable only.
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
+	bool inclusive;              /* --attribution inclusive: what was inlined by a call in a line counts for that line as well */
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
 	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
 					   * must outlive the map */
@@ -36,6 +37,8 @@ void code_map_close(struct code_map *m); /* NULL is allowed */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
+/* See backend_ops.callers. */
+size_t code_map_callers(struct code_map *m, uint64_t addr, const char **ret, size_t max);
 /* See backend_ops.inlined. */
 const char *code_map_inlined(struct code_map *m, uint64_t addr);
 /* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */

@@ -70,7 +70,7 @@ struct code_name {
 
 struct code_map {
 	struct globs sources, binaries;
-	bool functions;
+	bool functions, inclusive;
 	struct line_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
@@ -99,6 +99,8 @@ size_t code_ranges_merge(struct addr_range *all, size_t n);
  * into it from files in scope, and what was inlined into that; the rest of it is cut out of the object's table at the next refresh: that
  * is how the scope is found, so that no line information is read which nobody's sample asks for. */
 
+/* "<file>:<line>", interned; NULL: out of memory. */
+struct code_name *code_line_name(struct code_map *m, const struct line_location *where);
 /* The line of @vaddr, "<file>:<line>", interned. -ENOENT: of none in scope. */
 int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const char **ret);
 /* Is the function in scope? Yes if nothing is known of its source. */
@@ -122,6 +124,9 @@ bool inline_sweep_owner(struct inline_sweep *w, uint64_t addr, struct line_locat
 uint64_t inline_sweep_edge(struct inline_sweep *w, uint64_t addr);
 /* The lines on the way out of inlined copies, from that of @vaddr itself on, separated by tabs; interned. NULL: it was not inlined. */
 const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_t vaddr);
+
+/* The lines in scope that the code at @vaddr was inlined by, innermost first, interned. */
+size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr, const char **ret, size_t max);
 
 /* code_rows.c: makes the object's unwinding table from @elf, once; without usable call frame information it says only what is in scope.
  * The scope must have been read. -ENOMEM. */

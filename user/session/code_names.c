@@ -99,6 +99,13 @@ int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, cons
 	return 0;
 }
 
+size_t code_map_callers(struct code_map *m, uint64_t addr, const char **ret, size_t max)
+{
+	const struct code_mapping *p = m->inclusive && !m->functions ? mapping_at(m, addr) : NULL;
+
+	return p ? code_inlined_callers(m, m->objects[p->object], addr - p->bias, ret, max) : 0;
+}
+
 const char *code_map_inlined(struct code_map *m, uint64_t addr)
 {
 	const struct code_mapping *p = mapping_at(m, addr);
@@ -203,8 +210,8 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line, bool read, struct found *out)
 {
 	struct line_table *lines = code_object_lines(m->objects[object], NULL);
-	_cleanup_free_ struct addr_range *all = NULL;
-	size_t n = 0;
+	_cleanup_free_ struct addr_range *all = NULL, *called = NULL;
+	size_t n = 0, n_called = 0;
 	int r;
 
 	if (!lines)
@@ -212,10 +219,14 @@ static int object_line(struct code_map *m, size_t object, const char *file, uint
 	if (read)
 		(void)line_table_read_file(lines, file);
 	r = line_table_ranges(lines, file, line, &all, &n);
+	if (m->inclusive && (r == 0 || r == -ENOENT))
+		r = line_table_called(lines, file, line, &called, &n_called);
 	if (r == -ENOENT)
-		return 0;
+		r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = add_found(out, m, object, all[i]);
+	for (size_t i = 0; r == 0 && i < n_called; i++)
+		r = add_found(out, m, object, called[i]);
 	return r;
 }
 

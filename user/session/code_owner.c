@@ -35,7 +35,7 @@ static void take_out(struct code_object *o, struct addr_range r)
 	o->cuts[o->n_cuts++] = r;
 }
 
-static struct code_name *line_name(struct code_map *m, const struct line_location *where)
+struct code_name *code_line_name(struct code_map *m, const struct line_location *where)
 {
 	_cleanup_free_ char *text = NULL;
 
@@ -96,7 +96,7 @@ static int file_inlined(struct walk *w)
 		take_out(o, r);
 	if (!w->owner.line)
 		return add_inlined(o, r, NULL);
-	owner = line_name(w->m, &w->owner);
+	owner = code_line_name(w->m, &w->owner);
 	if (!owner || code_name_add(owner, w->object, r) < 0)
 		return -ENOMEM;
 	return add_inlined(o, r, owner->text);
@@ -208,7 +208,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 		*ret = in->line;
 		return 0;
 	}
-	x = line_name(m, &line);
+	x = code_line_name(m, &line);
 	if (!x)
 		return -ENOMEM;
 	*ret = x->text;
