@@ -219,6 +219,17 @@ bool debug_file_has_lines(const struct debug_file *f)
 	return f->sections[DEBUG_INFO].size && f->sections[DEBUG_LINE].size;
 }
 
+bool debug_file_has_symbols(const struct debug_file *f)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr h;
+
+	while ((scn = elf_nextscn(f->elf, scn)))
+		if (gelf_getshdr(scn, &h) && h.sh_type == SHT_SYMTAB && h.sh_size)
+			return true;
+	return false;
+}
+
 bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t n)
 {
 	while (n) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The side that asks. A process without rights, made early, makes the decoders: they are born small, whatever this process holds by then. */
 #include "elf/decoder_private.h"
+#include "elf/lines.h"
 #include "elf/object_private.h"
 
 #include "base/cleanup.h"
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -316,4 +318,26 @@ int decoder_ask(const struct elf_object *o, const struct decoder_request *q, con
 	if (ret->head.status < 0)
 		(void)fail(e, -ret->head.status, "%s", (const char *)ret->blobs[BLOB_TEXT]);
 	return 0;
+}
+
+/* Words as take_options in the decoder reads them. */
+char *decoder_pack_options(const struct line_options *o, size_t *ret_n)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	if (!f)
+		return NULL;
+	for (size_t i = 0; o && i < o->n_debug_dirs; i++)
+		(void)fwrite(o->debug_dirs[i], 1, strlen(o->debug_dirs[i]) + 1, f);
+	(void)fputc(0, f);
+	for (size_t i = 0; o && i < o->n_prefixes; i++)
+		(void)fwrite(o->prefixes[i], 1, strlen(o->prefixes[i]) + 1, f);
+	if (fclose(f) != 0) {
+		free(text);
+		return NULL;
+	}
+	*ret_n = n;
+	return text;
 }

@@ -92,34 +92,12 @@ static int take_table(struct line_table *t, const struct decoder_reply *r)
 	return 0;
 }
 
-/* Words as take_options in the decoder reads them. */
-static char *pack_options(const struct line_options *o, size_t *ret_n)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
-
-	if (!f)
-		return NULL;
-	for (size_t i = 0; i < o->n_debug_dirs; i++)
-		(void)fwrite(o->debug_dirs[i], 1, strlen(o->debug_dirs[i]) + 1, f);
-	(void)fputc(0, f);
-	for (size_t i = 0; i < o->n_prefixes; i++)
-		(void)fwrite(o->prefixes[i], 1, strlen(o->prefixes[i]) + 1, f);
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
-	*ret_n = n;
-	return text;
-}
-
 int lines_remote_open(struct line_table *t, struct error *e)
 {
 	struct decoder_request q = {.op = DECODER_LINES};
 	struct decoder_reply r = {0};
 	size_t n = 0;
-	_cleanup_free_ char *words = pack_options(&t->options, &n);
+	_cleanup_free_ char *words = decoder_pack_options(&t->options, &n);
 	int err;
 
 	t->remote = true;

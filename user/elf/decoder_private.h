@@ -13,6 +13,7 @@
 
 struct decoder;
 struct elf_object;
+struct line_options;
 struct line_table;
 struct line_unit;
 struct cfi_table;
@@ -20,7 +21,7 @@ struct error;
 
 enum decoder_op {
 	DECODER_OBJECT,     /* the first: the payload is its name, the file comes along */
-	DECODER_SYMBOLS,
+	DECODER_SYMBOLS,    /* the payload has the options */
 	DECODER_CFI,        /* a: at most so many rows */
 	DECODER_LINES,      /* the payload has the options */
 	DECODER_FILES,      /* a: unit */
@@ -70,6 +71,8 @@ bool decoder_serves(const struct elf_object *o);
 int decoder_ask(const struct elf_object *o, const struct decoder_request *q, const void *payload, struct decoder_reply *ret, struct error *e);
 /* An answer made no sense: ends the decoder. Returns -EIO and says so. */
 int decoder_distrust(const struct elf_object *o, struct error *e);
+/* What the payload of DECODER_SYMBOLS and DECODER_LINES is; the caller frees. @o may be NULL. NULL: out of memory. */
+char *decoder_pack_options(const struct line_options *o, size_t *ret_n);
 /* Reads one answer, opening files as asked. What the tests drive: -EPIPE and others as above. */
 int decoder_read_reply(int fd, uint64_t deadline_ns, struct decoder_reply *ret);
 void decoder_close(struct decoder *d); /* NULL is allowed */

@@ -21,8 +21,7 @@
 struct server {
 	const struct decoder_limits *limits;
 	struct elf_object *object;
-	struct line_options options;
-	char *words; /* that the options point into */
+	struct line_options symbol_options, line_options; /* what they point to is kept for ever */
 	struct line_table *lines;
 	size_t names_sent; /* of its files */
 };
@@ -121,14 +120,16 @@ static int put_symbol(struct wire_symbol *out, const struct symbol *s, char *str
 	return 0;
 }
 
-static int serve_symbols(struct server *s, struct answer *a)
+static int serve_symbols(struct server *s, const struct line_options *options, struct answer *a)
 {
 	struct symbol_index *x = s->object->symbols;
 	struct wire_symbol *all;
 	size_t room = 1, at = 0;
 	char *strings;
-	int r = symbols_load(s->object);
+	int r;
 
+	elf_object_set_options(s->object, options);
+	r = symbols_load(s->object);
 	for (size_t i = 0; i < x->n; i++)
 		room += strlen(x->all[i].name) + strlen(x->all[i].own) + 2;
 	if (r < 0 || room > UINT32_MAX)
@@ -158,23 +159,21 @@ static int serve_cfi(struct server *s, const struct decoder_request *q, struct a
 	return 0;
 }
 
-/* Words: directories, an empty one, prefixes. */
-static int take_options(struct server *s, char *words, size_t n)
+/* Words: directories, an empty one, prefixes. They stay where they are. */
+static int take_options(const char *words, size_t n, struct line_options *ret)
 {
-	const char ***list = &s->options.debug_dirs;
-	size_t *count = &s->options.n_debug_dirs;
+	const char ***list = &ret->debug_dirs;
+	size_t *count = &ret->n_debug_dirs;
 
-	s->options.debug_dirs = calloc(n + 1, sizeof(char *));
-	s->options.prefixes = calloc(n + 1, sizeof(char *));
-	if (!s->options.debug_dirs || !s->options.prefixes)
+	*ret = (struct line_options){.debug_dirs = calloc(n + 1, sizeof(char *)), .prefixes = calloc(n + 1, sizeof(char *))};
+	if (!ret->debug_dirs || !ret->prefixes)
 		return -ENOMEM;
-	s->words = words;
 	for (size_t at = 0; at < n; at += strlen(words + at) + 1) {
 		if (words[at]) {
 			(*list)[(*count)++] = words + at;
 		} else {
-			list = &s->options.prefixes;
-			count = &s->options.n_prefixes;
+			list = &ret->prefixes;
+			count = &ret->n_prefixes;
 		}
 	}
 	return 0;
@@ -184,7 +183,7 @@ static int serve_lines(struct server *s, struct answer *a, struct error *e)
 {
 	struct wire_range *index;
 	struct line_table *t;
-	int r = line_table_open_with(s->object, &s->options, &s->lines, e);
+	int r = line_table_open_with(s->object, &s->line_options, &s->lines, e);
 
 	if (r < 0)
 		return r;
@@ -263,21 +262,25 @@ static int serve_line_request(struct server *s, const struct decoder_request *q,
 	return set_names(s, a) < 0 ? -ENOMEM : r;
 }
 
-/* @payload has a zero byte behind it. Whoever wants to keep it takes it. */
+/* @payload has a zero byte behind it. Options are kept, as what was opened with them is: this is one object's decoder. */
 static int serve(struct server *s, const struct decoder_request *q, char **payload, struct answer *a, struct error *e)
 {
-	int r;
+	struct line_options *options = q->op == DECODER_SYMBOLS ? &s->symbol_options : &s->line_options;
+	int r = 0;
 
+	if ((q->op == DECODER_SYMBOLS || q->op == DECODER_LINES) && !options->debug_dirs)
+		r = take_options(TAKE_PTR(*payload), q->size, options);
+	if (r < 0)
+		return r;
 	switch (q->op) {
 	case DECODER_SYMBOLS:
-		return serve_symbols(s, a);
+		return serve_symbols(s, options, a);
 	case DECODER_CFI:
 		return serve_cfi(s, q, a, e);
 	case DECODER_LINES:
 		if (s->lines)
 			return -EBUSY;
-		r = take_options(s, TAKE_PTR(*payload), q->size);
-		return r == 0 ? serve_lines(s, a, e) : r;
+		return serve_lines(s, a, e);
 	default:
 		return serve_line_request(s, q, *payload, a);
 	}

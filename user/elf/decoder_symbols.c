@@ -4,6 +4,7 @@
 #include "elf/decoder_private.h"
 #include "elf/symbols_private.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -54,8 +55,14 @@ int decoder_symbols(const struct elf_object *o)
 {
 	struct decoder_request q = {.op = DECODER_SYMBOLS};
 	struct decoder_reply r = {0};
-	int err = decoder_ask(o, &q, NULL, &r, &o->symbols->problem);
+	size_t n = 0;
+	_cleanup_free_ char *words = decoder_pack_options(o->options, &n);
+	int err;
 
+	if (!words)
+		return -ENOMEM;
+	q.size = n > DECODER_MAX_PAYLOAD ? 0 : (uint32_t)n;
+	err = decoder_ask(o, &q, words, &r, &o->symbols->problem);
 	if (err == -EIO) /* left out, which the problem says */
 		return 0;
 	if (err == 0)

@@ -65,7 +65,7 @@ static int find_debug(struct line_table *t, struct error *e)
 		return r;
 	if (debug_file_has_lines(t->debug))
 		return 0;
-	if (debug_find_separate(t->object, t->debug, &t->options, &separate, &t->warning) < 0)
+	if (debug_find_separate(t->object, t->debug, &t->options, true, &separate, &t->warning) < 0)
 		return no_lines(t, e);
 	debug_file_close(t->debug);
 	t->debug = separate;

@@ -251,6 +251,11 @@ void elf_object_close(struct elf_object *o)
 	free(o);
 }
 
+void elf_object_set_options(struct elf_object *o, const struct line_options *options)
+{
+	o->options = options;
+}
+
 const char *elf_object_path(const struct elf_object *o)
 {
 	return o->path;

@@ -7,6 +7,7 @@
 #include <gelf.h>
 #include <libelf.h>
 
+struct line_options;
 struct symbol_index;
 
 struct elf_segment {
@@ -24,6 +25,7 @@ struct elf_object {
 	size_t n_segments;
 	bool dynamic;
 	char *build_id;
+	const struct line_options *options; /* where debug files are; NULL: where the system has them */
 	bool is_image; /* not a file's, but one in memory */
 	struct symbol_index *symbols; /* empty until first asked for */
 	struct decoder *decoder; /* NULL: everything is read here, or nothing has been asked for */
