@@ -141,7 +141,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	} else {
 		ADD(sum->samples, 1);
 		if (config.inclusive)
-			count_chain();
+			chain_count_sample();
 		else
 			count_sample(addr);
 	}
