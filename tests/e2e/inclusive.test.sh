@@ -34,7 +34,7 @@ holds 'runs[0]["attribution"] == "inclusive" and sampled < sum(samples.values())
 why+=$(near leaf 60)$(near leaf-call 60)$(near other-call 20)$(near recursion-call 20)$(near recursion 20)$(near all 100)
 "$COZBPF" report "$profile" >"$tmp/report" || why+=' no report;'
 grep -q 'Attribution is inclusive' "$tmp/report" || why+=' the report does not say so;'
-"$COZBPF" report --json "$profile" | grep -q '"attribution": "inclusive"' || why+=' nor does its JSON;'
+"$COZBPF" report --json "$profile" | grep -q '"attribution":"inclusive"' || why+=' nor does its JSON;'
 grep -qE 'callers.c:[0-9]+ +main +(9[5-9]|100)' "$tmp/report" || why+=' no share of 100 % in the report;'
 verdict 'inclusive: every line of the call chain has them, once' "$why" "$tmp/err" "$tmp/report"
 

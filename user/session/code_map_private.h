@@ -93,12 +93,15 @@ size_t code_ranges_merge(struct addr_range *all, size_t n);
 
 /* code_owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are in scope.
  *
- * A function is of the file that its entry is in. Code of another file in it was inlined. Where such code is out of scope it belongs to the
+ * A function is of the file that it begins in. Code of another file in it was inlined. Where such code is out of scope it belongs to the
  * innermost call in scope that it was inlined by; where no call is said (-g1), to the line in scope that stands before it in the line
  * table, which is where compilers leave the place of the call. A function that is itself out of scope keeps only what was inlined
  * into it from files in scope, and what was inlined into that; the rest of it is cut out of the object's table at the next refresh: that
  * is how the scope is found, so that no line information is read which nobody's sample asks for. */
 
+/* Where a function begins that is entered at @entry: by the first row there. The last one, which is in force, is that of code that was inlined
+ * if the function has nothing of its own to do first. False: nowhere known. */
+bool code_function_location(struct line_table *t, uint64_t entry, struct line_location *ret);
 /* "<file>:<line>", interned; NULL: out of memory. */
 struct code_name *code_line_name(struct code_map *m, const struct line_location *where);
 /* The line of @vaddr, "<file>:<line>", interned. -ENOENT: of none in scope. */

@@ -20,6 +20,26 @@ static enum where look_at(const struct code_map *m, struct line_table *t, uint64
 	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
 }
 
+static int first_row(struct addr_range r, const struct line_location *where, void *arg)
+{
+	(void)r;
+	if (where)
+		*(struct line_location *)arg = *where;
+	return where != NULL;
+}
+
+bool code_function_location(struct line_table *t, uint64_t entry, struct line_location *ret)
+{
+	return line_table_rows(t, entry, entry + 1, first_row, ret) > 0;
+}
+
+static enum where function_at(const struct code_map *m, struct line_table *t, uint64_t entry, struct line_location *ret)
+{
+	if (!code_function_location(t, entry, ret))
+		return NOWHERE;
+	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
+}
+
 static void take_out(struct code_object *o, struct addr_range r)
 {
 	struct addr_range *grown;
@@ -168,7 +188,7 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 	int r = 0;
 
 	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION) {
-		w.outside = look_at(m, o->lines, s.addr, &entry) == OUTSIDE;
+		w.outside = function_at(m, o->lines, s.addr, &entry) == OUTSIDE;
 		r = inline_sweep_begin(&w.inlining, m, o->lines, s.addr, s.addr + s.size);
 		if (r == 0)
 			r = line_table_rows(o->lines, s.addr, s.addr + s.size, walk_row, &w);
@@ -219,7 +239,7 @@ const char *code_map_foreign_source(const struct code_map *m, const struct code_
 {
 	struct line_location entry;
 
-	return o->lines && look_at(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
+	return o->lines && function_at(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
 }
 
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s)

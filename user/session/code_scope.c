@@ -147,7 +147,7 @@ static bool next_function(const struct code_map *m, const struct code_object *o,
 	if (elf_object_function_at(o->elf, at, &s) < 0)
 		return false;
 	*ret = (struct addr_range){s.addr, s.addr + s.size};
-	return line_table_at(lines, s.addr, &entry) == 0 && code_scope_source(m, entry.file);
+	return code_function_location(lines, s.addr, &entry) && code_scope_source(m, entry.file);
 }
 
 static int add_range(struct addr_range **all, size_t *n, struct addr_range r)

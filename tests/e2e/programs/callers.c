@@ -8,12 +8,12 @@
 
 static KEEP void leaf(void)
 {
-	BURN(60000); /* LINE:leaf */
+	BURN(1200000); /* LINE:leaf */
 }
 
 static KEEP void other(void)
 {
-	BURN(20000); /* LINE:other */
+	BURN(400000); /* LINE:other */
 }
 
 /* Twice on one line, and one below the other: a sample can have this line several times, and counts once. */
@@ -22,7 +22,7 @@ static KEEP void recursive(int depth)
 	if (depth)
 		recursive(depth - 1), recursive(depth - 1); /* LINE:recursion */
 	else
-		BURN(2500); /* LINE:bottom */
+		BURN(50000); /* LINE:bottom */
 	NO_TAIL_CALL();
 }
 
