@@ -26,6 +26,7 @@ why=
 profiled -p progress --attribution first -- "$programs/callers" 4 || why+=' it failed;'
 holds 'runs[0]["attribution"] == "first" and sampled == sum(samples.values())' || why+=" recorded: $(ask 'runs[0].get("attribution")');"
 why+=$(near leaf 60)$(near other 20)$(near bottom 20)$(near all 0)$(near leaf-call 0)$(near recursion 0)
+[ -z "$why" ] || why+=" all: $(ask 'samples')"
 verdict 'first: the innermost line has the samples' "$why" "$tmp/err"
 
 why=
@@ -34,8 +35,10 @@ holds 'runs[0]["attribution"] == "inclusive" and sampled < sum(samples.values())
 why+=$(near leaf 60)$(near leaf-call 60)$(near other-call 20)$(near recursion-call 20)$(near recursion 20)$(near all 100)
 "$COZBPF" report "$profile" >"$tmp/report" || why+=' no report;'
 grep -q 'Attribution is inclusive' "$tmp/report" || why+=' the report does not say so;'
-"$COZBPF" report --json "$profile" | grep -q '"attribution":"inclusive"' || why+=' nor does its JSON;'
+"$COZBPF" report --json "$profile" >"$tmp/json" || why+=' no JSON;'
+grep -q '"attribution":"inclusive"' "$tmp/json" || why+=' nor does its JSON;'
 grep -qE 'callers.c:[0-9]+ +main +(9[5-9]|100)' "$tmp/report" || why+=' no share of 100 % in the report;'
+[ -z "$why" ] || why+=" all: $(ask 'samples')"
 verdict 'inclusive: every line of the call chain has them, once' "$why" "$tmp/err" "$tmp/report"
 
 # Hits: of the experiments' samples.
