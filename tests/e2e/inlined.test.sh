@@ -39,8 +39,8 @@ moved() { # NAME COMPILER...
 	local name=$1 why=''
 	shift
 	"$@" -o program "$source" && "$programs/line_owners" "$tmp/program" >owners 2>err || why+=' it does not work whole;'
-	"$@" -gsplit-dwarf -o program "$source" && "$programs/line_owners" "$tmp/program" >split 2>err || why+=' it does not work split;'
-	cmp owners split >differ 2>&1 || why+=' others than of the whole program;'
+	"$@" -gsplit-dwarf -o program "$source" && "$programs/line_owners" "$tmp/program" >./split 2>err || why+=' it does not work split;'
+	cmp -- owners ./split >differ 2>&1 || why+=' others than of the whole program;'
 	[ "$(wc -l <owners)" -gt 500 ] || why+=' too few;'
 	verdict "inlined code by $name -gsplit-dwarf has the same owners" "$why" err differ
 }
