@@ -17,6 +17,7 @@ struct error;
 
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
 enum run_attribution { RUN_FIRST, RUN_INCLUSIVE };
+enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -35,7 +36,9 @@ struct run_options {
 	enum profile_format format;
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
 	uint64_t delay_ns;    /* before the first experiment */
+	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
+	enum run_sync sync;
 	enum run_granularity granularity;
 	enum run_attribution attribution;
 	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
@@ -52,6 +55,7 @@ struct run_options {
 	size_t top; /* lines per point in the report; 0: its default */
 	enum color_when color;
 	const char *disabled; /* --disable: comma list of feature names, or NULL */
+	bool calibrate;       /* --calibrate: measure what payments cost anew */
 };
 
 /* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with

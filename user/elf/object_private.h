@@ -24,6 +24,7 @@ struct elf_object {
 	struct elf_segment *segments;
 	size_t n_segments;
 	bool dynamic;
+	char *interpreter; /* owned; NULL: none, or none that makes sense */
 	char *build_id;
 	const struct line_options *options; /* where debug files are; NULL: where the system has them */
 	bool is_image; /* not a file's, but one in memory */

@@ -63,6 +63,7 @@ const struct field_table latency_fields = {latency_list, COUNT(latency_list)};
 static const struct field runtime_list[] = {
 	FIELD(profile_runtime, time, FIELD_U64, true),
 	FIELD(profile_runtime, samples, FIELD_U64, false),
+	FIELD(profile_runtime, unattributed, FIELD_U64, false),
 };
 const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
 
