@@ -173,7 +173,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	thread_wake_edge(w, k, now - blocked_at, now);
+	thread_wake_edge(w, k->local, now - blocked_at, now);
 	return 0;
 }
 

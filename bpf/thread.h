@@ -213,12 +213,12 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
 	ADD(sum->paid, ns);
 }
 
-/* R3. */
-static __always_inline void thread_wake_edge(struct thread *w, struct thread *k, u64 blocked, u64 now)
+/* R3. @local_k is that of who wakes @w. */
+static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	s64 bank = ledger_bank_left(w->bank, now - w->bank_at, config.bank_age_ns);
-	s64 change = ledger_wake(w->local, k->local, blocked, bank, config.bank_ns, &bank);
+	s64 change = ledger_wake(w->local, local_k, blocked, bank, config.bank_ns, &bank);
 
 	w->bank = bank;
 	w->bank_at = now;
