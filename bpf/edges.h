@@ -47,11 +47,8 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 	}
-	if (t->running_at) {
+	if (t->running_at)
 		thread_ran(t, c, now, sum);
-		if (c->exec_by != (u32)prev->pid)
-			c->exec_by = c->exec_by ? ABI_EXEC_SEVERAL : prev->pid;
-	}
 	t->running_at = 0;
 	t->left_at = now;
 	if (runnable) {
@@ -62,7 +59,6 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		if (t->hold_from)
 			count(COUNTER_hold_preempted);
 	} else {
-		t->unbooked = thread_pending(t, c, prev->pid, now);
 		t->blocked_at = now;
 		t->runnable_at = 0;
 	}
@@ -202,8 +198,6 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 
 		w->foreign_cpu = cpu;
 		w->foreign_mark = c->foreign;
-		if (c->sampled_at > blocked_at)
-			w->unbooked = 0; /* booked since, to another thread */
 		if (!c->tid && now > c->since)
 			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
 	}
@@ -228,7 +222,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	thread_wake_edge(w, k->local + thread_pending(k, cpu_here(), current->pid, now), now - blocked_at, now);
+	thread_wake_edge(w, k->local, now - blocked_at, now);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
  * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
  * pause swallowed is missing. */
-static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
+static __always_inline u64 take_weight(struct abi_cpu *c)
 {
 	s64 w = *(volatile s64 *)&c->exec;
 
@@ -91,8 +91,6 @@ static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
 	if (sync_by_calls() && !config.has_switch)
 		return control.spacing_ns;
 	ADD(c->exec, -w);
-	c->exec_by = 0;
-	c->sampled_at = now;
 	return w > 0 ? w : 0;
 }
 
@@ -147,7 +145,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			return 0;
 		}
 	}
-	weight = take_weight(c, now);
+	weight = take_weight(c);
 	/* A place in code, or how many: 0 is none in either case. */
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
@@ -164,7 +162,6 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	if (!experiment_active(epoch))
 		return 0;
-	t->seen += weight;
 	if (code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code))) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
 		u64 from = bpf_ktime_get_ns();

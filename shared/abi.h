@@ -175,8 +175,6 @@ struct abi_global {
 };
 _Static_assert(sizeof(struct abi_global) == 64, "abi_global");
 
-#define ABI_EXEC_SEVERAL (~0U) /* in abi_cpu.exec_by */
-
 /* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
 struct abi_cpu {
 	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by foreign time */
@@ -185,9 +183,9 @@ struct abi_cpu {
 	abi_u64 foreign;    /* cumulative time of foreign tasks */
 	abi_u64 scope_left; /* when an in-scope thread left last */
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
-	abi_u32 exec_by;    /* whose execution exec is; 0: nobody's yet, ABI_EXEC_SEVERAL */
+	abi_u32 pad;
 	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
-	abi_u64 sampled_at; /* when that was: exec was booked then, to whoever ran */
+	abi_u64 fill;
 };
 _Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
 

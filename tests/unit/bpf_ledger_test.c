@@ -156,21 +156,6 @@ static void asking_costs_more_on_a_slow_cpu(void **state)
 	assert_int_equal(ledger_asking(5000, 1, 0, 0), 5000);		/* never calibrated */
 }
 
-static void what_is_not_booked_yet(void **state)
-{
-	(void)state;
-	/* Half of its time was earned: half of what no sample has stood for yet. */
-	assert_int_equal(ledger_pending(2 * MS, 4 * MS, 500000), 250000);
-	assert_int_equal(ledger_pending(4 * MS, 4 * MS, 500000), 500000);
-	assert_int_equal(ledger_pending(0, 4 * MS, 500000), 0);
-	assert_int_equal(ledger_pending(-MS, 4 * MS, 500000), 0); /* slowed, not earning */
-	assert_int_equal(ledger_pending(MS, 0, 500000), 0);
-	assert_int_equal(ledger_pending(MS, 4 * MS, -1), 0); /* in mid payment */
-	/* A thread that no sample finds does not get ahead for ever, and long experiments do not overflow. */
-	assert_int_equal(ledger_pending(MS, 4 * MS, 1000 * MS), 10 * MS / 4);
-	assert_int_equal(ledger_pending(600000 * MS, 600000 * MS, 10 * MS), 10 * MS);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,7 +165,6 @@ int main(void)
 		cmocka_unit_test(stopped_time_is_no_waiting),  cmocka_unit_test(no_credit_after_a_timeout),
 		cmocka_unit_test(a_wait_for_a_level_thread_is_credited_up_to_its_length),
 		cmocka_unit_test(asking_costs_more_on_a_slow_cpu), cmocka_unit_test(buckets_are_quarter_octaves),
-		cmocka_unit_test(what_is_not_booked_yet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,7 +66,7 @@ static const struct program programs[] = {
 	 {{{TAKE, 0}, {LINE, 1200}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
 	  {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0}},
-	{"side by side, then meet", 30, 60, 1.5,
+	{"side by side, then meet", 30, 60, 6,
 	 {{{OTHER, 800}, {MEET, 0}, {LINE, 1200}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
 	  {{MEET, 0}, {LINE, 1200}, {MEET, 0}, {AGAIN, 0}}},
 	 {0}},
@@ -102,8 +102,8 @@ struct thread {
 	s64 local;    /* R1 - R3 */
 	s64 unseen;   /* execution since the last sample */
 	s64 tick;     /* until the next one */
-	s64 hits, bank, unbooked;
-	u64 seen, bank_at, blocked_at;
+	s64 bank;
+	u64 bank_at, blocked_at;
 	enum what waits_for;
 	int semaphore;
 	bool blocked, paying;
@@ -130,7 +130,6 @@ static void block(struct model *m, struct thread *t, enum what why, int semaphor
 	t->waits_for = why;
 	t->semaphore = semaphore;
 	t->blocked_at = m->now;
-	t->unbooked = ledger_pending(t->hits, t->seen, t->unseen);
 }
 
 /* R3, as bpf/thread.h has it. */
@@ -138,9 +137,8 @@ static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	s64 bank = ledger_bank_left(w->bank, m->now - w->bank_at, BANK_AGE_NS);
 
-	s64 local_k = k->local + ledger_pending(k->hits, k->seen, k->unseen);
 
-	w->local += ledger_wake(w->local + w->unbooked, local_k, (s64)(m->now - w->blocked_at), bank, BANK_NS, &w->bank);
+	w->local += ledger_wake(w->local, k->local, (s64)(m->now - w->blocked_at), bank, BANK_NS, &w->bank);
 	w->bank_at = m->now;
 	w->blocked = false;
 	w->paying = false;
@@ -161,8 +159,6 @@ static void sample(struct model *m, struct thread *t, bool in_line)
 
 	t->tick = next_tick(m);
 	t->unseen = 0;
-	t->seen += (u64)weight;
-	t->hits += earned;
 	t->local += earned;
 	if (t->local > m->g)
 		m->g = t->local;
