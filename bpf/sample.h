@@ -18,6 +18,8 @@ static __always_inline bool selected(const struct abi_setup *s, u64 code)
 	return false;
 }
 
+#include "bpf/inclusive.h"
+
 static __always_inline void count_sample(u64 code)
 {
 	struct abi_sample_key key = {.code = code};
@@ -146,20 +148,24 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	weight = take_weight(c, now);
+	/* A place in code, or how many: 0 is none in either case. */
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
 	else
-		code = chain_of_sample(&interrupted, user, task);
+		code = config.inclusive ? sites_of_sample(&interrupted, user, task) : chain_of_sample(&interrupted, user, task);
 	if (!code) {
 		ADD(sum->samples_outside, 1);
 	} else {
 		ADD(sum->samples, 1);
-		count_sample(code);
+		if (config.inclusive)
+			chain_count_sample();
+		else
+			count_sample(code);
 	}
 	if (!experiment_active(epoch))
 		return 0;
 	t->seen += weight;
-	if (code && selected(setup, code)) {
+	if (code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code))) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
 		u64 from = bpf_ktime_get_ns();
 

@@ -168,16 +168,26 @@ static __always_inline u64 modules_of(struct task_struct *task)
 	return space < ABI_MAX_SPACES ? *(volatile u64 *)&spaces[space] : 0;
 }
 
-/* The same of a sample. Where the tick hit the kernel, the thread's own registers are those saved at kernel entry, with the number of the
- * system call (negative: none). */
-static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+/* Makes of what a tick interrupted the thread's own frame. Where the tick hit the kernel, the thread's registers are those saved at kernel
+ * entry, with the number of the system call (negative: none). Returns whether the thread is in one. */
+static __always_inline bool frame_of_thread(struct frame *f, bool user, struct task_struct *task)
 {
-	u64 in_force = modules_of(task);
 	struct pt_regs *regs;
 
 	if (user)
-		return chain_first_in_scope(interrupted->ip, interrupted->sp, interrupted->bp, false, in_force);
+		return false;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	return chain_first_in_scope(BPF_CORE_READ(regs, ip), BPF_CORE_READ(regs, sp), BPF_CORE_READ(regs, bp),
-				    (s64)BPF_CORE_READ(regs, orig_ax) >= 0, in_force);
+	f->ip = BPF_CORE_READ(regs, ip);
+	f->sp = BPF_CORE_READ(regs, sp);
+	f->bp = BPF_CORE_READ(regs, bp);
+	return (s64)BPF_CORE_READ(regs, orig_ax) >= 0;
+}
+
+/* The same of a sample. */
+static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+{
+	struct frame own = *interrupted;
+	bool in_call = frame_of_thread(&own, user, task);
+
+	return chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task));
 }

@@ -20,6 +20,9 @@ typedef long long abi_s64;
 #define ABI_MAX_SPACES 1024
 #define ABI_SPACE_NONE 0xffffffffU /* nothing is known of it yet */
 #define ABI_MAX_PROCESSES 8192 /* followed at one time */
+#define ABI_MAX_CHAIN_FRAMES 128 /* inclusive attribution walks on after the first frame in scope */
+#define ABI_CHAIN_SITES 64       /* of those in scope; before Linux 5.13 no key could be longer */
+#define ABI_MAX_CHAINS 8192      /* different ones between two drains */
 #define ABI_MAX_ROWS (1U << 22) /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
 #define ABI_LATE_BUCKETS 128 /* quarter octaves: ABI_LATE_BUCKETS / 4 octaves of nanoseconds */
@@ -63,9 +66,11 @@ struct abi_config {
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
+	abi_u32 inclusive;      /* a sample belongs to all frames in scope, not to the first one only */
+	abi_u32 pad;
 	abi_u64 kernel_base;    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
-_Static_assert(sizeof(struct abi_config) == 96, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 104, "abi_config");
 
 /* A process that is in scope, or whose children may be. */
 #define ABI_PROC_IN 1      /* in scope */
@@ -93,6 +98,7 @@ enum abi_row_kind {
 	ABI_ROW_PLT,    /* ... rsp + 8, and 8 more from the cfa_offset'th byte of a stub of 16 on */
 	ABI_ROW_SIGNAL, /* all registers are in the ucontext at rsp */
 	ABI_ROW_END,    /* there is no caller */
+	ABI_ROW_DRAP,   /* the CFA is in memory at rbp + cfa_offset, the caller's rbp at rbp */
 };
 #define ABI_ROW_KIND 0x7f
 #define ABI_ROW_IN_SCOPE 0x80 /* in abi_row.kind */
@@ -225,6 +231,12 @@ struct abi_sample_key {
 	abi_u64 code; /* ABI_CODE */
 };
 _Static_assert(sizeof(struct abi_sample_key) == 8, "abi_sample_key");
+
+/* What an inclusive sample belongs to: different addresses, innermost first; 0 after the last. */
+struct abi_chain {
+	abi_u64 sites[ABI_CHAIN_SITES];
+};
+_Static_assert(sizeof(struct abi_chain) == 512, "abi_chain");
 
 /* One thread's books at the end of an experiment, as the task iterator writes them. */
 struct abi_thread_record {

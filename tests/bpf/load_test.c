@@ -69,7 +69,7 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many)
+static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
 	struct abi_config *c;
@@ -94,6 +94,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		.bank_age_ns = 50000000,
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
+		.inclusive = inclusive,
 		.slows = 1, /* the larger programs */
 		.max_frames = ABI_MAX_FRAMES,
 	};
@@ -108,9 +109,11 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 
 static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
 {
-	loads_scope(sync, payer, task_work, send_signal, false);
-	if (sync == ABI_SYNC_SCHED) /* the calls are those of one process */
-		loads_scope(sync, payer, task_work, send_signal, true);
+	for (int inclusive = 0; inclusive < 2; inclusive++) {
+		loads_scope(sync, payer, task_work, send_signal, false, inclusive);
+		if (sync == ABI_SYNC_SCHED) /* the calls are those of one process */
+			loads_scope(sync, payer, task_work, send_signal, true, inclusive);
+	}
 }
 
 static void loads_with_this_kernels_features(void **state)

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "elf/decoder.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "shim/image.h"
@@ -91,6 +92,9 @@ int run_open_session(struct run *r, struct error *e)
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
+	err = elf_decoder_start(NULL, e);
+	if (err < 0)
+		return err;
 	err = run_look_at_program(r, e);
 	if (err == 0 && r->options.scope.kernel)
 		err = code_kernel_open(&r->kernel, e);
@@ -115,6 +119,7 @@ int run_open_session(struct run *r, struct error *e)
 		.all_execs = r->options.kind == RUN_SYSTEM,
 		.kernel_base = r->kernel ? code_kernel_base(r->kernel) : 0,
 		.disabled = r->options.disabled,
+		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.slows = r->purpose->slows,
 		.calibrate = r->options.calibrate,
 	};
@@ -202,6 +207,7 @@ void run_free(struct run *r)
 	run_scope_free(r->scope);
 	code_map_close(r->code);
 	code_kernel_close(r->kernel);
+	elf_decoder_stop();
 	if (r->page)
 		(void)munmap(r->page, sizeof(*r->page));
 	if (r->page_fd >= 0)

@@ -17,6 +17,7 @@ struct error;
 #define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
 
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
+enum run_attribution { RUN_FIRST, RUN_INCLUSIVE };
 enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -42,6 +43,7 @@ struct run_options {
 	enum run_pay pay;
 	enum run_sync sync;
 	enum run_granularity granularity;
+	enum run_attribution attribution;
 	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
 	double fixed_speedup;   /* 0..1; negative: drawn from the grid */
 	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
@@ -69,6 +71,8 @@ void run_options_free(struct run_options *o); /* frees the contents, not @o */
 void run_options_help(FILE *out);
 void run_options_help_kind(enum run_kind kind, FILE *out);
 
+/* "first", "inclusive". */
+const char *run_attribution_name(enum run_attribution attribution);
 /* "auto", "sleep", "hold", "spin". */
 const char *run_pay_name(enum run_pay pay);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */

@@ -89,6 +89,7 @@ int run_open_code(struct run *r, struct error *e)
 		.n_sources = r->options.n_sources,
 		.binaries = r->options.binaries,
 		.n_binaries = r->options.n_binaries,
+		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.functions = r->options.granularity == RUN_BY_FUNCTION,
 		.automatic = r->options.granularity == RUN_BY_EITHER,
 		.lines = &r->options.lines,

@@ -9,6 +9,7 @@
 
 struct report_options {
 	bool color;
+	bool inlined;     /* show into what lines were inlined */
 	int width;        /* columns; 0: 100 */
 	size_t top;       /* lines per point; 0: 15 */
 	size_t curves;    /* text curves for the top lines; (size_t)-1: none, 0: 3 */

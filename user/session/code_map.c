@@ -35,6 +35,8 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 			name_file(&why, path, o->entry.path);
 		o->why = strdup(why.text);
 	}
+	if (!o->elf_tried && o->elf)
+		elf_object_set_options(o->elf, o->line_options);
 	o->elf_tried = true;
 	if (!o->elf)
 		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
@@ -159,6 +161,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	m->functions = scope->functions;
 	m->spaces = calloc(1, sizeof(*m->spaces));
 	m->n_spaces = m->spaces ? 1 : 0;
+	m->inclusive = scope->inclusive;
 	if (scope->lines)
 		m->lines = *scope->lines;
 	if (stat(main_path, &st) == 0) {
@@ -172,6 +175,8 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	} else {
 		m->objects[0]->elf_tried = true;
 		r = elf_object_open(main_path, &m->objects[0]->elf, e);
+		if (r == 0)
+			elf_object_set_options(m->objects[0]->elf, &m->lines);
 		if (r == 0 && scope->automatic)
 			m->functions = m->automatic = !code_object_lines(m->objects[0], NULL);
 		if (r == 0)

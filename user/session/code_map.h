@@ -20,6 +20,7 @@ struct code_scope {
 	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes; none: the main executable only.
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
+	bool inclusive;              /* --attribution inclusive: what was inlined by a call in a line counts for that line as well */
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
 	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
 					   * must outlive the map */
@@ -61,6 +62,10 @@ int code_map_check(struct code_map *m, struct error *e);
 bool code_map_is_stale(const struct code_map *m);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. */
 int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function);
+/* See backend_ops.callers. */
+size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max);
+/* See backend_ops.inlined. */
+const char *code_map_inlined(struct code_map *m, uint64_t code);
 /* The ranges of a line (or function), merged; at most @max, the largest first if there are more. -ENOENT. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
 /* Are its names functions? As asked, or as automatic came out. */

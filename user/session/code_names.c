@@ -92,6 +92,33 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 	return 0;
 }
 
+/* The object that @code is in, if it has lines to name it by; *ret_vaddr: where in the file. */
+static struct code_object *object_with_lines(struct code_map *m, uint64_t code, uint64_t *ret_vaddr)
+{
+	size_t object = ABI_CODE_OBJECT(code);
+
+	if (m->functions || object >= m->n_objects || !m->objects[object]->rows_tried)
+		return NULL;
+	*ret_vaddr = m->objects[object]->rows_base + ABI_CODE_PC(code);
+	return m->objects[object];
+}
+
+size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max)
+{
+	uint64_t vaddr;
+	struct code_object *o = m->inclusive ? object_with_lines(m, code, &vaddr) : NULL;
+
+	return o ? code_inlined_callers(m, o, vaddr, ret, max) : 0;
+}
+
+const char *code_map_inlined(struct code_map *m, uint64_t code)
+{
+	uint64_t vaddr;
+	struct code_object *o = object_with_lines(m, code, &vaddr);
+
+	return o ? code_inlined_text(m, o, vaddr) : NULL;
+}
+
 struct found {
 	struct addr_range *all;
 	size_t n;
@@ -184,8 +211,8 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line, bool read, struct found *out)
 {
 	struct line_table *lines = code_object_lines(m->objects[object], NULL);
-	_cleanup_free_ struct addr_range *all = NULL;
-	size_t n = 0;
+	_cleanup_free_ struct addr_range *all = NULL, *called = NULL;
+	size_t n = 0, n_called = 0;
 	int r;
 
 	if (!lines)
@@ -193,10 +220,14 @@ static int object_line(struct code_map *m, size_t object, const char *file, uint
 	if (read)
 		(void)line_table_read_file(lines, file);
 	r = line_table_ranges(lines, file, line, &all, &n);
+	if (m->inclusive && (r == 0 || r == -ENOENT))
+		r = line_table_called(lines, file, line, &called, &n_called);
 	if (r == -ENOENT)
-		return 0;
+		r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = add_found(out, m, object, all[i]);
+	for (size_t i = 0; r == 0 && i < n_called; i++)
+		r = add_found(out, m, object, called[i]);
 	return r;
 }
 

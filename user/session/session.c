@@ -57,6 +57,9 @@ static void configure(struct session *s)
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
 	c->kernel_base = s->options.kernel_base;
+	c->inclusive = s->options.inclusive;
+	if (!c->inclusive)
+		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
 	c->slows = s->options.slows;
 	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
 }

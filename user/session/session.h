@@ -33,6 +33,7 @@ struct session_options {
 	bool slows;           /* experiments may slow the line for real */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	bool calibrate;       /* anew, whatever an earlier run has found */
+	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
 
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
