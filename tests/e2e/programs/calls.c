@@ -260,7 +260,7 @@ int main(void)
 	SAY("before main: %d", early_calls());
 	start_thread(&busy[0], compute, NULL);
 	start_thread(&busy[1], count, NULL);
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < 5; i++) {
 		locks_of_all_kinds();
 		conditions();
 		threads_and_joins();
