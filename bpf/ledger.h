@@ -23,6 +23,15 @@ static __always_inline s64 ledger_bank_left(s64 bank, u64 age_ns, s64 forget_ns)
 	return bank - (s64)((u64)bank * (age_ns >> 10) / (((u64)forget_ns >> 10) + 1));
 }
 
+/* What a thread has earned since it was last sampled, as far as can be told: of @seen nanoseconds of its execution that samples stood for,
+ * it earned @hits, and @unseen more have passed. It will be booked with its next sample; until then its clock is behind by this. */
+static __always_inline s64 ledger_pending(s64 hits, u64 seen, s64 unseen)
+{
+	if (hits <= 0 || unseen <= 0 || !seen)
+		return 0;
+	return (s64)((u64)hits * (u64)ledger_min(unseen, 10000000) / seen);
+}
+
 /* R3: local(W) = min(local(K), local(W) + blocked), as the change of local(W). A hit stands for all the rounds since the last one, so
  * blocked time that those rounds left unused (@bank) may answer it as well; *ret_bank is what remains, at most @bank_max. Past a knee
  * a waiter uses all its blocked time, the bank is empty and the rule is the plain one. */
@@ -34,6 +43,23 @@ static __always_inline s64 ledger_wake(s64 local_w, s64 local_k, s64 blocked, s6
 
 	*ret_bank = ledger_min(left, bank_max);
 	return change;
+}
+
+/* --sync pthread: how long a call that began at @from waited, of which the thread was stopped for @paid. */
+static __always_inline s64 ledger_waited(u64 from, u64 now, s64 paid)
+{
+	s64 waited = now > from ? (s64)(now - from) : 0;
+
+	if (paid < 0)
+		return waited;
+	return paid < waited ? waited - paid : 0;
+}
+
+/* --sync pthread: did a call that returned @result wait until somebody ended its wait? Not if it timed out or was interrupted. An error
+ * that it did not wait for need not be told: its wait was short. */
+static __always_inline int ledger_call_waited(s64 result, u64 minus)
+{
+	return minus ? result >= 0 : result != 110 /* ETIMEDOUT */;
 }
 
 /* R4: local(W) = min(cpu, local(W) + waited), as the change of local(W). */

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "bpf/pay.h"
+#include "bpf/slow.h"
+#include "bpf/sync.h"
 #include "bpf/unwind.h"
 
 static __always_inline bool selected(const struct abi_setup *s, u64 addr)
@@ -69,7 +71,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 {
 	s64 owed = thread_owes(t);
 
-	if (owed < config.threshold_ns || !control.signals_ok || pay_unanswered(t))
+	if (owed < config.threshold_ns || !control.signals_ok || pay_waits(t) || pay_unanswered(t))
 		return;
 	pay_note_latency(t, now, sum);
 	pay_signal(task, t, owed, now);
@@ -79,11 +81,16 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
  * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
  * pause swallowed is missing. */
-static __always_inline u64 take_weight(struct abi_cpu *c)
+static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
 {
 	s64 w = *(volatile s64 *)&c->exec;
 
+	/* Unknown: each tick stands for the mean distance. */
+	if (sync_by_calls() && !config.has_switch)
+		return control.spacing_ns;
 	ADD(c->exec, -w);
+	c->exec_by = 0;
+	c->sampled_at = now;
 	return w > 0 ? w : 0;
 }
 
@@ -111,17 +118,24 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
+	if (sync_by_calls()) {
+		if (config.has_switch)
+			sync_ran(in_scope(task), now);
+		sync_runs(in_scope(task) ? task->pid : 0);
+	}
 	if (!in_scope(task))
 		return 0;
 	sum = totals_here();
 	t = thread_get(task);
 	if (!t || !sum || !c)
 		return 0;
-	if (t->running_at)
-		thread_ran(t, c, now, sum);
-	else
-		came_unseen(c, task, t);
-	t->running_at = now;
+	if (!sync_by_calls()) {
+		if (t->running_at)
+			thread_ran(t, c, now, sum);
+		else
+			came_unseen(c, task, t);
+		t->running_at = now;
+	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);
@@ -131,7 +145,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			return 0;
 		}
 	}
-	weight = take_weight(c);
+	weight = take_weight(c, now);
 	addr = chain_of_sample(&interrupted, user, task);
 	if (!addr) {
 		ADD(sum->samples_outside, 1);
@@ -141,6 +155,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	if (!experiment_active(epoch))
 		return 0;
+	t->seen += weight;
 	if (addr && selected(setup, addr)) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
 		u64 from = bpf_ktime_get_ns();
@@ -156,6 +171,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 				thread_paid(t, ledger_asking(bpf_ktime_get_ns() - from, p.asked, control.hit_overhead_ns,
 							     control.asking_ns), sum);
 		}
+		if (experiment_slows(epoch))
+			thread_slow(t, ledger_hit(weight, setup->slow_q16), sum);
 	}
 	if (config.has_task_work)
 		pay_ask(task, t, now);

@@ -53,8 +53,8 @@ static int spawn(struct run *r, struct error *e)
 	struct target_spec spec = {
 		.argv = r->options.command,
 		.identity = &r->identity,
-		.shim = r->preload ? shim_image : NULL,
-		.shim_size = r->preload ? shim_image_size : 0,
+		.shim = !r->preload ? NULL : r->calls == RUN_CALLS_SHIM ? shim_pthread_image : shim_image,
+		.shim_size = !r->preload ? 0 : r->calls == RUN_CALLS_SHIM ? shim_pthread_image_size : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
 	};
@@ -75,21 +75,28 @@ static int prepare(struct run *r, struct error *e)
 	err = run_choose_payer(r, e);
 	if (err < 0)
 		return err;
+	err = run_choose_sync(r, e);
+	if (err < 0)
+		return err;
 	err = run_open_page(r, e);
 	if (err < 0)
 		return err;
 	so = (struct session_options){
 		.payer = r->payer,
+		.sync = r->options.sync == RUN_SYNC_PTHREAD ? ABI_SYNC_PTHREAD : ABI_SYNC_SCHED,
 		.signo = r->options.signo,
 		.rate_hz = r->options.rate_hz,
 		.seed = r->options.seed,
 		.disabled = r->options.disabled,
+		.slows = r->purpose->slows,
 		.calibrate = r->options.calibrate,
 	};
 	err = run_open(r, &so, e);
 	if (err < 0)
 		return err;
 	session_set_page(r->session, r->page);
+	if (r->purpose->no_file)
+		return 0;
 	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
 }
 
@@ -102,6 +109,9 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	err = session_attach(r->session, target_pid(r->target), e);
+	if (err < 0)
+		return err;
+	err = run_add_calls(r, e);
 	if (err < 0)
 		return err;
 	err = run_add_points(r, e);
@@ -194,13 +204,13 @@ static int run(struct run *r, struct error *e)
 		(void)target_reap(r->target, &r->wait_status);
 		return EXIT_OURS;
 	}
-	run_print_report(r);
-	return exit_status(r);
+	err = r->purpose->report(r);
+	return err < 0 ? exit_status(r) : err;
 }
 
-int cmd_run(int argc, char **argv)
+int run_main(int argc, char **argv, const struct run_purpose *purpose)
 {
-	struct run r = {.page_fd = -1};
+	struct run r = {.purpose = purpose, .page_fd = -1};
 	struct error e = {.text = ""};
 	int status;
 
@@ -209,9 +219,13 @@ int cmd_run(int argc, char **argv)
 	if (run_options_parse(argc, argv, &r.options, &e) < 0)
 		return complain("%s", e.text);
 	if (r.options.help) {
-		run_options_help(stdout);
+		purpose->help(stdout);
 		run_options_free(&r.options);
 		return 0;
+	}
+	if (purpose->prepare && purpose->prepare(&r.options, &e) < 0) {
+		run_options_free(&r.options);
+		return complain("%s", e.text);
 	}
 	if (!r.options.seed_given)
 		r.options.seed = rng_fresh_seed();
@@ -221,4 +235,17 @@ int cmd_run(int argc, char **argv)
 		(void)complain("%s", e.text);
 	run_free(&r);
 	return status;
+}
+
+static int print_report(struct run *r)
+{
+	run_print_report(r);
+	return -1;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct run_purpose profiling = {.help = run_options_help, .sink = run_sink, .report = print_report};
+
+	return run_main(argc, argv, &profiling);
 }

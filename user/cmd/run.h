@@ -2,6 +2,7 @@
 /* What the files of `cozbpf run` share: one run, from the options to the report. */
 #pragma once
 
+#include "analysis/certainty.h"
 #include "cmd/run_options.h"
 #include "cmd/status.h"
 #include "profile/reader.h"
@@ -17,12 +18,26 @@ struct runner;
 struct shim_page;
 struct target;
 
+struct run;
+
+/* What a run is for. */
+struct run_purpose {
+	void (*help)(FILE *out);
+	int (*prepare)(struct run_options *o, struct error *e); /* checks and completes the options; or NULL */
+	int (*sink)(void *run, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+	int (*report)(struct run *r); /* prints what came of it; the exit status, or negative: the program's own */
+	bool slows;		      /* experiments may slow the line for real */
+	bool no_file;		      /* no profile is written */
+};
+
 struct run {
+	const struct run_purpose *purpose;
 	struct run_options options;
 	struct identity identity;
 	char *path; /* of the program; for a script its interpreter */
 	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
+	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_map *code;
@@ -34,12 +49,18 @@ struct run {
 	struct runner *runner;
 	size_t n_runner_points; /* points that the runner knows */
 	struct profile profile; /* this run, for the report at the end */
+	struct certainty certainty; /* as of the last look */
+	size_t looked_at;	    /* how many experiments there were then */
+	uint64_t look_ns;	    /* the next look not before */
 	sigset_t caught;
 	uint64_t start_ns, end_ns; /* of the program */
 	bool stopped;    /* the run is over, though the program may go on */
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;
 };
+
+/* cmd_run.c: the whole command, from its arguments (the first is its name) to the exit status. */
+int run_main(int argc, char **argv, const struct run_purpose *purpose);
 
 /* run_open.c */
 /* Is it an executable, and of which kind? */
@@ -49,12 +70,16 @@ int run_open(struct run *r, const struct session_options *options, struct error 
 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);
+int run_choose_sync(struct run *r, struct error *e);
 int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
 void run_say_granularity(const struct run *r);
 /* Probes of the points; the process must exist and be attached to. */
 int run_add_points(struct run *r, struct error *e);
+/* Probes of --sync pthread; the same. Not those that wait for a library: run_add_calls_of_libraries, until it returns 1. */
+int run_add_calls(struct run *r, struct error *e);
+int run_add_calls_of_libraries(struct run *r, struct error *e);
 /* Are all points there? Before the program is started. */
 int run_check_points(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
@@ -64,9 +89,16 @@ int run_loop(struct run *r, struct error *e);
 /* Ends the experiments at @end_ns and writes what is left to write. Once. */
 int run_stop(struct run *r, uint64_t end_ns, struct error *e);
 
+/* run_certainty.c: is there reason to look at what is known so far? Not while an experiment is under way. */
+bool run_certainty_due(const struct run *r, uint64_t now);
+/* Sets @r->certainty. */
+void run_certainty_look(struct run *r, uint64_t now);
+
 /* run_record.c: the run's records go to the file and are kept for the report. */
 int run_write_startup(struct run *r, struct error *e);
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+/* Copies an experiment. -ENOMEM. */
+int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 int run_write_log(struct run *r, struct error *e);
 
 /* run_report.c */

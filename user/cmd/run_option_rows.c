@@ -14,10 +14,12 @@
 #define MAX_SECONDS (31 * 24 * 3600)
 
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
+static const char *const sync_names[] = {"sched", "pthread", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
-static const char *const feature_names[] = {"task_work", "send_signal_task", "unwind", NULL};
+static const char *const feature_names[] = {"task_work", "send_signal_task", "unwind", "sched_switch", "sched_waking", "switch_raw",
+					     "sync_sites", NULL};
 
 const char *run_pay_name(enum run_pay pay)
 {
@@ -106,6 +108,16 @@ static void *field(void *target, const struct option_row *row)
 	return (char *)target + row->offset;
 }
 
+static int set_percent(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
+{
+	double percent;
+	int r = option_real(row, value, min, max, &percent, e);
+
+	if (r == 0)
+		*ret = percent / 100;
+	return r;
+}
+
 static int set_seconds(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	double s;
@@ -116,6 +128,11 @@ static int set_seconds(void *target, const struct option_row *row, const char *v
 	return r;
 }
 
+static int set_until_ci(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	return set_percent(row, value, 0.1, 50, &((struct run_options *)target)->until_ci, e);
+}
+
 static int set_pay(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct run_options *o = target;
@@ -123,6 +140,16 @@ static int set_pay(void *target, const struct option_row *row, const char *value
 
 	if (r == 0)
 		o->pay = (enum run_pay)i;
+	return r;
+}
+
+static int set_sync(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+	int i, r = option_choice(row, value, sync_names, &i, e);
+
+	if (r == 0)
+		o->sync = (enum run_sync)i;
 	return r;
 }
 
@@ -144,16 +171,6 @@ static int set_fixed_line(void *target, const struct option_row *row, const char
 		return fail(e, EINVAL, "--%s '': allowed is FILE:LINE, with --granularity function a function", row->name);
 	o->fixed_line = value;
 	return 0;
-}
-
-static int set_percent(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
-{
-	double percent;
-	int r = option_real(row, value, min, max, &percent, e);
-
-	if (r == 0)
-		*ret = percent / 100;
-	return r;
 }
 
 static int set_fixed_speedup(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -311,8 +328,8 @@ int option_set_features(void *target, const struct option_row *row, const char *
 		while (feature_names[i] && (strlen(feature_names[i]) != len || strncmp(feature_names[i], from, len) != 0))
 			i++;
 		if (!feature_names[i])
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of task_work, send_signal_task and unwind", row->name,
-				    value);
+			return fail(e, EINVAL, "--%s '%s': allowed is a list of features as `cozbpf check` names them, such as "
+				    "task_work,send_signal_task", row->name, value);
 		from += len;
 		if (!*from)
 			break;
@@ -340,8 +357,17 @@ const struct option_row run_option_rows[] = {
 	 set_seconds, offsetof(struct run_options, duration_ns)},
 	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds,
 	 offsetof(struct run_options, delay_ns)},
+	{"until-ci", 0, "POINTS",
+	 "stop when the effects of the top lines at 50 % are known to\n"
+	 "+-POINTS; the program runs on, but with --duration it is\n"
+	 "ended then, and after SECS at the latest",
+	 set_until_ci},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay},
-	{"fixed-line", 0, "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
+	{"sync", 0, "HOW",
+	 "who waits for whom, by the scheduler's events (sched) or by\n"
+	 "the program's pthread calls, as Coz has it (pthread) (sched)",
+	 set_sync},
+	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
 	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups},
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share},
