@@ -7,20 +7,20 @@
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
 
-static __always_inline bool selected(const struct abi_setup *s, u64 addr)
+static __always_inline bool selected(const struct abi_setup *s, u64 code)
 {
 	for (u32 i = 0; i < ABI_MAX_INTERVALS; i++) {
 		if (i >= s->n_intervals)
 			break;
-		if (addr >= s->intervals[i].lo && addr < s->intervals[i].hi)
+		if (code >= s->intervals[i].lo && code < s->intervals[i].hi)
 			return true;
 	}
 	return false;
 }
 
-static __always_inline void count_sample(u64 addr)
+static __always_inline void count_sample(u64 code)
 {
-	struct abi_sample_key key = {.addr = addr, .pid = control.tgid};
+	struct abi_sample_key key = {.code = code};
 	u64 one = 1, *n = bpf_map_lookup_elem(&samples, &key);
 
 	if (!n) {
@@ -71,7 +71,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 {
 	s64 owed = thread_owes(t);
 
-	if (owed < config.threshold_ns || !control.signals_ok || pay_waits(t) || pay_unanswered(t))
+	if (owed < config.threshold_ns || !pay_may_signal(task) || pay_waits(t) || pay_unanswered(t))
 		return;
 	pay_note_latency(t, now, sum);
 	pay_signal(task, t, owed, now);
@@ -114,7 +114,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	struct abi_cpu *c = cpu_here();
 	struct abi_totals *sum;
 	struct thread *t;
-	u64 addr, weight;
+	u64 code, weight;
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
@@ -146,17 +146,20 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	weight = take_weight(c, now);
-	addr = chain_of_sample(&interrupted, user, task);
-	if (!addr) {
+	if (config.kernel_base && !user)
+		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
+	else
+		code = chain_of_sample(&interrupted, user, task);
+	if (!code) {
 		ADD(sum->samples_outside, 1);
 	} else {
 		ADD(sum->samples, 1);
-		count_sample(addr);
+		count_sample(code);
 	}
 	if (!experiment_active(epoch))
 		return 0;
 	t->seen += weight;
-	if (addr && selected(setup, addr)) {
+	if (code && selected(setup, code)) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
 		u64 from = bpf_ktime_get_ns();
 

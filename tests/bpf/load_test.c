@@ -69,7 +69,7 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
+static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
 	struct abi_config *c;
@@ -86,6 +86,9 @@ static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool
 		.rq_edges = payer != ABI_PAY_SLEEP && sync == ABI_SYNC_SCHED,
 		.sync = sync,
 		.has_switch = task_work,
+		.many = many,
+		.all_execs = many,
+		.kernel_base = many ? 1ULL << 63 : 0,
 		.threshold_ns = 2000,
 		.bank_ns = 3000000,
 		.bank_age_ns = 50000000,
@@ -100,7 +103,14 @@ static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool
 		check_budgets(skel);
 	cozbpf_bpf__destroy(skel);
 	if (r != 0)
-		fail_msg("sync %d, payer %d, task work %d: %s", sync, payer, task_work, strerror(-r));
+		fail_msg("sync %d, payer %d, task work %d, many processes %d: %s", sync, payer, task_work, many, strerror(-r));
+}
+
+static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
+{
+	loads_scope(sync, payer, task_work, send_signal, false);
+	if (sync == ABI_SYNC_SCHED) /* the calls are those of one process */
+		loads_scope(sync, payer, task_work, send_signal, true);
 }
 
 static void loads_with_this_kernels_features(void **state)

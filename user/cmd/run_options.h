@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cmd/point_spec.h"
+#include "cmd/scope_options.h"
 #include "elf/lines.h"
 #include "profile/writer.h"
 
@@ -23,7 +24,9 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 /* Strings without another note are borrowed from argv. */
 struct run_options {
 	bool help;                 /* asked for: print it and leave; nothing else is filled in for certain */
-	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv */
+	enum run_kind kind;
+	struct scope_options scope;
+	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
 	const char **sources; /* --source globs in order; the array is owned */
@@ -59,9 +62,12 @@ struct run_options {
 /* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with
  * @e set for an unknown option, a malformed value, or no command. The contents of *ret are the caller's (run_options_free). */
 int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e);
+/* The same of attach (PID[,PID...] among the options) and of system. */
+int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* What --help prints. */
 void run_options_help(FILE *out);
+void run_options_help_kind(enum run_kind kind, FILE *out);
 
 /* "auto", "sleep", "hold", "spin". */
 const char *run_pay_name(enum run_pay pay);

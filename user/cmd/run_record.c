@@ -67,7 +67,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
-		.granularity = strdup(code_map_by_function(r->code) ? "function" : "line"),
+		.granularity = strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};

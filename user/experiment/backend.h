@@ -12,7 +12,7 @@ struct error;
 #define BACKEND_MAX_POINTS 64
 #define BACKEND_MAX_INTERVALS 64
 
-/* Half-open, addresses in the running process. */
+/* Half-open, places in the code as in backend_sample. */
 struct backend_interval {
 	uint64_t lo, hi;
 };
@@ -58,7 +58,7 @@ struct backend_owed {
 };
 
 struct backend_sample {
-	uint64_t addr; /* in the running process */
+	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
 };
 

@@ -60,6 +60,9 @@ static void print_foreign(const struct report *r)
 			  a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
 	else if (a->foreign > 0.0005)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
+	if (r->h->foreign_share > 0 || r->h->scope_share > 0)
+		paragraph(r, 2, "Of the machine's CPU time the processes in scope took %.1f %%, their pauses included, and the rest of the machine %.1f %%.",
+			  100 * r->h->scope_share, 100 * r->h->foreign_share);
 }
 
 static void print_intervals(const struct report *r)

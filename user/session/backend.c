@@ -201,7 +201,7 @@ static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
 	if (!out)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = (struct backend_sample){keys[i].addr, counts[i]};
+		out[i] = (struct backend_sample){keys[i].code, counts[i]};
 	*ret = out;
 	*ret_n = n;
 	return 0;

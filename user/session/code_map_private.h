@@ -28,6 +28,7 @@ struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;              /* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
+	bool mapped;            /* entry has device and inode as a mapping has them, which stat may not */
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	const struct line_options *line_options; /* the map's */
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
@@ -55,6 +56,13 @@ struct code_mapping {
 	size_t object;
 };
 
+/* Where one process, or several of the same layout, have mapped the objects. */
+struct code_space {
+	struct code_mapping *mappings; /* by start; NULL: not read yet */
+	size_t n;
+	bool used;
+};
+
 struct code_function {
 	size_t object;
 	struct addr_range range;
@@ -62,7 +70,7 @@ struct code_function {
 
 struct code_name {
 	UT_hash_handle hh;
-	bool read; /* every unit with the line's file has been read */
+	size_t n_read; /* of as many objects every unit with the line's file has been read */
 	/* Of this name: the function's own code; of a line, what was inlined into it as far as samples have fallen into it. */
 	struct code_function *functions;
 	size_t n_functions;
@@ -72,11 +80,13 @@ struct code_name {
 struct code_map {
 	struct globs sources, binaries;
 	bool functions;
+	bool automatic; /* by function for want of lines: another executable may have some */
 	struct line_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
-	struct code_mapping *mappings; /* by start */
-	size_t n_mappings;
+	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
+	struct code_space *spaces; /* the first is always used */
+	size_t n_spaces;
 	struct code_name *names;
 	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
 	struct error rows_error; /* ... and why, for the first */
@@ -118,7 +128,18 @@ int code_rows_cut(struct code_object *o, bool *ret_changed);
 int code_vdso_open(struct elf_object **ret, size_t *ret_size);
 uint64_t code_vdso_start(pid_t pid); /* in the process; 0: it has none */
 
-/* code_map.c: open on demand; NULL when it cannot be. */
+/* code_kernel.c: the interned name of the kernel's function at @pc. -ENOENT. */
+int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret);
+/* Is it a name of a kernel function's? */
+bool code_kernel_has(const struct code_map *m, const char *name);
+/* The ranges of such a name, at most @max; returns how many. */
+size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max);
+
+/* code_map.c: takes what naming has found out of scope out of all tables. -ENOMEM. */
+int code_map_cut(struct code_map *m, bool *ret_changed);
+/* The object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
+size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
+/* Open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
 struct line_table *code_object_lines(struct code_object *o, struct error *e);
 
