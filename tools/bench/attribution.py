@@ -196,7 +196,8 @@ def read_samples(profile, times):
 
 
 def profiler(cozbpf, built, seconds, profile):
-    return [cozbpf, "run", "--keep-root", "-q", "--no-report", "-o", profile, "--rate", "4000", "--fixed-speedup", "0", "-p", "progress",
+    point = common.line_of("tools/bench/programs/attributed.c", "progress")  # a stripped program has no functions
+    return [cozbpf, "run", "--keep-root", "-q", "--no-report", "-o", profile, "--rate", "4000", "--fixed-speedup", "0", "-p", point,
             *built.options, "--", built.path, f"{seconds:g}"]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ import common
 import variants
 
 BAR_MS, BAR_MB = 150, 100
-UNITS, STRUCTURES, MEMBERS, FUNCTIONS = 280, 280, 60, 60
+UNITS, STRUCTURES, MEMBERS, FUNCTIONS = 252, 280, 60, 60
 WANTED = 100 << 20
 TYPES = ("int", "unsigned long", "double", "char", "short")
 

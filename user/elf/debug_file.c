@@ -81,7 +81,7 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 {
 	enum debug_section_id id;
 	struct debug_section *s;
-	GElf_Chdr c;
+	Elf64_Chdr c;
 	bool old;
 	int r;
 
@@ -90,7 +90,8 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 	s = &f->sections[id];
 	*s = (struct debug_section){.file = f, .scn = scn, .offset = h->sh_offset, .stored = h->sh_size, .size = h->sh_size};
 	if (h->sh_flags & SHF_COMPRESSED) {
-		if (!gelf_getchdr(scn, &c))
+		/* libelf would read the whole section, and keep it. */
+		if (h->sh_size < sizeof(c) || !debug_file_read(f, h->sh_offset, &c, sizeof(c)))
 			return corrupt(f, name, e);
 		if (c.ch_type == ELFCOMPRESS_ZSTD)
 			return fail(e, ENOTSUP, "%s: debug information compressed with zstd is not supported; build with -gz=zlib, or "

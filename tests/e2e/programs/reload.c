@@ -7,9 +7,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#define ODD_TURNS 60 /* some ten milliseconds */
-#define EVEN_TURNS 30
-#define OWN_TURNS 30
+#define ODD_TURNS 240 /* some 60 milliseconds */
+#define EVEN_TURNS 120
+#define OWN_TURNS 120
 
 static uint64_t cpu_ns(void)
 {
