@@ -2,6 +2,7 @@
 /* The scheduler's events: who waits for whom (R3), for a CPU (R4), who is born (R5) and who runs where. */
 #pragma once
 
+#include "bpf/latency.h"
 #include "bpf/pay.h"
 #include "bpf/context.h"
 
@@ -220,6 +221,7 @@ int BPF_PROG(edge_exit, struct task_struct *p)
 	if (!in_scope(p))
 		return 0;
 	control.exit_ns = bpf_ktime_get_ns();
+	latency_exit(p);
 	t = thread_get(p);
 	if (!t || !sum)
 		return 0;

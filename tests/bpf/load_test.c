@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "session/probe.h"
-#include "shared/abi.h"
+#include "shared/latency.h"
 
 #include "cozbpf.skel.h"
 #include "tests/bpf/require.h"

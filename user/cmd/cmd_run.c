@@ -87,6 +87,7 @@ static int prepare(struct run *r, struct error *e)
 		.rate_hz = r->options.rate_hz,
 		.seed = r->options.seed,
 		.disabled = r->options.disabled,
+		.latencies = r->options.n_latencies,
 	};
 	err = session_open(&so, &r->session, e);
 	if (err < 0)

@@ -35,6 +35,9 @@ static int set_point(void *target, const struct option_row *row, const char *val
 	r = point_spec_parse(value, &spec, e);
 	if (r < 0)
 		return r;
+	for (size_t i = 0; i < o->n_latencies && r == 0; i++)
+		if (strcmp(o->latencies[i].name, spec.name) == 0)
+			r = fail(e, EEXIST, "--%s '%s': there is a latency point of this name; choose another", row->name, value);
 	for (size_t i = 0; i < o->n_points && r == 0; i++)
 		if (strcmp(o->points[i].name, spec.name) == 0)
 			r = fail(e, EEXIST, "--%s '%s': there is a point of this name; name one of them, NAME=WHERE", row->name,
@@ -326,6 +329,9 @@ const struct option_row run_option_rows[] = {
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
 	 "FUNCTION, BINARY:FUNCTION[+OFFSET] or FILE:LINE",
 	 set_point},
+	{"latency", 0, "SPEC",
+	 "measure times, NAME=BEGIN,END[,key=argN] (repeatable): from\na visit of BEGIN to one of END, each a WHERE as above, by the\nsame thread or with the same Nth argument of both functions",
+	 option_add_latency},
 	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)", set_source},
 	{"binary", 'b', "GLOB",
 	 "try lines of matching executables and libraries; !GLOB\n"

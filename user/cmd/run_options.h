@@ -2,6 +2,7 @@
 /* The command line of `cozbpf run`. */
 #pragma once
 
+#include "cmd/latency_spec.h"
 #include "cmd/point_spec.h"
 #include "elf/lines.h"
 #include "profile/writer.h"
@@ -25,6 +26,8 @@ struct run_options {
 	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
+	struct latency_spec *latencies; /* owned; names are unique, also among the points */
+	size_t n_latencies;
 	const char **sources; /* --source globs in order; the array is owned */
 	size_t n_sources;
 	const char **binaries; /* --binary globs in order; the array is owned */

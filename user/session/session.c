@@ -85,6 +85,11 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
 	}
 	configure(s);
+	r = latency_configure(s, e);
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);
@@ -124,6 +129,7 @@ void session_close(struct session *s)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
 	unwind_close(s);
+	latency_close(s);
 	cozbpf_bpf__destroy(s->skel);
 	free(s->percpu);
 	free(s->percpu_points);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "experiment/backend.h"
-#include "shared/abi.h"
+#include "shared/latency.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -27,6 +27,7 @@ struct session_options {
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
 	const char *disabled; /* comma list of features to go without, or NULL */
+	size_t latencies;     /* how many pairs there will be (session_pair_points) */
 };
 
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
@@ -48,6 +49,10 @@ struct session_site {
 };
 /* Adds a throughput point: a uprobe, in the process only, on each site. */
 int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e);
+/* Makes the two points added last one latency point, called as the first: an interval begins with a visit of the first and ends with one of
+ * the second by the same thread or, with arguments (1..ABI_MAX_ARGUMENT; 0: by thread), where that argument of the function has the same
+ * value at both. Before the process runs. */
+int session_pair_points(struct session *s, unsigned int begin_argument, unsigned int end_argument, struct error *e);
 /* The page that the shim fills: its coz.h counters become points as they appear. The page must outlive the session. */
 void session_set_page(struct session *s, const struct shim_page *page);
 
