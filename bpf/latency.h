@@ -133,7 +133,7 @@ static __always_inline void latency_visit(u32 i, struct task_struct *task, const
 		key.value = latency_argument(regs, role->argument);
 		key.tgid = task->tgid;
 	} else {
-		key.value = task->pid;
+		key.value = (u32)task->pid;
 	}
 	if (role->is_end)
 		latency_closes(l, &key, t, epoch, now);
@@ -141,21 +141,26 @@ static __always_inline void latency_visit(u32 i, struct task_struct *task, const
 		latency_opens(l, &key, t, epoch);
 }
 
+static long latency_forget(u32 i, u32 *tid)
+{
+	struct latency_key key = {.value = *tid, .latency = i};
+	struct abi_latency *l;
+
+	if (bpf_map_delete_elem(&begins, &key))
+		return 0;
+	l = bpf_map_lookup_elem(&latencies, &key.latency);
+	if (l) {
+		ADD(l->unended, 1);
+		ADD(l->closed, 1);
+	}
+	return 0;
+}
+
 /* What a thread that exits had begun will not end; and its id may come again. */
 static __always_inline void latency_exit(const struct task_struct *task)
 {
-	for (u32 i = 0; i < ABI_MAX_LATENCIES; i++) {
-		struct latency_key key = {.value = task->pid, .latency = i};
-		struct abi_latency *l;
+	u32 tid = task->pid;
 
-		if (i >= n_latencies)
-			break;
-		if (bpf_map_delete_elem(&begins, &key))
-			continue;
-		l = bpf_map_lookup_elem(&latencies, &i);
-		if (l) {
-			ADD(l->unended, 1);
-			ADD(l->closed, 1);
-		}
-	}
+	if (n_latencies)
+		bpf_loop(n_latencies, latency_forget, &tid, 0);
 }

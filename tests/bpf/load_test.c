@@ -53,7 +53,7 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+static void loads_latencies(enum abi_payer payer, bool task_work, bool send_signal, unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
 	struct abi_config *c;
@@ -74,12 +74,26 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
 	};
+	skel->rodata->n_latencies = latencies;
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
 		check_budgets(skel);
 	cozbpf_bpf__destroy(skel);
 	if (r != 0)
 		fail_msg("payer %d, task work %d: %s", payer, task_work, strerror(-r));
+}
+
+static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+{
+	loads_latencies(payer, task_work, send_signal, 0);
+}
+
+static void loads_with_latency_points(void **state)
+{
+	(void)state;
+	REQUIRE_BPF();
+	loads_latencies(ABI_PAY_NONE, false, false, ABI_MAX_LATENCIES);
+	loads_latencies(ABI_PAY_SLEEP, feature_usable("task_work", NULL), feature_usable("send_signal_task", NULL), 1);
 }
 
 static void loads_with_this_kernels_features(void **state)
@@ -128,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_with_this_kernels_features),
 		cmocka_unit_test(loads_without_newer_features),
+		cmocka_unit_test(loads_with_latency_points),
 		cmocka_unit_test(probes_agree_with_disable),
 	};
 
