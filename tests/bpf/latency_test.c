@@ -216,13 +216,14 @@ static void add_point(struct driven *d, const char *function, const char *name)
 		fail_msg("%s", e.text);
 }
 
-static void add_latency(struct driven *d, const char *begin, const char *end, unsigned int begin_argument, unsigned int end_argument)
+/* The next two points, the first of them being number @n. */
+static void add_latency(struct driven *d, size_t n, const char *begin, const char *end, unsigned int begin_argument, unsigned int end_argument)
 {
 	struct error e = {.text = ""};
 
 	add_point(d, begin, begin);
 	add_point(d, end, end);
-	if (session_pair_points(d->session, begin_argument, end_argument, &e) < 0)
+	if (session_pair_points(d->session, n, begin_argument, n + 1, end_argument, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -253,10 +254,10 @@ static void start(struct driven *d, enum abi_payer payer)
 	d->answers = from[0];
 	if (session_attach(d->session, d->pid, &e) < 0)
 		fail_msg("%s", e.text);
-	add_latency(d, "lat_req_begin", "lat_req_end", 0, 0);
-	add_latency(d, "lat_job_begin", "lat_job_end", 2, 1);
-	add_latency(d, "lat_hot_begin", "lat_hot_end", 0, 0);
-	add_latency(d, "lat_cold_begin", "lat_cold_end", 0, 0);
+	add_latency(d, 0, "lat_req_begin", "lat_req_end", 0, 0);
+	add_latency(d, 2, "lat_job_begin", "lat_job_end", 2, 1);
+	add_latency(d, 4, "lat_hot_begin", "lat_hot_end", 0, 0);
+	add_latency(d, 6, "lat_cold_begin", "lat_cold_end", 0, 0);
 	if (code_map_refresh(d->code, d->pid, &changed, &e) < 0 || session_set_code(d->session, d->code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(session_points(d->session), 4);

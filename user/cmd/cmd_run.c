@@ -108,6 +108,8 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	err = run_add_points(r, e);
+	if (err == 0)
+		err = run_pair_points(r, e);
 	if (err < 0)
 		return err;
 	err = run_open_runner(r, e);
@@ -218,6 +220,7 @@ int cmd_run(int argc, char **argv)
 		r.options.seed = rng_fresh_seed();
 	catch_signals(&r);
 	status = run(&r, &e);
+	run_reword(&r, &e);
 	if (e.text[0])
 		(void)complain("%s", e.text);
 	run_free(&r);

@@ -14,6 +14,7 @@
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 #define KEY "key="
 #define MAX_PARTS 3
+#define SUFFIX " end" /* no name of a point has a space */
 
 static bool starts_with(const char *text, const char *begin)
 {
@@ -84,11 +85,11 @@ static const char *parse_argument(const char *text, unsigned int *ret)
 
 static int parse_key(const char *text, const char *part, struct latency_spec *l, struct error *e)
 {
-	const char *rest = starts_with(part, KEY) ? parse_argument(part + strlen(KEY), &l->begin_argument) : NULL;
+	const char *rest = starts_with(part, KEY) ? parse_argument(part + strlen(KEY), &l->arguments[0]) : NULL;
 
-	l->end_argument = l->begin_argument;
+	l->arguments[1] = l->arguments[0];
 	if (rest && *rest == ':')
-		rest = parse_argument(rest + 1, &l->end_argument);
+		rest = parse_argument(rest + 1, &l->arguments[1]);
 	if (rest && !*rest)
 		return 0;
 	return fail(e, EINVAL, "--latency '%s': '%s' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's first argument) to arg%d",
@@ -107,9 +108,11 @@ static void reword(struct error *e, const char *prefix, const char *name, const 
 		(void)fail(e, EINVAL, "--latency %s, %s%s", name, what, rest);
 }
 
-static int parse_end(const char *text, const char *part, const char *what, struct latency_spec *l, struct point_spec *ret, struct error *e)
+static int parse_end(const char *text, const char *part, bool is_end, struct latency_spec *l, struct error *e)
 {
-	bool keyed = l->begin_argument > 0;
+	const char *what = is_end ? "END" : "BEGIN";
+	struct point_spec *ret = &l->ends[is_end];
+	bool keyed = l->arguments[0] > 0;
 	int r;
 
 	if (!*part || starts_with(part, KEY))
@@ -119,7 +122,7 @@ static int parse_end(const char *text, const char *part, const char *what, struc
 			    text, what);
 	r = point_spec_parse(part, ret, e);
 	if (r < 0) {
-		reword(e, "--progress ", l->name, what[0] == 'B' ? "BEGIN " : "END ");
+		reword(e, "--progress ", l->name, is_end ? "END " : "BEGIN ");
 		return r;
 	}
 	if (strcmp(ret->name, part) != 0)
@@ -151,14 +154,14 @@ static int parse_parts(const char *text, char *const parts[], size_t n, struct l
 	if (n == MAX_PARTS)
 		r = parse_key(text, parts[2], l, e);
 	if (r == 0)
-		r = parse_end(text, parts[0], "BEGIN", l, &l->begin, e);
+		r = parse_end(text, parts[0], false, l, e);
 	if (r == 0)
-		r = parse_end(text, n > 1 ? parts[1] : "", "END", l, &l->end, e);
+		r = parse_end(text, n > 1 ? parts[1] : "", true, l, e);
 	if (r < 0)
 		return r;
 	if (strcmp(parts[0], parts[1]) == 0)
 		return fail(e, EINVAL, "--latency '%s': BEGIN and END are the same place", text);
-	if (set_name(&l->begin, l->name, "") < 0 || set_name(&l->end, l->name, " end") < 0)
+	if (set_name(&l->ends[0], l->name, "") < 0 || set_name(&l->ends[1], l->name, SUFFIX) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	return 0;
 }
@@ -190,17 +193,21 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 void latency_spec_free(struct latency_spec *l)
 {
 	free(l->name);
-	point_spec_free(&l->begin);
-	point_spec_free(&l->end);
+	point_spec_free(&l->ends[0]);
+	point_spec_free(&l->ends[1]);
 	*l = (struct latency_spec){0};
 }
 
-void latency_spec_reword(const struct latency_spec *l, const struct point_spec *end, struct error *e)
+void latency_reword(const char *name, struct error *e)
 {
-	_cleanup_free_ char *prefix = NULL;
+	_cleanup_free_ char *end = NULL, *begin = NULL;
 
-	if (asprintf(&prefix, "-p %s", end->name) < 0)
-		prefix = NULL;
-	if (prefix)
-		reword(e, prefix, l->name, end == &l->begin ? "BEGIN" : "END");
+	if (asprintf(&end, "-p %s%s:", name, SUFFIX) < 0)
+		end = NULL;
+	if (asprintf(&begin, "-p %s:", name) < 0)
+		begin = NULL;
+	if (end)
+		reword(e, end, name, "END:");
+	if (begin)
+		reword(e, begin, name, "BEGIN:");
 }

@@ -5,14 +5,10 @@
 
 #include "cmd/point_spec.h"
 
-#include <stddef.h>
-
-struct run_options;
-
 struct latency_spec {
 	char *name;
-	struct point_spec begin, end; /* called NAME and "NAME end" */
-	unsigned int begin_argument, end_argument; /* of the key, from 1; 0: an interval is its thread's */
+	struct point_spec ends[2]; /* begin and end: called NAME and "NAME end" */
+	unsigned int arguments[2]; /* the key's, at each, from 1; 0: an interval is its thread's */
 };
 
 /* -EINVAL: malformed, or a place that cannot be an end; @e names the text and what is allowed. What point_spec_parse says, in words that
@@ -20,5 +16,5 @@ struct latency_spec {
 int latency_spec_parse(const char *text, struct latency_spec *ret, struct error *e);
 void latency_spec_free(struct latency_spec *l); /* frees the contents, not @l */
 
-/* Has an error about one end of @l say so: what resolving and attaching call "-p NAME" is "--latency NAME, BEGIN" or END. */
-void latency_spec_reword(const struct latency_spec *l, const struct point_spec *end, struct error *e);
+/* Has an error about an end say so: what resolving and attaching call "-p NAME" is "--latency NAME, BEGIN" or END. */
+void latency_reword(const char *name, struct error *e);

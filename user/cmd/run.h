@@ -50,14 +50,11 @@ void run_say_granularity(const struct run *r);
 int run_add_points(struct run *r, struct error *e);
 /* Are all points there? Before the program is started. */
 int run_check_points(struct run *r, struct error *e);
-/* One point: is it there; its probes. */
-int run_check_point(struct run *r, const struct point_spec *p, struct error *e);
-int run_add_point(struct run *r, const struct point_spec *p, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
 
-/* run_latency.c: the same for latency points. */
-int run_check_latencies(struct run *r, struct error *e);
-int run_add_latencies(struct run *r, struct error *e);
+/* run_latency.c: has an error about a latency point's end speak of it; makes one of both ends, once their probes are there. */
+void run_reword(const struct run *r, struct error *e);
+int run_pair_points(struct run *r, struct error *e);
 
 /* run_loop.c: until the program has ended. */
 int run_loop(struct run *r, struct error *e);

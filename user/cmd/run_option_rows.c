@@ -35,9 +35,6 @@ static int set_point(void *target, const struct option_row *row, const char *val
 	r = point_spec_parse(value, &spec, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < o->n_latencies && r == 0; i++)
-		if (strcmp(o->latencies[i].name, spec.name) == 0)
-			r = fail(e, EEXIST, "--%s '%s': there is a latency point of this name; choose another", row->name, value);
 	for (size_t i = 0; i < o->n_points && r == 0; i++)
 		if (strcmp(o->points[i].name, spec.name) == 0)
 			r = fail(e, EEXIST, "--%s '%s': there is a point of this name; name one of them, NAME=WHERE", row->name,

@@ -97,8 +97,6 @@ void run_options_free(struct run_options *o)
 	for (size_t i = 0; i < o->n_points; i++)
 		point_spec_free(&o->points[i]);
 	free(o->points);
-	for (size_t i = 0; i < o->n_latencies; i++)
-		latency_spec_free(&o->latencies[i]);
 	free(o->latencies);
 	free(o->sources);
 	free(o->binaries);

@@ -2,7 +2,6 @@
 /* The command line of `cozbpf run`. */
 #pragma once
 
-#include "cmd/latency_spec.h"
 #include "cmd/point_spec.h"
 #include "elf/lines.h"
 #include "profile/writer.h"
@@ -26,7 +25,10 @@ struct run_options {
 	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
-	struct latency_spec *latencies; /* owned; names are unique, also among the points */
+	struct run_latency {
+		size_t begin;              /* index of its begin in `points`; its end follows, and both are points like any other */
+		unsigned int arguments[2]; /* as in struct latency_spec */
+	} *latencies; /* owned */
 	size_t n_latencies;
 	const char **sources; /* --source globs in order; the array is owned */
 	size_t n_sources;

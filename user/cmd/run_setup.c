@@ -231,51 +231,41 @@ static int point_sites(struct run *r, const struct point_spec *p, const struct e
 	return err;
 }
 
-int run_check_point(struct run *r, const struct point_spec *p, struct error *e)
-{
-	_cleanup_free_ uint64_t *addrs = NULL;
-	const struct elf_object *o;
-	size_t n;
-
-	return point_sites(r, p, &o, &addrs, &n, e);
-}
-
 int run_check_points(struct run *r, struct error *e)
 {
-	int err = 0;
+	for (size_t i = 0; i < r->options.n_points; i++) {
+		_cleanup_free_ uint64_t *addrs = NULL;
+		const struct elf_object *o;
+		size_t n;
+		int err = point_sites(r, &r->options.points[i], &o, &addrs, &n, e);
 
-	for (size_t i = 0; i < r->options.n_points && err >= 0; i++)
-		err = run_check_point(r, &r->options.points[i], e);
-	if (err >= 0)
-		err = run_check_latencies(r, e);
-	return err < 0 ? err : check_fixed_line(r, e);
-}
-
-int run_add_point(struct run *r, const struct point_spec *p, struct error *e)
-{
-	_cleanup_free_ struct session_site *sites = NULL;
-	_cleanup_free_ uint64_t *addrs = NULL;
-	const struct elf_object *o;
-	size_t n;
-	int err = point_sites(r, p, &o, &addrs, &n, e);
-
-	if (err < 0)
-		return err;
-	sites = calloc(n, sizeof(*sites));
-	if (!sites)
-		return fail(e, ENOMEM, "out of memory");
-	for (size_t j = 0; j < n; j++)
-		sites[j] = (struct session_site){o, addrs[j]};
-	return session_add_point(r->session, p->name, sites, n, e);
+		if (err < 0)
+			return err;
+	}
+	return check_fixed_line(r, e);
 }
 
 int run_add_points(struct run *r, struct error *e)
 {
-	int err = 0;
+	for (size_t i = 0; i < r->options.n_points; i++) {
+		_cleanup_free_ struct session_site *sites = NULL;
+		_cleanup_free_ uint64_t *addrs = NULL;
+		const struct elf_object *o;
+		size_t n;
+		int err = point_sites(r, &r->options.points[i], &o, &addrs, &n, e);
 
-	for (size_t i = 0; i < r->options.n_points && err >= 0; i++)
-		err = run_add_point(r, &r->options.points[i], e);
-	return err < 0 ? err : run_add_latencies(r, e);
+		if (err < 0)
+			return err;
+		sites = calloc(n, sizeof(*sites));
+		if (!sites)
+			return fail(e, ENOMEM, "out of memory");
+		for (size_t j = 0; j < n; j++)
+			sites[j] = (struct session_site){o, addrs[j]};
+		err = session_add_point(r->session, r->options.points[i].name, sites, n, e);
+		if (err < 0)
+			return err;
+	}
+	return 0;
 }
 
 int run_open_runner(struct run *r, struct error *e)

@@ -47,25 +47,21 @@ void latency_close(struct session *s)
 	s->latencies = NULL;
 }
 
-int session_pair_points(struct session *s, unsigned int begin_argument, unsigned int end_argument, struct error *e)
+int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e)
 {
 	struct latencies *l = s->latencies;
-	struct point *begin, *end;
-	unsigned int i;
 
-	if (!l || l->n == l->room || s->n_points < 2 || begin_argument > ABI_MAX_ARGUMENT || end_argument > ABI_MAX_ARGUMENT)
-		return fail(e, EINVAL, "this run has no room for another latency point");
-	end = &s->points[s->n_points - 1];
-	begin = end - 1;
-	begin->latency = true;
-	begin->pair = (unsigned int)++l->n;
-	begin->end = s->n_points - 1;
-	begin->has_end = true;
-	end->hidden = true;
-	i = (unsigned int)s->n_points - 2;
-	s->skel->bss->latency_roles[i] = (struct abi_latency_role){.latency = begin->pair, .argument = begin_argument};
-	s->skel->bss->latency_roles[i + 1] = (struct abi_latency_role){
-		.latency = begin->pair, .is_end = 1, .argument = end_argument};
+	if (!l || l->n == l->room || begin >= s->n_points || end >= s->n_points || begin_argument > ABI_MAX_ARGUMENT ||
+	    end_argument > ABI_MAX_ARGUMENT)
+		return fail(e, EINVAL, "no room for another latency point, or no such points");
+	s->points[begin].latency = true;
+	s->points[begin].pair = (unsigned int)++l->n;
+	s->points[begin].end = end;
+	s->points[begin].has_end = true;
+	s->points[end].hidden = true;
+	s->skel->bss->latency_roles[begin] = (struct abi_latency_role){.latency = (unsigned int)l->n, .argument = begin_argument};
+	s->skel->bss->latency_roles[end] = (struct abi_latency_role){
+		.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
 	return 0;
 }
 

@@ -49,10 +49,10 @@ struct session_site {
 };
 /* Adds a throughput point: a uprobe, in the process only, on each site. */
 int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e);
-/* Makes the two points added last one latency point, called as the first: an interval begins with a visit of the first and ends with one of
- * the second by the same thread or, with arguments (1..ABI_MAX_ARGUMENT; 0: by thread), where that argument of the function has the same
- * value at both. Before the process runs. */
-int session_pair_points(struct session *s, unsigned int begin_argument, unsigned int end_argument, struct error *e);
+/* Makes two points, by the order in which they were added, one latency point that is called as the first: an interval begins with a visit of
+ * @begin and ends with one of @end by the same thread or, with arguments (1..ABI_MAX_ARGUMENT; 0: by thread), where that argument of both
+ * functions has the same value. At most session_options.latencies times. */
+int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e);
 /* The page that the shim fills: its coz.h counters become points as they appear. The page must outlive the session. */
 void session_set_page(struct session *s, const struct shim_page *page);
 
