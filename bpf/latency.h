@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Latency points: intervals from a visit of one point to a visit of another, by the same thread or with the same key.
  *
- * An interval's length is the difference of the virtual clocks (now - local) of whoever ends it and whoever began it. That is what it
- * would be if the selected line were as fast as pretended: the ledger makes all events happen in the order of the virtual clocks (thread.h;
- * the virtual clock is Coz's: Curtsinger and Berger, SOSP 2015, 3.4.1: a pause that a thread executes shifts what it does next, and the
- * effective time is what remains without the pauses). So a pause in the interval is no latency of the program (local grows by exactly
- * that much, R2), nor is one that the thread still owes (at its end the interval is as far behind as at its begin); the line's own execution
- * counts (1 - s) of itself (R1); and of the time that a thread was blocked there goes what whoever woke it had been paused for (R3). The
- * growth of G would do for the mean, as Coz has it in Little's law, since everybody pays sooner or later; a single interval of a
- * millisecond needs to know whether this thread paid in it. What a hit earns stands for execution since the sample before, so single
- * intervals are off by up to what the line gains between two samples, with no bias in the sum: hence it is signed.
+ * An interval's length is the difference of the virtual clocks (now - local) of whoever ends it and whoever began it. That
+ * is what it would be if the selected line were as fast as pretended: the ledger makes all events happen in the order of the
+ * virtual clocks (thread.h; the virtual clock is Coz's: Curtsinger and Berger, SOSP 2015: a pause that a thread
+ * executes shifts what it does next, and the effective time is what remains without the pauses). So a pause in the interval
+ * is no latency of the program (local grows by exactly that much, R2), nor is one that the thread still owes (at its end the
+ * interval is as far behind as at its begin); the line's own execution counts (1 - s) of itself (R1); and of the time that a
+ * thread was blocked there goes what whoever woke it had been paused for (R3). The growth of G would do for the mean, as Coz
+ * has it in Little's law, since everybody pays sooner or later; a single interval of a millisecond needs to know whether
+ * this thread paid in it. What a hit earns stands for execution since the sample before, so single intervals are off by up
+ * to what the line gains between two samples, with no bias in the sum: hence it is signed.
  *
- * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a length. */
+ * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a
+ * length. */
 #pragma once
 
 #include "bpf/thread.h"
@@ -48,16 +50,16 @@ struct {
 	__type(value, struct abi_latency);
 } latencies __weak SEC(".maps");
 
-/* The argument registers of the System V calling convention. The barriers keep the compiler from joining the loads into one of a
- * computed address, which the verifier refuses for a context. */
+/* The argument registers of the System V calling convention. The barriers keep the compiler from joining the loads into one
+ * of a computed address, which the verifier refuses for a context. */
 static __always_inline u64 latency_argument(const struct pt_regs *regs, u32 n)
 {
 	u64 v = 0;
 
-#define ARGUMENT(number, reg)                  \
-	if (n == (number)) {                   \
-		v = regs->reg;                 \
-		asm volatile("" ::: "memory"); \
+#define ARGUMENT(number, reg)                                                                                               \
+	if (n == (number)) {                                                                                                \
+		v = regs->reg;                                                                                              \
+		asm volatile("" ::: "memory");                                                                              \
 	}
 	ARGUMENT(1, di)
 	ARGUMENT(2, si)
@@ -90,7 +92,8 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 	}
 }
 
-static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u64 epoch, u64 now)
+static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u64 epoch,
+					   u64 now)
 {
 	struct latency_begin *b = bpf_map_lookup_elem(&begins, key);
 	s64 length;
@@ -113,10 +116,10 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 	ADD(l->closed, 1);
 }
 
-/* A visit of point @i at @now. @regs: where the point has a function's arguments, else NULL. @t: the visitor with its payments folded in,
- * NULL while no experiment runs. */
-static __always_inline void latency_visit(u32 i, struct task_struct *task, const struct pt_regs *regs, struct thread *t, u64 epoch,
-					  u64 now)
+/* A visit of point @i at @now. @regs: where the point has a function's arguments, else NULL. @t: the visitor with its
+ * payments folded in, NULL while no experiment runs. */
+static __always_inline void latency_visit(u32 i, struct task_struct *task, const struct pt_regs *regs, struct thread *t,
+					  u64 epoch, u64 now)
 {
 	const struct abi_latency_role *role = &latency_roles[i & (ABI_MAX_POINTS - 1)];
 	struct latency_key key = {};

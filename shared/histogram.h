@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Buckets of durations: what BPF counts into, what a profile file holds and what the analysis reads. As in HdrHistogram (Gil Tene): the
- * powers of two, each in HISTOGRAM_SUB equal parts, so that a bucket is never wider than 1/32 of what falls into it and two percentiles
- * compare to some 2 %, whatever their size. Below 2 * HISTOGRAM_SUB ns each bucket is one nanosecond. The layout is part of the file
- * format: it does not change. */
+/* Buckets of durations: what BPF counts into, what a profile file holds and what the analysis reads. As in HdrHistogram (Gil
+ * Tene): the powers of two, each in HISTOGRAM_SUB equal parts, so that a bucket is never wider than 1/32 of what falls into
+ * it and two percentiles compare to some 2 %, whatever their size. Below 2 * HISTOGRAM_SUB ns each bucket is one nanosecond.
+ * The layout is part of the file format: it does not change. */
 #pragma once
 
 #define HISTOGRAM_SUB_BITS 5

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Latency points on a real process: a child that begins and ends what the parent asks for, step by step, so that every count is known; and
- * what virtual time makes of intervals while one thread hits and another pays. */
+/* Latency points on a real process: a child that begins and ends what the parent asks for, step by step, so that every count
+ * is known; and what virtual time makes of intervals while one thread hits and another pays. */
 #include "base/clock.h"
 #include "base/error.h" /* before cmocka, whose macro fail() would hit it */
 
@@ -38,11 +38,11 @@ static struct said *said;
 static sem_t stepped;
 
 /* Global and in one copy, so that probes find them. */
-#define PLACE(name)                                            \
-	__attribute__((noipa)) void name(long unused, long key); \
-	__attribute__((noipa)) void name(long unused, long key)  \
-	{                                                      \
-		__asm__ volatile("" : : "r"(unused), "r"(key)); \
+#define PLACE(name)                                                                                                         \
+	__attribute__((noipa)) void name(long unused, long key);                                                            \
+	__attribute__((noipa)) void name(long unused, long key)                                                             \
+	{                                                                                                                   \
+		__asm__ volatile("" : : "r"(unused), "r"(key));                                                             \
 	}
 PLACE(lat_req_begin)
 PLACE(lat_req_end)
@@ -217,7 +217,8 @@ static void add_point(struct driven *d, const char *function, const char *name)
 }
 
 /* The next two points, the first of them being number @n. */
-static void add_latency(struct driven *d, size_t n, const char *begin, const char *end, unsigned int begin_argument, unsigned int end_argument)
+static void add_latency(struct driven *d, size_t n, const char *begin, const char *end, unsigned int begin_argument,
+			unsigned int end_argument)
 {
 	struct error e = {.text = ""};
 
@@ -441,11 +442,13 @@ static void means(struct driven *d, double speedup, double virtual[2], double cl
 
 		assert_true(n > 5);
 		virtual[i] = (double)l.sum_ns / (double)n;
-		clock[i] = (double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
+		clock[i] =
+			(double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
 	}
 }
 
-/* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its intervals. */
+/* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its
+ * intervals. */
 static void payments_do_not_count(void **state)
 {
 	double plain[2], fast[2], clock_plain[2], clock_fast[2];
@@ -467,8 +470,8 @@ static void payments_do_not_count(void **state)
 	means(&d, 0, plain, clock_plain);
 	means(&d, 0.5, fast, clock_fast);
 	stop(&d);
-	print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3, fast[0] / 1e3,
-		      plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
+	print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3,
+		      fast[0] / 1e3, plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
 	assert_true(fast[0] / plain[0] > 0.4 && fast[0] / plain[0] < 0.6);
 	assert_true(fast[1] / plain[1] > 0.85 && fast[1] / plain[1] < 1.15);
 	assert_true(clock_fast[1] / clock_plain[1] > 1.5);
@@ -477,8 +480,11 @@ static void payments_do_not_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_thread), cmocka_unit_test(odd_ones), cmocka_unit_test(by_key),
-		cmocka_unit_test(full),	     cmocka_unit_test(payments_do_not_count),
+		cmocka_unit_test(by_thread),
+		cmocka_unit_test(odd_ones),
+		cmocka_unit_test(by_key),
+		cmocka_unit_test(full),
+		cmocka_unit_test(payments_do_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

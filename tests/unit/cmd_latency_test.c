@@ -85,7 +85,8 @@ static void refused(void **state)
 		{"req=start,key=arg1", "END is missing"},
 		{"req=start,finish,", "'' is no key"},
 		{"req=start,finish,kye=arg1", "'kye=arg1' is no key; allowed are key=argN"},
-		{"req=start,finish,key=arg9", "'key=arg9' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's first argument) to arg6"},
+		{"req=start,finish,key=arg9",
+		 "'key=arg9' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's first argument) to arg6"},
 		{"req=start,finish,key=arg0", "is no key"},
 		{"req=start,finish,key=arg", "is no key"},
 		{"req=start,finish,key=arg1x", "is no key"},
@@ -163,7 +164,8 @@ static int parse_options(const char *const *words, struct run_options *o, struct
 
 static void as_options(void **state)
 {
-	static const char *const good[] = {"--latency", "a=f,g", "-p", "c=h", "--latency", "b=f,g,key=arg1", "--", "x", NULL};
+	static const char *const good[] = {"--latency",	     "a=f,g", "-p", "c=h", "--latency",
+					   "b=f,g,key=arg1", "--",    "x",  NULL};
 	static const char *const twice[] = {"--latency", "a=f,g", "--latency", "a=h,i", "--", "x", NULL};
 	static const char *const also_point[] = {"-p", "a=f", "--latency", "a=h,i", "--", "x", NULL};
 	static const char *const also_latency[] = {"--latency", "a=h,i", "-p", "a=f", "--", "x", NULL};
@@ -190,8 +192,8 @@ static void as_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepted),	    cmocka_unit_test(lines_and_offsets), cmocka_unit_test(refused),
-		cmocka_unit_test(cut_anywhere),	    cmocka_unit_test(errors_are_reworded), cmocka_unit_test(as_options),
+		cmocka_unit_test(accepted),	cmocka_unit_test(lines_and_offsets),   cmocka_unit_test(refused),
+		cmocka_unit_test(cut_anywhere), cmocka_unit_test(errors_are_reworded), cmocka_unit_test(as_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@
 
 static struct fake fake;
 static struct backend_ops ops;
-static int answer;       /* what the backend says */
+static int answer;	 /* what the backend says */
 static uint64_t counted; /* it measures 1, 2, 3... intervals */
 static size_t sunk;
 
@@ -25,8 +25,15 @@ static int measure(void *b, size_t index, struct backend_latency *ret)
 		return -ENODATA;
 	/* Not while the experiment runs. */
 	assert_false(fake.running);
-	*ret = (struct backend_latency){.sum_ns = -5, .unmatched = 1, .unended = 2, .crossed = 3, .lost = 4, .in_flight_begin = 6,
-					.in_flight_end = 7, .buckets = calloc(2, sizeof(*ret->buckets)), .n_buckets = 2};
+	*ret = (struct backend_latency){.sum_ns = -5,
+					.unmatched = 1,
+					.unended = 2,
+					.crossed = 3,
+					.lost = 4,
+					.in_flight_begin = 6,
+					.in_flight_end = 7,
+					.buckets = calloc(2, sizeof(*ret->buckets)),
+					.n_buckets = 2};
 	assert_non_null(ret->buckets);
 	ret->buckets[0] = (struct backend_bucket){10, ++counted};
 	ret->buckets[1] = (struct backend_bucket){1000, 9};
@@ -43,8 +50,8 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	assert_null(points[0].latency);
 	assert_null(points[2].latency);
 	assert_non_null(l);
-	assert_true(l->sum_ns == -5 && l->unmatched == 1 && l->unended == 2 && l->crossed == 3 && l->lost == 4 && l->in_flight_begin == 6 &&
-		    l->in_flight_end == 7);
+	assert_true(l->sum_ns == -5 && l->unmatched == 1 && l->unended == 2 && l->crossed == 3 && l->lost == 4 &&
+		    l->in_flight_begin == 6 && l->in_flight_end == 7);
 	assert_int_equal(l->n_buckets, 2);
 	assert_int_equal(l->buckets[0].bucket, 10);
 	assert_int_equal(l->buckets[0].count, ++sunk);
@@ -56,8 +63,12 @@ static struct runner *open_runner(void)
 {
 	static const char *const names[] = {"round", "request", "coz"};
 	static const enum profile_point_kind kinds[] = {PROFILE_THROUGHPUT, PROFILE_LATENCY, PROFILE_LATENCY};
-	static const struct runner_options o = {.experiment_ns = 100 * MSEC, .fixed_line = LINE_A, .fixed_speedup = 0.5,
-						.point_names = names, .point_kinds = kinds, .n_points = 3};
+	static const struct runner_options o = {.experiment_ns = 100 * MSEC,
+						.fixed_line = LINE_A,
+						.fixed_speedup = 0.5,
+						.point_names = names,
+						.point_kinds = kinds,
+						.n_points = 3};
 	struct runner *r;
 
 	fake_init(&fake);

@@ -18,7 +18,8 @@
 
 #define EXPERIMENT "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":500}\n"
 #define COUNTS "\"arrivals\":5,\"departures\":4,\"difference\":1"
-#define MEASURED "\"sum_ns\":-7,\"unmatched\":1,\"unended\":2,\"crossed\":3,\"lost\":4,\"in_flight_begin\":5,\"in_flight_end\":6"
+#define MEASURED                                                                                                            \
+	"\"sum_ns\":-7,\"unmatched\":1,\"unended\":2,\"crossed\":3,\"lost\":4,\"in_flight_begin\":5,\"in_flight_end\":6"
 #define POINT(more) EXPERIMENT "{\"type\":\"latency-point\",\"name\":\"l\"," COUNTS "," more "}\n"
 
 /* The latency point of a file of one experiment; NULL if it has none that measured. The profile is the caller's. */
@@ -39,8 +40,15 @@ static const struct profile_latency *read_one(struct profile *p, const char *tex
 static void round_trip(void **state)
 {
 	struct profile_bucket buckets[] = {{0, 1}, {489, UINT64_MAX}, {HISTOGRAM_BUCKETS - 1, 3}};
-	struct profile_latency l = {.sum_ns = INT64_MIN, .unmatched = UINT64_MAX, .unended = 1, .crossed = 2, .lost = 3,
-				    .in_flight_begin = -4, .in_flight_end = 5, .buckets = buckets, .n_buckets = 3};
+	struct profile_latency l = {.sum_ns = INT64_MIN,
+				    .unmatched = UINT64_MAX,
+				    .unended = 1,
+				    .crossed = 2,
+				    .lost = 3,
+				    .in_flight_begin = -4,
+				    .in_flight_end = 5,
+				    .buckets = buckets,
+				    .n_buckets = 3};
 	struct profile_point point = {.kind = PROFILE_LATENCY, .name = (char *)"l", .departures = 9, .latency = &l};
 	struct profile_experiment x = {.selected = (char *)"a.c:1", .duration = 5};
 	struct profile_startup s = {.time = 1};
@@ -62,8 +70,8 @@ static void round_trip(void **state)
 	(void)rmdir(directory);
 	got = p.experiments[0].points[0].latency;
 	assert_non_null(got);
-	assert_true(got->sum_ns == INT64_MIN && got->unmatched == UINT64_MAX && got->unended == 1 && got->crossed == 2 && got->lost == 3 &&
-		    got->in_flight_begin == -4 && got->in_flight_end == 5);
+	assert_true(got->sum_ns == INT64_MIN && got->unmatched == UINT64_MAX && got->unended == 1 && got->crossed == 2 &&
+		    got->lost == 3 && got->in_flight_begin == -4 && got->in_flight_end == 5);
 	assert_int_equal(got->n_buckets, 3);
 	assert_int_equal(got->buckets[1].bucket, 489);
 	/* JSON's integers end at 2^63 in some readers; ours takes all of it. */

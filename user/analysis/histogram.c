@@ -52,7 +52,8 @@ static void add_block(struct histogram_blocks *b, const struct observation *obs,
 		const struct profile_latency *l = obs[i].latency;
 
 		for (size_t j = 0; j < l->n_buckets; j++)
-			weight[l->buckets[j].bucket] += (double)l->buckets[j].count * weight_of(l->buckets[j].bucket, obs[i].window);
+			weight[l->buckets[j].bucket] +=
+				(double)l->buckets[j].count * weight_of(l->buckets[j].bucket, obs[i].window);
 		block->count += obs[i].visits;
 		block->num += obs[i].num[READ_WHOLE];
 		block->den += obs[i].den[READ_WHOLE];

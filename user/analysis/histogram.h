@@ -16,10 +16,10 @@ struct latency_mean latency_mean(const struct profile_latency *l, double window)
 /* The intervals of some experiments together. */
 struct histogram_sums {
 	double weight[HISTOGRAM_BUCKETS];
-	uint32_t from, to;         /* buckets outside of [from, to) are empty */
-	double total;              /* of the weights */
-	double count;              /* intervals that were seen */
-	double num, den;           /* the mean is num / den */
+	uint32_t from, to;	   /* buckets outside of [from, to) are empty */
+	double total;		   /* of the weights */
+	double count;		   /* intervals that were seen */
+	double num, den;	   /* the mean is num / den */
 	double flight, departures; /* under way on average, times time; and what left in that time */
 };
 
@@ -30,8 +30,8 @@ struct histogram_pair {
 
 /* An experiment, or some of one speedup where there are very many. */
 struct histogram_block {
-	uint16_t key; /* as observation.key */
-	size_t first, n;    /* its pairs */
+	uint16_t key;	 /* as observation.key */
+	size_t first, n; /* its pairs */
 	double count, num, den, flight, departures;
 };
 
@@ -50,6 +50,6 @@ void histogram_blocks_free(struct histogram_blocks *b);
 void histogram_clear(struct histogram_sums *s);
 /* Adds block @i once more. */
 void histogram_add(struct histogram_sums *s, const struct histogram_blocks *b, size_t i);
-/* The length, in ns, that the share @q of the intervals does not exceed, as if those of a bucket were spread evenly over it. NaN where less
- * than one interval lies beyond it. */
+/* The length, in ns, that the share @q of the intervals does not exceed, as if those of a bucket were spread evenly over it.
+ * NaN where less than one interval lies beyond it. */
 double histogram_quantile(const struct histogram_sums *s, double q);

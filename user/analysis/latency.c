@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <math.h>
 
-/* A percentile has an interval if at least so many intervals lie beyond it: the bootstrap knows nothing of a tail that it has not seen. */
+/* A percentile has an interval if at least so many intervals lie beyond it: the bootstrap knows nothing of a tail that it
+ * has not seen. */
 #define LEAST_BEYOND 5
 /* A curve takes this many experiments, of two speedups at least. */
 #define LEAST_EXPERIMENTS 4
@@ -21,8 +22,8 @@ static const struct {
 	const char *name;
 	double quantile; /* NaN: none */
 } statistics[N_LATENCY_STATISTICS] = {
-	[LATENCY_MEAN] = {"mean", NAN}, [LATENCY_P50] = {"p50", 0.5},     [LATENCY_P90] = {"p90", 0.9},
-	[LATENCY_P99] = {"p99", 0.99},  [LATENCY_P999] = {"p99.9", 0.999}, [LATENCY_LITTLE] = {"little", NAN},
+	[LATENCY_MEAN] = {"mean", NAN}, [LATENCY_P50] = {"p50", 0.5},	   [LATENCY_P90] = {"p90", 0.9},
+	[LATENCY_P99] = {"p99", 0.99},	[LATENCY_P999] = {"p99.9", 0.999}, [LATENCY_LITTLE] = {"little", NAN},
 };
 
 const char *latency_statistic_name(enum latency_statistic s)
@@ -89,10 +90,10 @@ static double deviation(const double *v, size_t n)
 	return n > 1 ? sqrt(sum / (double)(n - 1)) : NAN;
 }
 
-/* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than Student's t makes its deviation (percentiles
- * of few experiments are too narrow; Hesterberg, American Statistician 69, 2015). */
-static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS], const struct latency_base *base, size_t i, size_t n,
-			  struct analysis_change *c)
+/* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than Student's t makes its
+ * deviation (percentiles of few experiments are too narrow; Hesterberg, American Statistician 69, 2015). */
+static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS], const struct latency_base *base, size_t i,
+			  size_t n, struct analysis_change *c)
 {
 	double v[LATENCY_DRAWS], half, df = (double)(n < base->experiments ? n : base->experiments) - 1;
 	size_t got = 0;
@@ -111,8 +112,8 @@ static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS
 	c->high = fmax(c->effect + half, stats_quantile(v, got, 0.975));
 }
 
-static int make_cell(const struct observation *obs, size_t n, unsigned int key, const struct latency_base *base, struct rng *rng,
-		     struct analysis_latency_cell *cell)
+static int make_cell(const struct observation *obs, size_t n, unsigned int key, const struct latency_base *base,
+		     struct rng *rng, struct analysis_latency_cell *cell)
 {
 	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
 	_cleanup_free_ struct histogram_sums *sums = calloc(1, sizeof(*sums));
@@ -136,8 +137,8 @@ static int make_cell(const struct observation *obs, size_t n, unsigned int key, 
 }
 
 /* The effects of all cells of one draw, one curve for each statistic. @sums: one for each cell. */
-static void fit_draw(const struct histogram_sums *sums, const double *speedups, size_t n_cells, const double base[N_LATENCY_STATISTICS],
-		     struct fit ret[N_LATENCY_STATISTICS])
+static void fit_draw(const struct histogram_sums *sums, const double *speedups, size_t n_cells,
+		     const double base[N_LATENCY_STATISTICS], struct fit ret[N_LATENCY_STATISTICS])
 {
 	struct fit_point points[ANALYSIS_MAX_SPEEDUPS];
 	double ns[ANALYSIS_MAX_SPEEDUPS][N_LATENCY_STATISTICS];
@@ -177,7 +178,8 @@ static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct c
 	double least = l->cells[0].speedup, most = l->cells[l->n_cells - 1].speedup;
 
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
-		double df = (double)n - (double)fits[i].parameters, widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
+		double df = (double)n - (double)fits[i].parameters,
+		       widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
 
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 			double s = analysis_curve_speedups[k], half = widen * deviation(d->at[i][k], d->n[i]);
@@ -192,10 +194,10 @@ static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct c
 	}
 }
 
-/* A curve for each statistic through the cells. Experiments are drawn from the whole line: a cell of a fine grid has one or two, which
- * have no spread of their own. */
-static int make_curves(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct rng *rng,
-		       struct analysis_latency *l)
+/* A curve for each statistic through the cells. Experiments are drawn from the whole line: a cell of a fine grid has one or
+ * two, which have no spread of their own. */
+static int make_curves(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
+		       struct rng *rng, struct analysis_latency *l)
 {
 	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
 	_cleanup_free_ struct histogram_sums *sums = calloc(l->n_cells, sizeof(*sums));
@@ -259,8 +261,8 @@ static void let_cells_speak(struct analysis_latency *l)
 		}
 }
 
-int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct rng *rng,
-		 struct analysis_latency **ret)
+int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
+		 struct rng *rng, struct analysis_latency **ret)
 {
 	_cleanup_(latency_line_freep) struct analysis_latency *l = calloc(1, sizeof(*l));
 	int r;

@@ -92,7 +92,9 @@ static int parse_key(const char *text, const char *part, struct latency_spec *l,
 		rest = parse_argument(rest + 1, &l->arguments[1]);
 	if (rest && !*rest)
 		return 0;
-	return fail(e, EINVAL, "--latency '%s': '%s' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's first argument) to arg%d",
+	return fail(e, EINVAL,
+		    "--latency '%s': '%s' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's first "
+		    "argument) to arg%d",
 		    text, part, ABI_MAX_ARGUMENT);
 }
 
@@ -118,7 +120,9 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 	if (!*part || starts_with(part, KEY))
 		return fail(e, EINVAL, "--latency '%s': %s is missing; allowed is %s", text, what, FORM);
 	if (starts_with(part, "sampled:"))
-		return fail(e, EINVAL, "--latency '%s': %s cannot be sampled:FILE:LINE, whose visits are not seen one by one; use FILE:LINE",
+		return fail(e, EINVAL,
+			    "--latency '%s': %s cannot be sampled:FILE:LINE, whose visits are not seen one by one; use "
+			    "FILE:LINE",
 			    text, what);
 	r = point_spec_parse(part, ret, e);
 	if (r < 0) {
@@ -126,11 +130,13 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 		return r;
 	}
 	if (strcmp(ret->name, part) != 0)
-		return fail(e, EINVAL, "--latency '%s': %s has a name of its own, '%s'; only the whole has one: %s", text, what, ret->name,
-			    FORM);
+		return fail(e, EINVAL, "--latency '%s': %s has a name of its own, '%s'; only the whole has one: %s", text,
+			    what, ret->name, FORM);
 	/* Elsewhere the registers hold what the code before left there. */
 	if (keyed && ((ret->kind != POINT_FUNCTION && ret->kind != POINT_BINARY_FUNCTION) || strstr(part, "%return")))
-		return fail(e, EINVAL, "--latency '%s': a key is an argument of a function, and '%s' is not the entry of one", text, part);
+		return fail(e, EINVAL,
+			    "--latency '%s': a key is an argument of a function, and '%s' is not the entry of one", text,
+			    part);
 	return 0;
 }
 
@@ -174,8 +180,9 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 	int r;
 
 	if (text[name] != '=' || name == 0)
-		return fail(e, EINVAL, "--latency '%s': it begins with no name (letters, digits, '_', '.', '-') and '='; allowed is %s", text,
-			    FORM);
+		return fail(e, EINVAL,
+			    "--latency '%s': it begins with no name (letters, digits, '_', '.', '-') and '='; allowed is %s",
+			    text, FORM);
 	l.name = strndup(text, name);
 	r = l.name ? split(text, text + name + 1, parts, &n, e) : fail(e, ENOMEM, "out of memory");
 	if (r == 0)

@@ -21,8 +21,9 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 	int r;
 
 	if (o->n_latencies == ABI_MAX_LATENCIES || o->n_points + 2 > ABI_MAX_POINTS)
-		return fail(e, E2BIG, "--%s '%s': allowed are at most %d latency points, and with their two ends %d points in all", row->name,
-			    value, ABI_MAX_LATENCIES, ABI_MAX_POINTS);
+		return fail(e, E2BIG,
+			    "--%s '%s': allowed are at most %d latency points, and with their two ends %d points in all",
+			    row->name, value, ABI_MAX_LATENCIES, ABI_MAX_POINTS);
 	r = latency_spec_parse(value, &spec, e);
 	if (r < 0)
 		return r;

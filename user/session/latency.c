@@ -11,8 +11,8 @@
 #include <string.h>
 
 struct latencies {
-	size_t room, n; /* asked for; in use */
-	struct abi_latency *percpu;                   /* room for one copy a CPU */
+	size_t room, n;				     /* asked for; in use */
+	struct abi_latency *percpu;		     /* room for one copy a CPU */
 	struct abi_latency begin[ABI_MAX_LATENCIES]; /* at the begin of the experiment under way or just ended */
 };
 
@@ -47,7 +47,8 @@ void latency_close(struct session *s)
 	s->latencies = NULL;
 }
 
-int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e)
+int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument,
+			struct error *e)
 {
 	struct latencies *l = s->latencies;
 
@@ -59,9 +60,10 @@ int session_pair_points(struct session *s, size_t begin, unsigned int begin_argu
 	s->points[begin].end = end;
 	s->points[begin].has_end = true;
 	s->points[end].hidden = true;
-	s->skel->bss->latency_roles[begin] = (struct abi_latency_role){.latency = (unsigned int)l->n, .argument = begin_argument};
-	s->skel->bss->latency_roles[end] = (struct abi_latency_role){
-		.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
+	s->skel->bss->latency_roles[begin] =
+		(struct abi_latency_role){.latency = (unsigned int)l->n, .argument = begin_argument};
+	s->skel->bss->latency_roles[end] =
+		(struct abi_latency_role){.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
 	return 0;
 }
 
@@ -69,7 +71,8 @@ static int read_latency(struct session *s, unsigned int index, struct abi_latenc
 {
 	const size_t words = sizeof(*ret) / sizeof(unsigned long long);
 	struct latencies *l = s->latencies;
-	int r = bpf_map__lookup_elem(s->skel->maps.latencies, &index, sizeof(index), l->percpu, sizeof(*l->percpu) * s->nr_cpus, 0);
+	int r = bpf_map__lookup_elem(s->skel->maps.latencies, &index, sizeof(index), l->percpu,
+				     sizeof(*l->percpu) * s->nr_cpus, 0);
 
 	_Static_assert(sizeof(struct abi_latency) % sizeof(unsigned long long) == 0, "summed word by word");
 	if (r < 0)

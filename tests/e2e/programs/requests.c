@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Requests with a begin and an end, some without one of them, after a moment of computing in which a profiler gets its first experiment under
- * way; then it says what there was: `requests=N jobs=N stray_ends=N begun_twice=N settle_ns=N inner_ns=N outer_ns=N`, the last two being
- * all requests' time as seen from inside and from outside of their ends. Jobs are begun by one thread and ended by another, last first.
- * usage: requests REQUESTS [SETTLE_SECONDS] */
+/* Requests with a begin and an end, some without one of them, after a moment of computing in which a profiler gets its first
+ * experiment under way; then it says what there was: `requests=N jobs=N stray_ends=N begun_twice=N settle_ns=N inner_ns=N
+ * outer_ns=N`, the last two being all requests' time as seen from inside and from outside of their ends. Jobs are begun by
+ * one thread and ended by another, last first. usage: requests REQUESTS [SETTLE_SECONDS] */
 #include "helper.h"
 
 enum { JOBS = 50, STRAY = 7, TWICE = 3 };
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	start_thread(&t, end_jobs, NULL);
 	(void)pthread_join(t, NULL);
 	settle(length / 4);
-	printf("requests=%ld jobs=%d stray_ends=%d begun_twice=%d settle_ns=%llu inner_ns=%llu outer_ns=%llu\n", requests, JOBS, STRAY,
-	       TWICE, (unsigned long long)length, (unsigned long long)inner, (unsigned long long)outer);
+	printf("requests=%ld jobs=%d stray_ends=%d begun_twice=%d settle_ns=%llu inner_ns=%llu outer_ns=%llu\n", requests,
+	       JOBS, STRAY, TWICE, (unsigned long long)length, (unsigned long long)inner, (unsigned long long)outer);
 	return 0;
 }

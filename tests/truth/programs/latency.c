@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Requests whose latency is arithmetic, from request_begin(r) to request_end(r).
  *
- * classes: one thread serves them one after the other: work b, and for one in twenty work a as well, five times as long. A second thread is
- *   at work in c all the time and nobody waits for it. Of a round (b) of 4 ms: latency 4 ms, one in twenty 24 ms.
- * queue: one thread makes requests (b) and another serves them (a), two at most are under way. While a > b the server always works, and a
- *   request waits for the one before it: made b after a service began, it is done when that one and its own are: 2 a - b. With a < b it
- *   waits for nobody: a. The threads of begin and end differ: the request is the key. */
+ * classes: one thread serves them one after the other: work b, and for one in twenty work a as well, five times as long. A
+ * second thread is at work in c all the time and nobody waits for it. Of a round (b) of 4 ms: latency 4 ms, one in twenty 24
+ * ms. queue: one thread makes requests (b) and another serves them (a), two at most are under way. While a > b the server
+ * always works, and a request waits for the one before it: made b after a service began, it is done when that one and its
+ * own are: 2 a - b. With a < b it waits for nobody: a. The threads of begin and end differ: the request is the key. */
 #include "program.h"
 
 enum { CLASS = 20, SLOWER = 5, WINDOW = 2 };
 
 static uint64_t steps_a, steps_b;
-static struct program p = { .round_us = 4000, .share_a = 60, .kind = "classes" };
+static struct program p = {.round_us = 4000, .share_a = 60, .kind = "classes"};
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static char requests[WINDOW]; /* a request is an address in here */
