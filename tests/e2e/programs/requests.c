@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Requests with a begin and an end, some without one of them, after a moment of computing in which a profiler gets its first
- * experiment under way; then it says what there was: `requests=N jobs=N stray_ends=N begun_twice=N settle_ns=N inner_ns=N
- * outer_ns=N`, the last two being all requests' time as seen from inside and from outside of their ends. Jobs are begun by
- * one thread and ended by another, last first. usage: requests REQUESTS [SETTLE_SECONDS] */
+ * experiment under way; then it says what there was: `requests=N jobs=N naps=N stray_ends=N begun_twice=N settle_ns=N
+ * inner_ns=N outer_ns=N`, the last two being all requests' time as seen from inside and from outside of their ends. Each
+ * request calls serve() once. Jobs are begun by one thread and ended by another, last first. Naps are system calls.
+ * usage: requests REQUESTS [SETTLE_SECONDS] */
 #include "helper.h"
 
-enum { JOBS = 50, STRAY = 7, TWICE = 3 };
+enum { JOBS = 50, NAPS = 20, STRAY = 7, TWICE = 3 };
 
 static char jobs[JOBS];
 
 static KEEP void burn(uint64_t n)
 {
 	BURN(n); /* LINE:burn */
+}
+
+static KEEP void serve(void)
+{
+	burn(50000);
+	__asm__ volatile("" : : : "memory"); /* no tail call: it returns from here */
 }
 
 static KEEP void request_begin(void)
@@ -67,7 +74,7 @@ int main(int argc, char **argv)
 
 		request_begin();
 		begun = now_ns();
-		burn(50000);
+		serve();
 		inner += now_ns() - begun;
 		request_end();
 		outer += now_ns() - before;
@@ -76,8 +83,10 @@ int main(int argc, char **argv)
 		job_begin(1, &jobs[i]);
 	start_thread(&t, end_jobs, NULL);
 	(void)pthread_join(t, NULL);
+	for (int i = 0; i < NAPS; i++)
+		(void)sleep_seconds(0.001);
 	settle(length / 4);
-	printf("requests=%ld jobs=%d stray_ends=%d begun_twice=%d settle_ns=%llu inner_ns=%llu outer_ns=%llu\n", requests,
-	       JOBS, STRAY, TWICE, (unsigned long long)length, (unsigned long long)inner, (unsigned long long)outer);
+	printf("requests=%ld jobs=%d naps=%d stray_ends=%d begun_twice=%d settle_ns=%llu inner_ns=%llu outer_ns=%llu\n", requests, JOBS,
+	       NAPS, STRAY, TWICE, (unsigned long long)length, (unsigned long long)inner, (unsigned long long)outer);
 	return 0;
 }
