@@ -61,6 +61,17 @@ static bool add_row(const struct report *r, struct libscols_table *tb, const str
 	return ok;
 }
 
+/* Is there a speedup at which the tail could not be told, though the median could? */
+static bool lacks_tail(const struct report *r, const struct analysis_point *point)
+{
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
+		for (size_t k = 0; point->lines[i].latency && k < ANALYSIS_CURVE_POINTS; k++)
+			if (isfinite(point->lines[i].latency->at[LATENCY_P50][k].low) &&
+			    !isfinite(point->lines[i].latency->at[LATENCY_P999][k].low))
+				return true;
+	return false;
+}
+
 bool latency_print_lines(const struct report *r, const struct analysis_point *point)
 {
 	static const char *const titles[] = {"line", "of the latency", "25 %", "50 %", "75 %", "100 %"};
@@ -80,5 +91,9 @@ bool latency_print_lines(const struct report *r, const struct analysis_point *po
 			ok = add_row(r, tb, &point->lines[i], k);
 	ok = ok && scols_print_table(tb) == 0;
 	scols_unref_table(tb);
+	if (lacks_tail(r, point))
+		paragraph(r, 2,
+			  "A percentile is told where some intervals of each speedup lie beyond it: for p99.9 that takes thousands. "
+			  "Fewer speedups (--speedups 0,50) or a longer run give more of each.");
 	return ok;
 }
