@@ -311,7 +311,7 @@ static void the_report_says_it(void **state)
 	says(text, "14 lost (too many in flight)");
 	says(text, "\na.c:1  p50");
 	says(text, "mean, by Little's law");
-	says(text, "for p99.9 that takes thousands");
+	says(text, "A percentile is told where");
 	assert_null(strstr(text, "percentiles are blurred"));
 	free(text);
 	/* Half of a millisecond between samples: too far for requests of 2 ms. */
