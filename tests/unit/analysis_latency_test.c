@@ -309,7 +309,7 @@ static void the_report_says_it(void **state)
 	says(text, "p99.9 24.");
 	says(text, "13 begun before the experiment, 11 ends without a begin, 12 begins");
 	says(text, "14 lost (too many in flight)");
-	says(text, "\na.c:1  p50");
+	says(text, "\na.c:1     p50 ");
 	says(text, "mean, by Little's law");
 	says(text, "A percentile is told where");
 	assert_null(strstr(text, "percentiles are blurred"));
