@@ -9,8 +9,13 @@
  * interval is as far behind as at its begin); the line's own execution counts (1 - s) of itself (R1); and of the time that a
  * thread was blocked there goes what whoever woke it had been paused for (R3). The growth of G would do for the mean, as Coz
  * has it in Little's law, since everybody pays sooner or later; a single interval of a millisecond needs to know whether
- * this thread paid in it. What a hit earns stands for execution since the sample before, so single intervals are off by up
- * to what the line gains between two samples, with no bias in the sum: hence it is signed.
+ * this thread paid in it.
+ *
+ * What a hit earns stands for all execution since the sample before, so single intervals would be off by up to what the line
+ * gains between two samples, one up and the next one down. Their sum is not, and the mean is made of it; it is signed, since
+ * an interval may end before it began. For the histogram the clocks are smoothed (latency_ahead): a thread that was in the
+ * line when it was last sampled is taken to be still in it, and where two samples differ, each counts for half of the time
+ * between. That is right but for visits of the line that are shorter than the distance between samples.
  *
  * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a
  * length. */
@@ -33,6 +38,7 @@ struct latency_begin {
 	u64 epoch; /* 0: no experiment ran */
 	u64 ns;
 	s64 local;
+	s64 ahead;
 };
 
 /* The controller makes it this large only if there are latency points. */
@@ -71,6 +77,31 @@ static __always_inline u64 latency_argument(const struct pt_regs *regs, u32 n)
 	return v;
 }
 
+/* A sample of @t stood for execution that would earn @earned in the line. */
+static __always_inline void latency_sampled(struct thread *t, bool in_line, s64 earned)
+{
+	if (n_latencies == 0)
+		return;
+	/* The ledger takes all of the time since the last sample for this one's; half of it was the other's. Without a branch, which would
+	 * have the verifier go through the rest of the program twice. */
+	ADD(t->ahead, ((s64)t->in_line - in_line) * (earned >> 1));
+	t->in_line = in_line;
+}
+
+/* How much further than its local @t is by @now, which runs on this CPU. */
+static __always_inline s64 latency_ahead(const struct thread *t, u64 epoch, u64 now)
+{
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	const struct abi_cpu *c = cpu_here();
+	s64 since = now - t->running_at;
+
+	if (!t->in_line || !t->running_at || !c)
+		return t->ahead;
+	/* Below 0: it was stopped for so long. Above: others ran here. */
+	since += ledger_min(c->exec, 0);
+	return t->ahead + (since > 0 ? ledger_hit(since, setup->speedup_q16) : 0);
+}
+
 static __always_inline void latency_opens(struct abi_latency *l, struct latency_key *key, struct thread *t, u64 epoch)
 {
 	struct latency_begin b = {}, *open = bpf_map_lookup_elem(&begins, key);
@@ -81,6 +112,7 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 		b.ns = bpf_ktime_get_ns();
 		thread_fold(t, b.ns);
 		b.local = t->local;
+		b.ahead = latency_ahead(t, epoch, b.ns);
 	}
 	if (open) {
 		*open = b;
@@ -105,8 +137,9 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 	}
 	if (t && b->epoch == epoch) {
 		length = (s64)(now - b->ns) - (t->local - b->local);
-		bucket = histogram_bucket(length > 0 ? (u64)length : 0);
 		ADD(l->sum, length);
+		length -= latency_ahead(t, epoch, now) - b->ahead;
+		bucket = histogram_bucket(length > 0 ? (u64)length : 0);
 		if (bucket < HISTOGRAM_BUCKETS)
 			ADD(l->buckets[bucket], 1);
 	} else if (t) {

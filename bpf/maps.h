@@ -37,7 +37,8 @@ struct thread {
 	u32 outside;     /* its last wake-up came from outside of the scope (R6) */
 	u32 pending;     /* a callback is scheduled */
 	u32 work;        /* which of its two task works is next */
-	u32 pad;
+	u32 in_line;     /* its last sample was in the selected line; this and ahead: with latency points only */
+	s64 ahead;       /* what local will be too far behind or ahead for when the line began and ended between samples */
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;
 };

@@ -2,6 +2,7 @@
 /* The timer samples: which line runs, and R1 when it is the selected one. Everything happens in the interrupt. */
 #pragma once
 
+#include "bpf/latency.h"
 #include "bpf/pay.h"
 #include "bpf/unwind.h"
 
@@ -108,6 +109,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	struct abi_totals *sum;
 	struct thread *t;
 	u64 addr, weight;
+	bool in_line;
+	s64 earned;
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
@@ -141,8 +144,10 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	if (!experiment_active(epoch))
 		return 0;
-	if (addr && selected(setup, addr)) {
-		s64 earned = ledger_hit(weight, setup->speedup_q16);
+	in_line = addr && selected(setup, addr);
+	earned = ledger_hit(weight, setup->speedup_q16);
+	latency_sampled(t, in_line, earned);
+	if (in_line) {
 		u64 from = bpf_ktime_get_ns();
 
 		ADD(sum->selected_samples, 1);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Latencies whose distribution is arithmetic (programs/latency.c): what the report says of a line's effect on p50, p90, p99 and the mean
-against the truth, in percentage points. latency.py COZBPF PROGRAMS SECONDS BAR [PAYER]; prints "ok NAME" or "not ok NAME: WHY"."""
+against the truth, in percentage points. latency.py COZBPF PROGRAMS SECONDS BAR SPEEDUPS [PAYER [CASE]]; prints "ok NAME" or "not ok NAME: WHY"."""
 
 import json
 import os
@@ -14,8 +14,7 @@ sys.path.insert(0, HERE)
 
 from truth import line_of, numbers_in  # noqa: E402
 
-SPEEDUPS = (25, 50, 75)
-FAST, SLOW = 4.0, 20.0  # ms: the work of all requests in "classes", and what one in twenty has beside it
+FAST, SLOW = 2.5, 12.5  # ms: the work of all requests in "classes", and what one in twenty has beside it
 SERVE, MAKE = 12.0, 8.0  # ms: a and b of "queue"
 REPEATS = 2
 
@@ -36,17 +35,18 @@ def queue(line, rest):
 
 # name, line, arguments, options, model. Of "queue", b makes the waiting longer; half of a is beyond the knee at a third.
 CASES = [
-    ("classes/a", "a", ("--kind", "classes", "--round", "4000"), "", classes),
-    ("classes/b", "b", ("--kind", "classes", "--round", "4000"), "", classes),
-    ("classes/c", "c", ("--kind", "classes", "--round", "4000"), "", classes),
+    ("classes/a", "a", ("--kind", "classes", "--round", "2500"), "", classes),
+    ("classes/b", "b", ("--kind", "classes", "--round", "2500"), "", classes),
+    ("classes/c", "c", ("--kind", "classes", "--round", "2500"), "", classes),
     ("queue/a", "a", ("--kind", "queue", "--round", "20000"), ",key=arg1:arg2", queue),
     ("queue/b", "b", ("--kind", "queue", "--round", "20000"), ",key=arg1:arg2", queue),
 ]
 
 
 class Bench:
-    def __init__(self, cozbpf, programs, seconds, payer):
-        self.cozbpf, self.program, self.seconds, self.payer = cozbpf, os.path.join(programs, "latency"), seconds, payer
+    def __init__(self, cozbpf, programs, seconds, speedups, payer):
+        self.cozbpf, self.program = cozbpf, os.path.join(programs, "latency")
+        self.seconds, self.speedups, self.payer = seconds, speedups, payer
         busy = subprocess.run([os.path.join(programs, "busy"), "--calibrate"], check=True, capture_output=True, text=True, timeout=30)
         self.per_us = numbers_in(busy.stdout)["per_us"]
 
@@ -58,7 +58,7 @@ class Bench:
                 self.cozbpf, "run", "--keep-root", "-q", "--no-report", "-o", path, "--pay", self.payer,
                 "--latency", f"request=request_begin,request_end{options}",
                 "--fixed-line", f"latency.c:{line_of('latency.c', line)}", "--experiment", "500",
-                "--speedups", ",".join(str(s) for s in SPEEDUPS), "--",
+                "--speedups", ",".join(str(s) for s in self.speedups), "--zero-share", "40", "--",
                 self.program, *args, "--per-us", f"{self.per_us:.3f}", "--seconds", f"{self.seconds:g}",
             ]  # fmt: skip
             subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=self.seconds + 60)
@@ -78,7 +78,7 @@ def judge(bench, name, line, args, options, model, bar):
         print(f"#   {statistic}: {measured:.2f} ms, by arithmetic {base:.2f}; by Little's law {said['ns']['little'] / 1e6:.2f}")
         if abs(measured - base) > 0.25 * base:
             why.append(f"{statistic} {measured:.2f} ms for {base:.2f}")
-        for s in SPEEDUPS:
+        for s in bench.speedups:
             wanted = 100 * (1 - model(line, 1 - s / 100)[statistic] / base)
             change = cells.get(s, {}).get(statistic, {})
             got, low, high = (100 * change[k] if change.get(k) is not None else None for k in ("effect", "low", "high"))
@@ -91,8 +91,8 @@ def judge(bench, name, line, args, options, model, bar):
     return "; ".join(why)
 
 
-def main(cozbpf, programs, seconds, bar, payer="auto", only=""):
-    bench = Bench(cozbpf, programs, float(seconds), payer)
+def main(cozbpf, programs, seconds, bar, speedups, payer="auto", only=""):
+    bench = Bench(cozbpf, programs, float(seconds), [int(s) for s in speedups.split(",")], payer)
     for name, line, args, options, model in CASES:
         if only and name != only:
             continue

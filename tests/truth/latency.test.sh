@@ -9,10 +9,10 @@ export PYTHONDONTWRITEBYTECODE=1
 
 if [ "${FULL:-0}" -eq 1 ]; then
 	for pay in hold sleep; do
-		python3 latency.py "$COZBPF" "$BUILD/tests/truth" 60 5 "$pay" | sed "/^\(not \)\?ok /s/ latency / latency $pay /" || exit 1
+		python3 latency.py "$COZBPF" "$BUILD/tests/truth" 60 5 25,50,75 "$pay" | sed "/^\(not \)\?ok /s/ latency / latency $pay /" || exit 1
 	done
 	exit
 fi
 for case in classes/a classes/c queue/a; do
-	python3 latency.py "$COZBPF" "$BUILD/tests/truth" 12 10 auto "$case" || exit 1
+	python3 latency.py "$COZBPF" "$BUILD/tests/truth" 10 10 50 auto "$case" || exit 1
 done
