@@ -73,6 +73,7 @@ static void loads_latencies(enum abi_payer payer, bool task_work, bool send_sign
 		.bank_age_ns = 50000000,
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
+		.slows = 1, /* the larger programs */
 	};
 	skel->rodata->n_latencies = latencies;
 	r = cozbpf_bpf__load(skel);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/collect.h"
 
+#include "analysis/fidelity.h"
 #include "analysis/histogram.h"
 #include "base/cleanup.h"
 
@@ -52,10 +53,10 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 	o->window = (double)x->duration;
 	o->flight = ((double)p->latency->in_flight_begin + (double)p->latency->in_flight_end) / 2;
 	o->departures = (double)p->departures;
-	o->period_ns = (double)x->period_ns;
+	o->scale = 1;
 }
 
-static struct observation observe(const struct profile_experiment *x, const struct profile_point *p)
+static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
 {
 	struct observation o = {0};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
@@ -83,6 +84,20 @@ static struct observation observe(const struct profile_experiment *x, const stru
 	o.plenty = p->delta >= 3;
 	o.num[READ_TIMED] = o.timed ? (double)p->effective_ns : o.num[READ_WHOLE];
 	o.den[READ_TIMED] = o.timed ? (double)(p->delta - 1) : o.den[READ_WHOLE];
+	return o;
+}
+
+static struct observation observe(const struct profile_experiment *x, const struct profile_point *p)
+{
+	struct observation o = read_point(x, p);
+	double weight = fidelity_weight(x);
+
+	o.sampling_ns = (double)x->period_ns;
+	o.weight = weight;
+	for (int how = 0; how < N_READINGS; how++) {
+		o.num[how] *= weight;
+		o.den[how] *= weight;
+	}
 	return o;
 }
 

@@ -27,11 +27,13 @@ struct observation {
 	bool few;     /* one visit or none: no span, READ_TIMED is READ_WHOLE */
 	bool plenty;  /* three visits or more */
 	double visits;
-	double num[N_READINGS], den[N_READINGS];
+	double sampling_ns;	    /* between samples; 0: not known */
+	double weight;		    /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
+	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
 	/* A latency point that measured. */
 	const struct profile_latency *latency; /* the profile's; NULL: it did not */
 	double window, flight, departures;     /* the experiment's length, what was under way, what left */
-	double period_ns;                      /* between samples */
+	double scale;			       /* of times, to the mean pace (analysis/drift.h) */
 };
 
 struct collected_point {

@@ -42,6 +42,14 @@ struct latency_mean latency_mean(const struct profile_latency *l, double window)
 	return m;
 }
 
+/* Where the intervals of a bucket are when their times are scaled. */
+static uint32_t at_pace(uint32_t bucket, double scale)
+{
+	double length = middle(bucket) * scale;
+
+	return scale == 1 ? bucket : length < 0x1p62 ? histogram_bucket((uint64_t)length) : HISTOGRAM_BUCKETS - 1;
+}
+
 static void add_block(struct histogram_blocks *b, const struct observation *obs, size_t n, double weight[HISTOGRAM_BUCKETS])
 {
 	struct histogram_block *block = &b->list[b->n];
@@ -52,13 +60,13 @@ static void add_block(struct histogram_blocks *b, const struct observation *obs,
 		const struct profile_latency *l = obs[i].latency;
 
 		for (size_t j = 0; j < l->n_buckets; j++)
-			weight[l->buckets[j].bucket] +=
+			weight[at_pace(l->buckets[j].bucket, obs[i].scale)] += obs[i].weight *
 				(double)l->buckets[j].count * weight_of(l->buckets[j].bucket, obs[i].window);
 		block->count += obs[i].visits;
 		block->num += obs[i].num[READ_WHOLE];
 		block->den += obs[i].den[READ_WHOLE];
-		block->flight += obs[i].flight * obs[i].window;
-		block->departures += obs[i].departures;
+		block->flight += obs[i].flight * obs[i].window * obs[i].scale * obs[i].weight;
+		block->departures += obs[i].departures * obs[i].weight;
 	}
 	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		if (weight[i] > 0)

@@ -261,8 +261,21 @@ static void let_cells_speak(struct analysis_latency *l)
 		}
 }
 
+static void widen(struct analysis_latency *l, double allowed_share)
+{
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+			line_widen(allowed_share, l->at[i][k].effect, &l->at[i][k].low, &l->at[i][k].high);
+		for (size_t c = 0; c < l->n_cells; c++) {
+			struct analysis_change *cell = &l->cells[c].change[i];
+
+			line_widen(allowed_share, cell->effect, &cell->low, &cell->high);
+		}
+	}
+}
+
 int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
-		 struct rng *rng, struct analysis_latency **ret)
+		 double allowed_share, struct rng *rng, struct analysis_latency **ret)
 {
 	_cleanup_(latency_line_freep) struct analysis_latency *l = calloc(1, sizeof(*l));
 	int r;
@@ -290,6 +303,7 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step, con
 			return r;
 	}
 	let_cells_speak(l);
+	widen(l, allowed_share);
 	*ret = TAKE_PTR(l);
 	return 0;
 }
@@ -318,7 +332,7 @@ int latency_point(const struct observation *obs, size_t n, const struct latency_
 		out->unended += (double)l->unended;
 		out->crossed += (double)l->crossed;
 		out->lost += (double)l->lost;
-		out->distance_ns = fmax(out->distance_ns, obs[i].period_ns);
+		out->distance_ns = fmax(out->distance_ns, obs[i].sampling_ns);
 		flight += obs[i].flight * obs[i].window;
 		time += obs[i].window;
 	}

@@ -12,6 +12,7 @@ struct point_context {
 	size_t n_zeros;
 	struct noise noise[N_READINGS];
 	bool timed_pays; /* see enum reading */
+	double sampling_ns; /* mean time between samples; 0: not known */
 	/* The 0 % experiments of all lines are one baseline: at 0 % nothing is paused, so which line was selected makes no
 	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments
 	 * fall into the phases in which it runs, and then only its own are comparable. They are pooled if the lines' 0 %
@@ -31,6 +32,7 @@ struct evidence {
 	size_t best[2]; /* cells of largest evidence for an effect: below 0, above 0; SIZE_MAX: none */
 	size_t best_any;
 	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
+	double allowed_share; /* fidelity_allowed_share() */
 };
 
 /* -ENOMEM. */
@@ -43,6 +45,8 @@ void line_baseline(const struct point_context *ctx, const struct observation *ob
 /* Cells are the distinct speedups, or steps of 2 % if these are too many: the key of an observation's cell, in thousandths. */
 unsigned int line_cell_step(const struct observation *obs, size_t n);
 unsigned int line_cell_key(uint16_t key, unsigned int step);
+/* Adds what is no noise to an interval (fidelity_allowance). Both are 95 % half-widths of independent errors. */
+void line_widen(double allowed_share, double effect, double *low, double *high);
 /* How many of the line's observations, which come first, are at 0 %. */
 size_t line_zeros(const struct observation *obs, size_t n);
 /* Fills cells and evidence of the line whose observations are @obs. -ENOMEM. */

@@ -88,11 +88,14 @@ static int prepare(struct run *r, struct error *e)
 		.seed = r->options.seed,
 		.disabled = r->options.disabled,
 		.latencies = r->options.n_latencies,
+		.slows = r->purpose->slows,
 	};
 	err = session_open(&so, &r->session, e);
 	if (err < 0)
 		return err;
 	session_set_page(r->session, r->page);
+	if (r->purpose->no_file)
+		return 0;
 	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
 }
 
@@ -197,13 +200,13 @@ static int run(struct run *r, struct error *e)
 		(void)target_reap(r->target, &r->wait_status);
 		return EXIT_OURS;
 	}
-	run_print_report(r);
-	return exit_status(r);
+	err = r->purpose->report(r);
+	return err < 0 ? exit_status(r) : err;
 }
 
-int cmd_run(int argc, char **argv)
+int run_main(int argc, char **argv, const struct run_purpose *purpose)
 {
-	struct run r = {.page_fd = -1};
+	struct run r = {.purpose = purpose, .page_fd = -1};
 	struct error e = {.text = ""};
 	int status;
 
@@ -212,9 +215,13 @@ int cmd_run(int argc, char **argv)
 	if (run_options_parse(argc, argv, &r.options, &e) < 0)
 		return complain("%s", e.text);
 	if (r.options.help) {
-		run_options_help(stdout);
+		purpose->help(stdout);
 		run_options_free(&r.options);
 		return 0;
+	}
+	if (purpose->prepare && purpose->prepare(&r.options, &e) < 0) {
+		run_options_free(&r.options);
+		return complain("%s", e.text);
 	}
 	if (!r.options.seed_given)
 		r.options.seed = rng_fresh_seed();
@@ -225,4 +232,17 @@ int cmd_run(int argc, char **argv)
 		(void)complain("%s", e.text);
 	run_free(&r);
 	return status;
+}
+
+static int print_report(struct run *r)
+{
+	run_print_report(r);
+	return -1;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct run_purpose profiling = {.help = run_options_help, .sink = run_sink, .report = print_report};
+
+	return run_main(argc, argv, &profiling);
 }

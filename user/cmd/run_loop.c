@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cmd/commands.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "target/launch.h"
@@ -143,9 +144,60 @@ static void show_status(struct loop *l, uint64_t now)
 		.visits_per_s = visits * (double)NSEC_PER_SEC / (double)(now - r->start_ns + 1),
 		.selected = s.selected,
 		.speedup = s.speedup,
-		.missing_s = __builtin_nan(""),
+		.best = r->certainty.best,
+		.best_effect = r->certainty.effect,
+		.best_low = r->certainty.low,
+		.best_high = r->certainty.high,
+		.missing_s = r->looked_at ? r->certainty.missing_s : __builtin_nan(""),
+		.until_ci = r->options.until_ci,
 	};
 	status_update(&l->status, now, &f);
+}
+
+/* --duration is over, or the run knows what was asked of it: the program is ended, too. */
+static int terminate(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
+{
+	struct run *r = l->run;
+	int err = run_stop(r, now, e);
+
+	r->terminated = true;
+	l->kill_ns = now + KILL_AFTER_NS;
+	*ret_next = l->kill_ns;
+	send_signal(r, SIGTERM);
+	return err;
+}
+
+/* --until-ci has what it wants. */
+static int be_certain(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
+{
+	struct run *r = l->run;
+	double points = 100 * r->options.until_ci;
+
+	status_clear(&l->status);
+	if (r->certainty.at_floor)
+		(void)complain("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
+			       "method's own error", points);
+	else if (!r->options.quiet)
+		(void)complain("stopped: the top lines are known to +-%g points", points);
+	if (r->options.duration_ns)
+		return terminate(l, now, ret_next, e);
+	*ret_next = now + NSEC_PER_SEC;
+	return run_stop(r, now, e);
+}
+
+/* Between two experiments, so that looking disturbs none. Returns whether the run may end. */
+static bool look(struct loop *l, uint64_t now)
+{
+	struct run *r = l->run;
+	struct runner_status s;
+
+	if (!run_certainty_due(r, now))
+		return false;
+	runner_get_status(r->runner, &s);
+	if (s.selected)
+		return false;
+	run_certainty_look(r, now);
+	return r->options.until_ci > 0 && r->certainty.reached;
 }
 
 static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
@@ -168,14 +220,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		*ret_next = first;
 		return 0;
 	}
-	if (r->options.duration_ns && now >= last) {
-		err = run_stop(r, now, e);
-		r->terminated = true;
-		l->kill_ns = now + KILL_AFTER_NS;
-		*ret_next = l->kill_ns;
-		send_signal(r, SIGTERM);
-		return err;
-	}
+	if (r->options.duration_ns && now >= last)
+		return terminate(l, now, ret_next, e);
 	loaded = shim_is_loaded(l, now);
 	look_for_code(l, now);
 	if (!loaded && now < r->start_ns + SHIM_WAIT_NS) {
@@ -188,6 +234,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	err = runner_step(r->runner, now, ret_next);
 	if (err < 0)
 		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
+	if (look(l, now))
+		return be_certain(l, now, ret_next, e);
 	if (r->options.duration_ns && last < *ret_next)
 		*ret_next = last;
 	if (l->maps_wait_ns < MAPS_EVERY_NS && l->maps_ns < *ret_next)

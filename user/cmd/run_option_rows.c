@@ -106,6 +106,16 @@ static void *field(void *target, const struct option_row *row)
 	return (char *)target + row->offset;
 }
 
+static int set_percent(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
+{
+	double percent;
+	int r = option_real(row, value, min, max, &percent, e);
+
+	if (r == 0)
+		*ret = percent / 100;
+	return r;
+}
+
 static int set_seconds(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	double s;
@@ -114,6 +124,11 @@ static int set_seconds(void *target, const struct option_row *row, const char *v
 	if (r == 0)
 		*(uint64_t *)field(target, row) = (uint64_t)(s * (double)NSEC_PER_SEC + 0.5);
 	return r;
+}
+
+static int set_until_ci(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	return set_percent(row, value, 0.1, 50, &((struct run_options *)target)->until_ci, e);
 }
 
 static int set_pay(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -144,16 +159,6 @@ static int set_fixed_line(void *target, const struct option_row *row, const char
 		return fail(e, EINVAL, "--%s '': allowed is FILE:LINE, with --granularity function a function", row->name);
 	o->fixed_line = value;
 	return 0;
-}
-
-static int set_percent(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
-{
-	double percent;
-	int r = option_real(row, value, min, max, &percent, e);
-
-	if (r == 0)
-		*ret = percent / 100;
-	return r;
 }
 
 static int set_fixed_speedup(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -343,8 +348,13 @@ const struct option_row run_option_rows[] = {
 	 set_seconds, offsetof(struct run_options, duration_ns)},
 	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds,
 	 offsetof(struct run_options, delay_ns)},
+	{"until-ci", 0, "POINTS",
+	 "stop when the effects of the top lines at 50 % are known to\n"
+	 "+-POINTS; the program runs on, but with --duration it is\n"
+	 "ended then, and after SECS at the latest",
+	 set_until_ci},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay},
-	{"fixed-line", 0, "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
+	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
 	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups},
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share},

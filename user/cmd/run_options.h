@@ -39,6 +39,7 @@ struct run_options {
 	enum profile_format format;
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
 	uint64_t delay_ns;    /* before the first experiment */
+	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
 	enum run_granularity granularity;
 	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */

@@ -295,6 +295,6 @@ int run_open_runner(struct run *r, struct error *e)
 		kinds[i] = session_point_is_latency(r->session, i) ? PROFILE_LATENCY : PROFILE_THROUGHPUT;
 	}
 	r->n_runner_points = ro.n_points;
-	err = runner_new(&ro, &session_backend, r->session, run_sink, r, &r->runner);
+	err = runner_new(&ro, &session_backend, r->session, r->purpose->sink, r, &r->runner);
 	return err < 0 ? fail(e, -err, "cannot plan experiments: %s", strerror(-err)) : 0;
 }

@@ -231,7 +231,9 @@ static int try_begin(struct runner *r, uint64_t now)
 	}
 	if (err < 0)
 		return err;
-	setup.speedup = r->speedup = plan_speedup(&r->plan);
+	r->speedup = plan_speedup(&r->plan);
+	setup.speedup = r->speedup > 0 ? r->speedup : 0;
+	setup.slow = r->speedup < 0 ? -r->speedup : 0;
 	err = r->ops->begin(r->backend, &setup);
 	if (err < 0)
 		return err;

@@ -16,7 +16,7 @@ struct runner_options {
 	uint64_t min_visits;    /* fewer visits of every point than this: the next experiments are twice as long */
 	const char *fixed_line; /* or NULL */
 	double fixed_speedup;   /* negative: random */
-	const double *grid;     /* speedups to draw from, each in (0,1] */
+	const double *grid;     /* speedups to draw from, each in (0,1]; or in [-1,0): the line is slowed for real by as much */
 	size_t n_grid;
 	double zero_share;      /* probability of 0 %, 0.25..0.5 by default 1/3 */
 	const char *const *point_names;

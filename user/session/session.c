@@ -51,6 +51,7 @@ static void configure(struct session *s)
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	c->slows = s->options.slows;
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)

@@ -26,6 +26,7 @@ struct session_options {
 	int signo;            /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
+	bool slows;           /* experiments may slow the line for real */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	size_t latencies;     /* how many pairs there will be (session_pair_points) */
 };
