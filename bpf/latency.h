@@ -93,10 +93,12 @@ static __always_inline s64 latency_ahead(const struct thread *t, u64 epoch, u64 
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	const struct abi_cpu *c = cpu_here();
-	s64 since = now - t->running_at;
+	s64 since;
 
-	if (!t->in_line || !t->running_at || !c)
+	if (!t->in_line || !c)
 		return t->ahead;
+	/* Without the scheduler's events nobody notes when it began to run. */
+	since = now - (t->running_at ? t->running_at : c->sampled_at);
 	/* Below 0: it was stopped for so long. Above: others ran here. */
 	since += ledger_min(c->exec, 0);
 	return t->ahead + (since > 0 ? ledger_hit(since, setup->speedup_q16) : 0);

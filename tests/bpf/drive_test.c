@@ -107,6 +107,7 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 	assert_int_equal(pipe(go), 0);
 	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 || session_open(&o, &d->session, &e) < 0)
 		fail_msg("%s", e.text);
+	session_calibrate(d->session);
 	d->pid = fork();
 	assert_true(d->pid >= 0);
 	if (d->pid == 0) {

@@ -53,8 +53,8 @@ static int spawn(struct run *r, struct error *e)
 	struct target_spec spec = {
 		.argv = r->options.command,
 		.identity = &r->identity,
-		.shim = r->preload ? shim_image : NULL,
-		.shim_size = r->preload ? shim_image_size : 0,
+		.shim = !r->preload ? NULL : r->calls == RUN_CALLS_SHIM ? shim_pthread_image : shim_image,
+		.shim_size = !r->preload ? 0 : r->calls == RUN_CALLS_SHIM ? shim_pthread_image_size : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
 	};
@@ -69,13 +69,13 @@ static int prepare(struct run *r, struct error *e)
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
-	err = run_open_code(r, e);
-	if (err < 0)
-		return err;
-	err = run_check_points(r, e);
+	err = run_look_at_program(r, e);
 	if (err < 0)
 		return err;
 	err = run_choose_payer(r, e);
+	if (err < 0)
+		return err;
+	err = run_choose_sync(r, e);
 	if (err < 0)
 		return err;
 	err = run_open_page(r, e);
@@ -83,14 +83,16 @@ static int prepare(struct run *r, struct error *e)
 		return err;
 	so = (struct session_options){
 		.payer = r->payer,
+		.sync = r->options.sync == RUN_SYNC_PTHREAD ? ABI_SYNC_PTHREAD : ABI_SYNC_SCHED,
 		.signo = r->options.signo,
 		.rate_hz = r->options.rate_hz,
 		.seed = r->options.seed,
 		.disabled = r->options.disabled,
 		.latencies = r->options.n_latencies,
 		.slows = r->purpose->slows,
+		.calibrate = r->options.calibrate,
 	};
-	err = session_open(&so, &r->session, e);
+	err = run_open(r, &so, e);
 	if (err < 0)
 		return err;
 	session_set_page(r->session, r->page);
@@ -110,11 +112,16 @@ static int start(struct run *r, struct error *e)
 	err = session_attach(r->session, target_pid(r->target), e);
 	if (err < 0)
 		return err;
+	err = run_add_calls(r, e);
+	if (err < 0)
+		return err;
 	err = run_add_points(r, e);
 	if (err == 0)
 		err = run_pair_points(r, e);
 	if (err < 0)
 		return err;
+	/* Without it new libraries are found a little later. */
+	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
 	if (err < 0)
 		return err;

@@ -35,7 +35,9 @@ struct run {
 	struct run_options options;
 	struct identity identity;
 	char *path; /* of the program; for a script its interpreter */
+	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
+	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_map *code;
@@ -60,14 +62,24 @@ struct run {
 /* cmd_run.c: the whole command, from its arguments (the first is its name) to the exit status. */
 int run_main(int argc, char **argv, const struct run_purpose *purpose);
 
+/* run_open.c */
+/* Is it an executable, and of which kind? */
+int run_look_at_program(struct run *r, struct error *e);
+/* Opens the session and the code map, and looks for the points. */
+int run_open(struct run *r, const struct session_options *options, struct error *e);
+
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);
+int run_choose_sync(struct run *r, struct error *e);
 int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
 void run_say_granularity(const struct run *r);
 /* Probes of the points; the process must exist and be attached to. */
 int run_add_points(struct run *r, struct error *e);
+/* Probes of --sync pthread; the same. Not those that wait for a library: run_add_calls_of_libraries, until it returns 1. */
+int run_add_calls(struct run *r, struct error *e);
+int run_add_calls_of_libraries(struct run *r, struct error *e);
 /* Are all points there? Before the program is started. */
 int run_check_points(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);

@@ -64,7 +64,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.command = join_command(r->options.command),
 		.kernel = strdup(u.release),
 		.host = strdup(u.nodename),
-		.sync = strdup("sched"),
+		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
 		.granularity = strdup(code_map_by_function(r->code) ? "function" : "line"),
@@ -122,13 +122,20 @@ int run_write_log(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct profile_samples *samples = NULL;
 	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
+	struct runner_status status;
+	struct profile_runtime t;
 	size_t n = 0;
 	int err = runner_samples(r->runner, &samples, &n);
 
 	if (err < 0)
 		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
 	r->profile.runtime_ns = end > r->start_ns ? end - r->start_ns : 0;
-	err = r->writer ? profile_write_log(r->writer, r->profile.runtime_ns, samples, n) : 0;
+	runner_get_status(r->runner, &status);
+	t = (struct profile_runtime){
+		.time = r->profile.runtime_ns,
+		.unattributed = status.samples_without_line + session_samples_outside(r->session),
+	};
+	err = r->writer ? profile_write_log(r->writer, &t, samples, n) : 0;
 	if (err < 0)
 		return fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err));
 	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));

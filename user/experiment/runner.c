@@ -334,6 +334,11 @@ int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
 	return 0;
 }
 
+int runner_look(struct runner *r)
+{
+	return r->state == OVER ? 0 : tally_drain(r->tally);
+}
+
 int runner_finish(struct runner *r, uint64_t end_ns)
 {
 	int err = 0, drained;

@@ -66,6 +66,11 @@ static const struct field latency_measured_list[] = {
 	L(in_flight_begin, FIELD_I64), L(in_flight_end, FIELD_I64),
 };
 const struct field_table latency_measured_fields = {latency_measured_list, COUNT(latency_measured_list)};
+static const struct field runtime_list[] = {
+	FIELD(profile_runtime, time, FIELD_U64, true),
+	FIELD(profile_runtime, unattributed, FIELD_U64, false),
+};
+const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
 
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),

@@ -11,7 +11,7 @@
 struct profile_startup {
 	uint64_t time; /* since the epoch */
 	char *version, *command, *kernel, *host;
-	char *sync;     /* "sched" */
+	char *sync;     /* "sched", "pthread" */
 	char *pay;      /* the payer used: "sleep", "hold", "spin" */
 	char *fallback; /* what had to be replaced on this kernel, in words; NULL: nothing */
 	char *granularity; /* "line", "function" */
@@ -88,7 +88,12 @@ struct profile_point {
 	struct profile_latency *latency; /* owned; NULL: begins and ends were counted only */
 };
 
-/* A log record: time, or samples of one location. */
+/* Log records, at a run's end: the time it took, and samples of one location. */
+struct profile_runtime {
+	uint64_t time;
+	uint64_t unattributed; /* ours: samples of the program that belong to no location */
+};
+
 struct profile_samples {
 	char *location;
 	uint64_t count;

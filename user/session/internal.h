@@ -36,6 +36,7 @@ struct sampler {
 struct session {
 	struct session_options options;
 	struct cozbpf_bpf *skel;
+	bool calibrated;
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
@@ -54,7 +55,12 @@ struct session {
 	bool taken[SHIM_MAX_COUNTERS]; /* counters of the page that belong to a point */
 	const struct shim_page *page;
 	struct code_map *code;
+	struct bpf_link *loader; /* the probe of the dynamic linker, and what it has told; NULL: not watched */
+	struct ring_buffer *loads;
+	bool loaded;
 	struct unwind *unwind;
+	struct sync *sync; /* --sync pthread; else NULL */
+	bool sync_switch;  /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	struct abi_point *percpu_points;
 	struct latencies *latencies; /* NULL: none */
@@ -84,8 +90,19 @@ void latency_close(struct session *s);
 int latency_begin(struct session *s);
 int latency_measured(void *b, size_t index, struct backend_latency *ret);
 
+/* loader.c */
+void loader_close(struct session *s);
+
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
+
+/* sync.c: before and after load; tells the shim whether an experiment runs. */
+void sync_configure(struct session *s);
+int sync_open(struct session *s, struct error *e);
+void sync_close(struct session *s); /* not opened: allowed */
+void sync_active(struct session *s, bool active);
+/* Attaches what the scheduler must still say: of exec and exit, and of switches where it can. */
+int sync_attach(struct session *s, struct error *e);
 
 /* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
  * whenever its mappings have changed. unwind_complain says what could not be taken in, one a line. */
@@ -95,5 +112,12 @@ void unwind_close(struct session *s); /* not opened: allowed */
 int unwind_set(struct session *s, struct error *e);
 void unwind_complain(const struct session *s, FILE *f);
 
-/* calibrate.c: measures what payments and hits cost beside what BPF can see, and tells BPF. Some 0.2 s. */
+/* calibration.c: measures what payments and hits cost beside what BPF can see, tells BPF, and keeps it for later runs. Some 0.2 s. */
 int calibrate(struct session *s);
+/* Has an earlier run found it out? Then BPF is told; before the programs are loaded. */
+bool calibrate_recall(struct session *s);
+
+/* calibrate.c: the measuring, on two CPUs or twice the same. 1: the figures are good for other runs, too; 0: several attempts differ, these
+ * are the least; else a negative errno. */
+struct calibration;
+int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret);

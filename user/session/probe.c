@@ -24,11 +24,11 @@ static int no_print(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-static bool named_in(const char *list, const char *name)
+bool feature_disabled(const char *name, const char *disabled)
 {
 	size_t n = strlen(name);
 
-	for (const char *p = list; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+	for (const char *p = disabled; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
 		if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
 			return true;
 	return false;
@@ -101,13 +101,16 @@ static const struct trial trials[] = {
 	{"btf", "kernel type information, to find fields", NULL, try_btf, true, "CONFIG_DEBUG_INFO_BTF",
 	 "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian's are)"},
 	{"sampling_clock", "per-CPU timer samples", NULL, try_clock, true, "perf_event_open", ROOT},
-	{"sched_switch", "who runs, who waits for a CPU", "probe_switch", NULL, true, "BTF tracepoints, Linux 5.5", ROOT},
-	{"sched_waking", "who wakes whom", "probe_waking", NULL, true, "BTF tracepoints, Linux 5.5", ROOT},
+	{"sched_switch", "who runs, who waits for a CPU (not with --sync pthread)", "probe_switch", NULL, true, "BTF tracepoints, Linux 5.5", ROOT},
+	{"sched_waking", "who wakes whom (not with --sync pthread)", "probe_waking", NULL, true, "BTF tracepoints, Linux 5.5", ROOT},
 	{"task_storage", "the per-thread ledger", "probe_storage", NULL, true, "task storage and bpf_loop, Linux 5.17", ROOT},
 	{"task_iterator", "the conservation check", "probe_iter", NULL, true, "BPF iterators, Linux 5.8", ROOT},
 	{"uprobe", "progress points without recompiling", NULL, try_uprobe, true, "CONFIG_UPROBES", ROOT},
 	{"send_signal_task", "payment signals to a chosen thread (sleep, spin)", "probe_send_signal_task", NULL, false,
 	 "bpf_send_signal_task, Linux 6.13", "without it bpf_send_signal_thread is used; nothing to do"},
+	{"switch_raw", "exact execution times with --sync pthread", "probe_switch_raw", NULL, false, "raw tracepoints, Linux 4.17",
+	 "without it they are estimated from samples; nothing to do"},
+	{"sync_sites", "cheap probes with --sync pthread", NULL, try_uprobe, false, "CONFIG_UPROBES", ROOT},
 	{"task_work", "pay=hold, and prompt payment in every mode", "probe_task_work", NULL, false,
 	 "bpf_task_work_schedule_resume, Linux 6.18",
 	 "without it the program's own ticks raise payment signals: use Linux 6.18 for the best accuracy"},
@@ -132,7 +135,7 @@ bool feature_usable(const char *name, const char *disabled)
 {
 	for (size_t i = 0; i < sizeof(trials) / sizeof(*trials); i++)
 		if (strcmp(trials[i].name, name) == 0)
-			return !named_in(disabled, name) &&
+			return !feature_disabled(name, disabled) &&
 			       outcome(i) == 0;
 	return false;
 }
@@ -140,7 +143,7 @@ bool feature_usable(const char *name, const char *disabled)
 static void describe(const struct trial *t, int r, const char *disabled, struct feature *f)
 {
 	*f = (struct feature){.name = t->name, .what = t->what, .required = t->required};
-	if (named_in(disabled, t->name)) {
+	if (feature_disabled(t->name, disabled)) {
 		f->state = FEATURE_MISSING;
 		(void)snprintf(f->detail, sizeof(f->detail), "switched off by --disable");
 		return;
