@@ -428,8 +428,8 @@ static void full(void **state)
 	stop(&d);
 }
 
-/* Mean interval of both threads, in virtual time, and of both by the clock. */
-static void means(struct driven *d, double speedup, double virtual[2], double clock[2])
+/* Mean interval of both threads, in virtual time, and of both by the clock. False if other programs took much of the CPUs. */
+static bool means(struct driven *d, double speedup, double virtual[2], double clock[2])
 {
 	struct backend_totals a, b;
 	struct backend_latency l;
@@ -452,7 +452,7 @@ static void means(struct driven *d, double speedup, double virtual[2], double cl
 static void payments_do_not_count(void **state)
 {
 	double plain[2], fast[2], clock_plain[2], clock_fast[2];
-	bool good = false;
+	bool good = false, judged = false;
 	struct driven d;
 
 	(void)state;
@@ -470,14 +470,21 @@ static void payments_do_not_count(void **state)
 	(void)usleep(100000);
 	/* Intervals are by the clock: other programs on these CPUs are in them. */
 	for (int attempt = 0; attempt < 5 && !good; attempt++) {
-		means(&d, 0, plain, clock_plain);
-		means(&d, 0.5, fast, clock_fast);
+		bool ours = means(&d, 0, plain, clock_plain) && means(&d, 0.5, fast, clock_fast);
+
+		if (!ours)
+			continue;
+		judged = true;
 		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3,
 			      fast[0] / 1e3, plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
 		good = fast[0] / plain[0] > 0.4 && fast[0] / plain[0] < 0.6 && fast[1] / plain[1] > 0.85 && fast[1] / plain[1] < 1.15 &&
 		       clock_fast[1] / clock_plain[1] > 1.5;
 	}
 	stop(&d);
+	if (!judged) {
+		print_message("skipped: other programs take the CPUs\n");
+		skip();
+	}
 	assert_true(good);
 }
 
