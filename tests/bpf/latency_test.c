@@ -445,6 +445,7 @@ static bool means(struct driven *d, double speedup, double virtual[2], double cl
 		clock[i] =
 			(double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
 	}
+	return 20 * (b.foreign_wait_ns - a.foreign_wait_ns) < b.busy_ns - a.busy_ns;
 }
 
 /* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its
