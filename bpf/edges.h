@@ -7,11 +7,21 @@
 #include "bpf/slow.h"
 #include "bpf/context.h"
 
+/* Thread groups that have just started another program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} execs SEC(".maps");
+
+/* Of each CPU, the thread whose own packets the network softirq is about to deliver, in its name; 0: none. A cache line each. */
+#define SENDERS_STEP 16
+abi_u32 senders[ABI_MAX_CPUS * SENDERS_STEP] SEC(".bss") = {};
+
 /* R4's clock of a CPU when the task on it leaves. */
 static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
 {
 	s64 g = global_now();
-	u64 ran = now - c->since;
+	u64 ran = c->since ? now - c->since : 0; /* the first switch that we see */
 
 	if (idle) {
 		c->local = g;
@@ -123,9 +133,48 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		leave(prev, c, preempt || prev_state == 0, epoch, now);
 	else
 		cpu_advance(c, prev->pid == 0, epoch, now);
+	if (config.many)
+		c->tid = 0; /* one that left the scope while it ran */
+	if (senders[me * SENDERS_STEP])
+		senders[me * SENDERS_STEP] = 0;
 	c->since = now;
 	if (in_scope(next))
 		enter(next, c, me, !scope && prev->pid != 0, epoch, now);
+	return 0;
+}
+
+#define NET_RX_SOFTIRQ 3 /* include/linux/interrupt.h */
+
+/* What a thread sends over the loopback device is delivered by a softirq, on the interrupt stack but before its system call returns: who is
+ * woken by that waited for the sender. From its own raise of the softirq to the end of that, the thread is the waker. */
+static __always_inline bool delivers_own(const struct task_struct *current)
+{
+	u32 me = bpf_get_smp_processor_id();
+
+	return me < ABI_MAX_CPUS && senders[me * SENDERS_STEP] == (u32)current->pid;
+}
+
+SEC("tp_btf/softirq_raise")
+int BPF_PROG(edge_raise, unsigned int vec)
+{
+	u32 me = bpf_get_smp_processor_id();
+	struct task_struct *current;
+
+	if (vec != NET_RX_SOFTIRQ || me >= ABI_MAX_CPUS)
+		return 0;
+	current = bpf_get_current_task_btf();
+	if (in_scope(current) && in_task_context(ctx, current))
+		senders[me * SENDERS_STEP] = current->pid;
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(edge_softirq_exit, unsigned int vec)
+{
+	u32 me = bpf_get_smp_processor_id();
+
+	if (vec == NET_RX_SOFTIRQ && me < ABI_MAX_CPUS)
+		senders[me * SENDERS_STEP] = 0;
 	return 0;
 }
 
@@ -165,7 +214,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	current = bpf_get_current_task_btf();
 	if (!in_scope(current) || current == p)
 		return 0;
-	if (!in_task_context(ctx, current)) {
+	if (!in_task_context(ctx, current) && !delivers_own(current)) {
 		count(COUNTER_irq_wakes);
 		return 0;
 	}
@@ -184,6 +233,22 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	return 0;
 }
 
+/* A new process is followed as its parent is. The address space is the parent's, or a copy of it. Returns whether it is in scope. */
+static __always_inline bool process_birth(struct task_struct *p, struct task_struct *current)
+{
+	struct abi_proc *parent = proc_of(current), child;
+	u32 tgid = p->tgid;
+
+	if (!parent || !(parent->flags & ABI_PROC_FOLLOW))
+		return false;
+	child = *parent;
+	if (bpf_map_update_elem(&procs, &tgid, &child, BPF_ANY)) {
+		count(COUNTER_no_process);
+		return false;
+	}
+	return child.flags & ABI_PROC_IN;
+}
+
 SEC("tp_btf/task_newtask")
 int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 {
@@ -191,8 +256,12 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 	u64 epoch = *(volatile u64 *)&control.epoch;
 	struct thread *child, *parent;
 
-	if (!in_scope(p))
+	if (config.many && p->tgid == p->pid) {
+		if (!process_birth(p, current))
+			return 0;
+	} else if (!in_scope(p)) {
 		return 0;
+	}
 	child = thread_get(p);
 	if (!child)
 		return 0;
@@ -210,10 +279,34 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
  * has loaded. */
 static __always_inline void life_exec(const struct task_struct *p)
 {
-	if (in_scope(p)) {
+	struct abi_proc *proc;
+	u32 tgid = p->tgid;
+
+	if (tgid == control.main) {
 		control.signals_ok = 0;
 		ADD(control.execs, 1);
 	}
+	if (!config.many)
+		return;
+	proc = proc_of(p);
+	if (proc) {
+		proc->space = ABI_SPACE_NONE;
+		__sync_fetch_and_and(&proc->flags, ~ABI_PROC_SIGNALS);
+	}
+	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &tgid, sizeof(tgid), 0))
+		count(COUNTER_exec_lost);
+}
+
+/* After the last thread of a process its number may become another's. */
+static __always_inline void process_ended(struct task_struct *p)
+{
+	u32 tgid = p->tgid;
+
+	if (!config.many || BPF_CORE_READ(p, signal, live.counter))
+		return;
+	if (control.tgid == tgid)
+		control.tgid = 0;
+	bpf_map_delete_elem(&procs, &tgid);
 }
 
 static __always_inline void life_exit(struct task_struct *p)
@@ -222,23 +315,30 @@ static __always_inline void life_exit(struct task_struct *p)
 	struct abi_totals *sum = totals_here();
 	struct thread *t;
 
-	if (!in_scope(p))
+	if (!in_scope(p)) {
+		/* It may have been in scope once. */
+		t = config.many ? bpf_task_storage_get(&threads, p, 0, 0) : NULL;
+		if (t)
+			slot_release(t);
+		process_ended(p);
 		return;
+	}
 	control.exit_ns = bpf_ktime_get_ns();
 	latency_exit(p);
 	t = thread_get(p);
-	if (!t || !sum)
-		return;
-	thread_fold(t, control.exit_ns);
-	if (experiment_active(epoch) && t->epoch == epoch) {
-		s64 owed = thread_owes(t);
+	if (t && sum) {
+		thread_fold(t, control.exit_ns);
+		if (experiment_active(epoch) && t->epoch == epoch) {
+			s64 owed = thread_owes(t);
 
-		if (owed > 0)
-			ADD(sum->owed_at_exit, owed);
-		if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
-			count(COUNTER_imbalance);
+			if (owed > 0)
+				ADD(sum->owed_at_exit, owed);
+			if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
+				count(COUNTER_imbalance);
+		}
+		slot_release(t);
 	}
-	slot_release(t);
+	process_ended(p);
 }
 
 SEC("tp_btf/sched_process_exec")

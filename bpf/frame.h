@@ -75,6 +75,10 @@ static __always_inline int frame_step(struct frame *f, struct abi_row row)
 	case ABI_ROW_PLT:
 		cfa = f->sp + 8 + ((f->ip & 15) >= (u64)row.cfa_offset ? 8 : 0);
 		break;
+	case ABI_ROW_DRAP:
+		if (frame_read(&cfa, sizeof(cfa), f->bp + (s64)row.cfa_offset) || frame_read(&bp, sizeof(bp), f->bp))
+			return FRAME_UNREADABLE;
+		break;
 	case ABI_ROW_SIGNAL:
 		return frame_by_signal(f);
 	case ABI_ROW_END:

@@ -59,11 +59,38 @@ struct thread_info {
 	u32 cpu;
 };
 
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct signal_struct {
+	atomic_t live; /* threads that have not begun to exit */
+};
+
+struct sigaction {
+	void *sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
 	int pid;
 	int tgid;
+	struct signal_struct *signal;
+	struct sighand_struct *sighand;
+	sigset_t blocked;
 };
 
 /* Never looked into; but libbpf compares a callback's type with the kernel's, and a mere declaration does not match. */

@@ -77,6 +77,17 @@ struct {
 	__type(value, struct work);
 } works __weak SEC(".maps");
 
+/* By thread group. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MAX_PROCESSES);
+	__type(key, u32);
+	__type(value, struct abi_proc);
+} procs __weak SEC(".maps");
+
+/* The modules of each address space: ABI_MODULES. */
+abi_u64 spaces[ABI_MAX_SPACES] __weak SEC(".bss") = {};
+
 struct abi_cpu cpus[ABI_MAX_CPUS] __weak SEC(".bss") = {};
 
 struct {
@@ -142,7 +153,21 @@ static __always_inline bool experiment_active(u64 epoch)
 	return epoch & 1;
 }
 
+static __always_inline struct abi_proc *proc_of(const struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+
+	return bpf_map_lookup_elem(&procs, &tgid);
+}
+
 static __always_inline bool in_scope(const struct task_struct *task)
 {
-	return (u64)task->tgid == control.tgid;
+	struct abi_proc *p;
+
+	if ((u64)task->tgid == control.tgid)
+		return task->tgid;
+	if (!config.many || !task->tgid)
+		return false;
+	p = proc_of(task);
+	return p && p->flags & ABI_PROC_IN;
 }

@@ -80,6 +80,31 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 	t->hold_from = 0;
 }
 
+/* Would the current task's handler of the payment signal run at once? Children may have put another one in the shim's place, or none:
+ * the signal would kill them. */
+static __always_inline bool pay_handled(struct task_struct *task)
+{
+	const char *sighand = (const char *)BPF_CORE_READ(task, sighand);
+	u64 handler = 0, at = (config.signo - 1) & 63;
+
+	if (!sighand || BPF_CORE_READ(task, blocked.sig[0]) >> at & 1)
+		return false;
+	sighand += bpf_core_field_offset(struct sighand_struct, action) + at * bpf_core_type_size(struct k_sigaction);
+	if (bpf_probe_read_kernel(&handler, sizeof(handler), sighand + bpf_core_field_offset(struct k_sigaction, sa)))
+		return false;
+	return handler > 1; /* neither SIG_DFL nor SIG_IGN */
+}
+
+static __always_inline bool pay_may_signal(struct task_struct *task)
+{
+	struct abi_proc *p;
+
+	if (!config.many)
+		return control.signals_ok;
+	p = proc_of(task);
+	return p && p->flags & ABI_PROC_SIGNALS && pay_handled(task);
+}
+
 /* Raises the payment signal for the current thread, which is about to return to user mode. */
 static __always_inline void pay_signal(struct task_struct *task, struct thread *t, s64 owed, u64 now)
 {
@@ -172,7 +197,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	/* Whoever pays with the shim must not be held as well, whatever the payer: what the sleep pays is booked when it is over. */
 	if (pay_signalled(t, now))
 		return false;
-	if (control.signals_ok && (config.payer != ABI_PAY_HOLD || pay_asleep(t, owed))) {
+	if ((config.payer != ABI_PAY_HOLD || pay_asleep(t, owed)) && pay_may_signal(task)) {
 		if (!pay_unanswered(t)) {
 			pay_note_latency(t, now, sum);
 			pay_signal(task, t, owed, now);

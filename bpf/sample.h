@@ -8,20 +8,22 @@
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
 
-static __always_inline bool selected(const struct abi_setup *s, u64 addr)
+static __always_inline bool selected(const struct abi_setup *s, u64 code)
 {
 	for (u32 i = 0; i < ABI_MAX_INTERVALS; i++) {
 		if (i >= s->n_intervals)
 			break;
-		if (addr >= s->intervals[i].lo && addr < s->intervals[i].hi)
+		if (code >= s->intervals[i].lo && code < s->intervals[i].hi)
 			return true;
 	}
 	return false;
 }
 
-static __always_inline void count_sample(u64 addr)
+#include "bpf/inclusive.h"
+
+static __always_inline void count_sample(u64 code)
 {
-	struct abi_sample_key key = {.addr = addr, .pid = control.tgid};
+	struct abi_sample_key key = {.code = code};
 	u64 one = 1, *n = bpf_map_lookup_elem(&samples, &key);
 
 	if (!n) {
@@ -72,7 +74,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 {
 	s64 owed = thread_owes(t);
 
-	if (owed < config.threshold_ns || !control.signals_ok || pay_waits(t) || pay_unanswered(t))
+	if (owed < config.threshold_ns || !pay_may_signal(task) || pay_waits(t) || pay_unanswered(t))
 		return;
 	pay_note_latency(t, now, sum);
 	pay_signal(task, t, owed, now);
@@ -115,7 +117,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	struct abi_cpu *c = cpu_here();
 	struct abi_totals *sum;
 	struct thread *t;
-	u64 addr, weight;
+	u64 code, weight;
 	bool in_line;
 	s64 earned;
 
@@ -149,17 +151,24 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	weight = take_weight(c, now);
-	addr = chain_of_sample(&interrupted, user, task);
-	if (!addr) {
+	/* A place in code, or how many: 0 is none in either case. */
+	if (config.kernel_base && !user)
+		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
+	else
+		code = config.inclusive ? sites_of_sample(&interrupted, user, task) : chain_of_sample(&interrupted, user, task);
+	if (!code) {
 		ADD(sum->samples_outside, 1);
 	} else {
 		ADD(sum->samples, 1);
-		count_sample(addr);
+		if (config.inclusive)
+			chain_count_sample();
+		else
+			count_sample(code);
 	}
 	if (!experiment_active(epoch))
 		return 0;
 	t->seen += weight;
-	in_line = addr && selected(setup, addr);
+	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));
 	earned = ledger_hit(weight, setup->speedup_q16);
 	latency_sampled(t, in_line, earned);
 	if (in_line) {

@@ -29,11 +29,11 @@ struct {
 	__array(values, struct row_chunk);
 } rows SEC(".maps");
 
-/* Two halves, sorted by start: the controller fills the one that is not in use. */
+/* Each address space has a part, sorted by start: the controller fills one that is not in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 2 * ABI_MAX_MODULES);
+	__uint(max_entries, ABI_MODULE_POOL);
 	__type(key, u32);
 	__type(value, struct abi_module);
 } modules SEC(".maps");
@@ -41,7 +41,7 @@ struct {
 struct chain {
 	struct frame frame;
 	u64 modules;
-	u64 found;
+	u64 found; /* ABI_CODE */
 	u32 outcome; /* enum frame_outcome; FRAME_CALLER: the chain goes on */
 };
 
@@ -96,24 +96,27 @@ union row_bits {
 	struct abi_row row;
 };
 
-static __always_inline union row_bits unwind_row(u64 at, u64 in_force)
+/* *ret_code: where that is, as ABI_CODE. */
+static __always_inline union row_bits unwind_row(u64 at, u64 in_force, u64 *ret_code)
 {
 	union row_bits row = {.bits = 0};
 	u32 module = unwind_module(at, in_force);
 	struct abi_module *m = bpf_map_lookup_elem(&modules, &module);
 
-	if (m)
+	if (m) {
 		row.bits = unwind_search(m->row_lo, m->row_hi, at - m->base);
+		*ret_code = ABI_CODE(m->object, at - m->base);
+	}
 	return row;
 }
 
 static long chain_step(u32 i, struct chain *c)
 {
-	u64 at = frame_call_site(&c->frame);
-	union row_bits row = unwind_row(at, c->modules);
+	u64 code = 0;
+	union row_bits row = unwind_row(frame_call_site(&c->frame), c->modules, &code);
 
 	if (row.row.kind & ABI_ROW_IN_SCOPE) {
-		c->found = at;
+		c->found = code;
 		return 1;
 	}
 	/* Without unwinding not even the first caller is read. */
@@ -135,15 +138,16 @@ static __always_inline void chain_count(u32 outcome)
 		count(COUNTER_stack_too_deep);
 }
 
-/* The address of the first frame in scope, or 0. A global function: what its many ways out would multiply is verified apart. In a system
+/* The code of the first frame in scope, or 0. A global function: what its many ways out would multiply is verified apart. In a system
  * call rip is behind the instruction, which may be the last of a function (that of the way back from a signal); or it is the first
  * instruction of a handler, if a signal has just been delivered. */
-__noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call)
+__noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 {
-	struct chain c = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = *(volatile u64 *)&control.modules};
+	struct chain c = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = in_force};
+	u64 code;
 
 	if (in_call)
-		c.frame.exact = unwind_row(ip, c.modules).row.kind != ABI_ROW_NONE;
+		c.frame.exact = unwind_row(ip, c.modules, &code).row.kind != ABI_ROW_NONE;
 
 	bpf_loop(config.max_frames, chain_step, &c, 0);
 	if (!c.found)
@@ -151,15 +155,39 @@ __noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call)
 	return c.found;
 }
 
-/* The same of a sample. Where the tick hit the kernel, the thread's own registers are those saved at kernel entry, with the number of the
- * system call (negative: none). */
-static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+/* The modules of the address space that @task runs in. */
+static __always_inline u64 modules_of(struct task_struct *task)
+{
+	u32 space = 0;
+
+	if (config.many) {
+		struct abi_proc *p = proc_of(task);
+
+		space = p ? p->space : ABI_SPACE_NONE;
+	}
+	return space < ABI_MAX_SPACES ? *(volatile u64 *)&spaces[space] : 0;
+}
+
+/* Makes of what a tick interrupted the thread's own frame. Where the tick hit the kernel, the thread's registers are those saved at kernel
+ * entry, with the number of the system call (negative: none). Returns whether the thread is in one. */
+static __always_inline bool frame_of_thread(struct frame *f, bool user, struct task_struct *task)
 {
 	struct pt_regs *regs;
 
 	if (user)
-		return chain_first_in_scope(interrupted->ip, interrupted->sp, interrupted->bp, false);
+		return false;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	return chain_first_in_scope(BPF_CORE_READ(regs, ip), BPF_CORE_READ(regs, sp), BPF_CORE_READ(regs, bp),
-				    (s64)BPF_CORE_READ(regs, orig_ax) >= 0);
+	f->ip = BPF_CORE_READ(regs, ip);
+	f->sp = BPF_CORE_READ(regs, sp);
+	f->bp = BPF_CORE_READ(regs, bp);
+	return (s64)BPF_CORE_READ(regs, orig_ax) >= 0;
+}
+
+/* The same of a sample. */
+static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+{
+	struct frame own = *interrupted;
+	bool in_call = frame_of_thread(&own, user, task);
+
+	return chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task));
 }

@@ -15,7 +15,14 @@ typedef long long abi_s64;
 #define ABI_MAX_POINTS 64
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
 #define ABI_MAX_FRAMES 64
-#define ABI_MAX_MODULES 2048 /* executable mappings that can be unwound */
+#define ABI_MAX_MODULES 2048 /* executable mappings of an address space that can be unwound */
+#define ABI_MODULE_POOL 32768 /* ... of all address spaces */
+#define ABI_MAX_SPACES 1024
+#define ABI_SPACE_NONE 0xffffffffU /* nothing is known of it yet */
+#define ABI_MAX_PROCESSES 8192 /* followed at one time */
+#define ABI_MAX_CHAIN_FRAMES 128 /* inclusive attribution walks on after the first frame in scope */
+#define ABI_CHAIN_SITES 64       /* of those in scope; before Linux 5.13 no key could be longer */
+#define ABI_MAX_CHAINS 8192      /* different ones between two drains */
 #define ABI_MAX_ROWS (1U << 22) /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
 #define ABI_LATE_BUCKETS 128 /* quarter octaves: ABI_LATE_BUCKETS / 4 octaves of nanoseconds */
@@ -48,6 +55,8 @@ struct abi_config {
 	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
 	abi_u32 has_send_signal_task;
 	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
+	abi_u32 many;      /* the scope is the map of processes, not abi_control.tgid alone */
+	abi_u32 all_execs; /* report every exec on the machine, not only those of processes in the map */
 	abi_u32 sync;     /* enum abi_sync */
 	abi_u32 has_switch; /* --sync pthread: the kernel reports switches all the same: execution times are exact */
 	abi_u32 max_frames; /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
@@ -57,8 +66,29 @@ struct abi_config {
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
+	abi_u32 inclusive;      /* a sample belongs to all frames in scope, not to the first one only */
+	abi_u32 pad;
+	abi_u64 kernel_base;    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
-_Static_assert(sizeof(struct abi_config) == 80, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 104, "abi_config");
+
+/* A process that is in scope, or whose children may be. */
+#define ABI_PROC_IN 1      /* in scope */
+#define ABI_PROC_FOLLOW 2  /* its children are entered as it is */
+#define ABI_PROC_SIGNALS 4 /* the shim's handler is in place; BPF clears it at an exec */
+#define ABI_PROC_TREE 8    /* below the process of --pid-tree: for the controller alone */
+struct abi_proc {
+	abi_u32 flags;
+	abi_u32 space; /* its address space; BPF: ABI_SPACE_NONE after an exec */
+};
+_Static_assert(sizeof(struct abi_proc) == 8, "abi_proc");
+
+/* Where code is, whichever process runs it: the object's number + 1 above, the distance from the object's base below. So samples of all
+ * processes add up, and a line has the same intervals in every address space. */
+#define ABI_CODE(object, pc) (((abi_u64)(object) + 1) << 32 | (abi_u32)(pc))
+#define ABI_CODE_OBJECT(code) ((abi_u32)((code) >> 32) - 1)
+#define ABI_KERNEL_OBJECT 0x7fffffffU
+#define ABI_CODE_PC(code) ((abi_u32)(code))
 
 /* How to find the caller's frame. */
 enum abi_row_kind {
@@ -68,6 +98,7 @@ enum abi_row_kind {
 	ABI_ROW_PLT,    /* ... rsp + 8, and 8 more from the cfa_offset'th byte of a stub of 16 on */
 	ABI_ROW_SIGNAL, /* all registers are in the ucontext at rsp */
 	ABI_ROW_END,    /* there is no caller */
+	ABI_ROW_DRAP,   /* the CFA is in memory at rbp + cfa_offset, the caller's rbp at rbp */
 };
 #define ABI_ROW_KIND 0x7f
 #define ABI_ROW_IN_SCOPE 0x80 /* in abi_row.kind */
@@ -86,17 +117,18 @@ struct abi_module {
 	abi_u64 start, end;     /* in the process, half-open */
 	abi_u64 base;           /* what the rows' pc is relative to */
 	abi_u32 row_lo, row_hi; /* its rows; several mappings of a file share them */
+	abi_u32 object;         /* its number */
+	abi_u32 pad;
 };
-_Static_assert(sizeof(struct abi_module) == 32, "abi_module");
+_Static_assert(sizeof(struct abi_module) == 40, "abi_module");
 
-/* Which modules are in force, in one word: how many, and in which half of the map. */
-#define ABI_MODULES(half, n) ((abi_u64)(half) << 32 | (n))
-#define ABI_MODULES_HALF(m) ((abi_u32)((m) >> 32) & 1)
-#define ABI_MODULES_FIRST(m) (ABI_MODULES_HALF(m) * ABI_MAX_MODULES)
+/* Which modules an address space has, in one word: how many, and from where on in the map. */
+#define ABI_MODULES(first, n) ((abi_u64)(first) << 32 | (n))
+#define ABI_MODULES_FIRST(m) ((abi_u32)((m) >> 32))
 #define ABI_MODULES_N(m) ((abi_u32)(m))
 
 struct abi_interval {
-	abi_u64 lo, hi; /* half-open */
+	abi_u64 lo, hi; /* half-open; of ABI_CODE */
 };
 
 /* What the experiment selected. Double-buffered: index (epoch >> 1) & 1. */
@@ -111,15 +143,15 @@ _Static_assert(sizeof(struct abi_setup) == 24 + 16 * ABI_MAX_INTERVALS, "abi_set
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {
 	abi_u64 epoch;    /* odd: an experiment runs; it changes by 1 at each begin and end */
-	abi_u64 tgid;     /* the scope: one process; 0: nothing yet */
-	abi_u64 execs;    /* BPF: of the scope's process, so far */
-	abi_u64 signals_ok; /* the shim's handler is in place; BPF clears it at an exec */
+	abi_u64 tgid;     /* the scope: one process; 0: nothing yet. Of many, one that is in scope and so need not be looked up, or 0 */
+	abi_u64 main;     /* the process whose execs are counted */
+	abi_u64 execs;    /* BPF: so far */
+	abi_u64 signals_ok; /* the shim's handler is in place; BPF clears it at an exec. Of many: of each process, in abi_proc */
 	abi_u64 exit_ns;  /* BPF: the last exit of a thread in scope */
 	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
 	abi_s64 hit_overhead_ns; /* what a hit that asks another to pay stops its own thread for, beside the sample and the asking */
 	abi_s64 asking_ns;       /* what the asking took when that was measured */
 	abi_u64 spacing_ns;      /* between the ticks of a CPU, mean */
-	abi_u64 modules; /* those in force: ABI_MODULES */
 	struct abi_setup setups[2];
 };
 _Static_assert(sizeof(struct abi_control) == 80 + 2 * sizeof(struct abi_setup), "abi_control");
@@ -196,11 +228,15 @@ struct abi_point {
 _Static_assert(sizeof(struct abi_point) == 48, "abi_point");
 
 struct abi_sample_key {
-	abi_u64 addr;
-	abi_u32 pid;
-	abi_u32 pad;
+	abi_u64 code; /* ABI_CODE */
 };
-_Static_assert(sizeof(struct abi_sample_key) == 16, "abi_sample_key");
+_Static_assert(sizeof(struct abi_sample_key) == 8, "abi_sample_key");
+
+/* What an inclusive sample belongs to: different addresses, innermost first; 0 after the last. */
+struct abi_chain {
+	abi_u64 sites[ABI_CHAIN_SITES];
+};
+_Static_assert(sizeof(struct abi_chain) == 512, "abi_chain");
 
 /* One thread's books at the end of an experiment, as the task iterator writes them. */
 struct abi_thread_record {

@@ -19,6 +19,13 @@
 #define SHIM_FDS 3
 #define SHIM_MAGIC 0x31306d6968735a43ULL /* "CZshim01" */
 
+/* What the shim asks the controller, a byte on a socket of its own for each; the answer is a byte. */
+#define SHIM_SERVER_NAME 24
+enum shim_request {
+	SHIM_ASK_DESCRIPTORS = 'd', /* the three of above, to be handed to a program that is about to be executed */
+	SHIM_ASK_READY = 'r',       /* nothing: this process has a handler of the payment signal now */
+};
+
 /* How the shim pays. */
 enum shim_pay {
 	SHIM_PAY_NONE = 0,  /* install no handler: the kernel pays, or nobody */
@@ -82,7 +89,7 @@ struct shim_page {
 	unsigned int n_counters;   /* shim: entries claimed in counters[] (atomic add, may exceed the maximum: then the surplus is lost) */
 	unsigned int lost_counters;
 	unsigned long long no_slot;  /* shim: payment signals whose thread had no slot */
-	unsigned long long reserved[3];
+	char server[SHIM_SERVER_NAME]; /* the socket to ask for the descriptors at the next exec; "": there is none */
 	struct shim_counter counters[SHIM_MAX_COUNTERS];
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_page) == 64 + SHIM_MAX_COUNTERS * 128);

@@ -69,7 +69,8 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads_latencies(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, unsigned int latencies)
+static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive,
+			unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
 	struct abi_config *c;
@@ -86,11 +87,15 @@ static void loads_latencies(enum abi_sync sync, enum abi_payer payer, bool task_
 		.rq_edges = payer != ABI_PAY_SLEEP && sync == ABI_SYNC_SCHED,
 		.sync = sync,
 		.has_switch = task_work,
+		.many = many,
+		.all_execs = many,
+		.kernel_base = many ? 1ULL << 63 : 0,
 		.threshold_ns = 2000,
 		.bank_ns = 3000000,
 		.bank_age_ns = 50000000,
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
+		.inclusive = inclusive,
 		.slows = 1, /* the larger programs */
 		.max_frames = ABI_MAX_FRAMES,
 	};
@@ -101,21 +106,26 @@ static void loads_latencies(enum abi_sync sync, enum abi_payer payer, bool task_
 		check_budgets(skel);
 	cozbpf_bpf__destroy(skel);
 	if (r != 0)
-		fail_msg("sync %d, payer %d, task work %d: %s", sync, payer, task_work, strerror(-r));
+		fail_msg("sync %d, payer %d, task work %d, many processes %d: %s", sync, payer, task_work, many, strerror(-r));
 }
 
 static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
 {
-	loads_latencies(sync, payer, task_work, send_signal, 0);
+	for (int inclusive = 0; inclusive < 2; inclusive++) {
+		loads_scope(sync, payer, task_work, send_signal, false, inclusive, 0);
+		if (sync == ABI_SYNC_SCHED) /* the calls are those of one process */
+			loads_scope(sync, payer, task_work, send_signal, true, inclusive, 0);
+	}
 }
 
 static void loads_with_latency_points(void **state)
 {
 	(void)state;
 	REQUIRE_BPF();
-	loads_latencies(ABI_SYNC_SCHED, ABI_PAY_NONE, false, false, ABI_MAX_LATENCIES);
-	loads_latencies(ABI_SYNC_SCHED, ABI_PAY_SLEEP, feature_usable("task_work", NULL), feature_usable("send_signal_task", NULL), 1);
-	loads_latencies(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, feature_usable("task_work", NULL), false, 1);
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_NONE, false, false, true, true, ABI_MAX_LATENCIES);
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SLEEP, feature_usable("task_work", NULL), feature_usable("send_signal_task", NULL), false, false,
+		    1);
+	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, feature_usable("task_work", NULL), false, false, false, 1);
 }
 
 static void loads_with_this_kernels_features(void **state)

@@ -43,7 +43,7 @@ def native(path, repeats, noise):
                 "cozbpf": {"version": "0.1.0", "command": "./app --work", "kernel": "6.1.0", "host": "box", "sync": "sched",
                            "pay": "sleep", "fallback": "ticks in user mode pay: the kernel has no task work", "granularity": "line",
                            "seed": 42, "period_ns": 1000000,
-                           "pay_overhead_ns": 6000, "hit_overhead_ns": 8000}}]
+                           "pay_overhead_ns": 6000, "hit_overhead_ns": 8000, "attribution": "first"}}]
     runtime = 0
     for line, function, percent, visits, span, duration in experiments(repeats, noise, rng):
         growth = duration * percent // 400
@@ -60,7 +60,7 @@ def native(path, repeats, noise):
         records.append({"type": "throughput-point", "name": "never", "delta": 0})
         # Two requests in flight on average: latency is twice the time between departures.
         records.append({"type": "latency-point", "name": "request", "arrivals": visits, "departures": visits, "difference": 2})
-    records.append({"type": "runtime", "time": runtime, "unattributed": 0})
+    records.append({"type": "runtime", "time": runtime, "samples": sum(SAMPLES.values()), "unattributed": 0})
     records += [{"type": "samples", "location": DIRECTORY + location, "count": count} for location, count in sorted(SAMPLES.items())]
     with open(os.path.join(HERE, path), "w", encoding="utf-8") as f:
         for record in records:

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-NONE, RSP, RBP, PLT, SIGNAL, END = range(6)
+NONE, RSP, RBP, PLT, SIGNAL, END, DRAP = range(7)
 CFA = re.compile(r"(rsp|rbp)([+-]\d+)$")
 SAVED = re.compile(r"c([+-]\d+)$")
 FDE = re.compile(r"[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) pc=([0-9a-f]+)\.\.([0-9a-f]+)")
@@ -14,7 +14,7 @@ UNKNOWN = (NONE, 0, 0)
 
 
 def rule(columns, fields, signal):
-    """What a row can say of readelf's columns; an expression is None: a stub's or one that rows do not know."""
+    """What a row can say of readelf's columns; an expression is None: a stub's, an aligned stack's, or one that rows do not know."""
     d = dict(zip(columns, fields))
     if signal:
         return (SIGNAL, 0, 0)
@@ -24,6 +24,8 @@ def rule(columns, fields, signal):
         return UNKNOWN
     slot = 0
     rbp = d.get("rbp", "u")
+    if d["CFA"] == rbp == "exp":
+        return None
     if rbp not in ("u", "s"):
         m = SAVED.match(rbp)
         if not m or int(m.group(1)) % 8 or not -128 <= int(m.group(1)) // 8 <= 127 or int(m.group(1)) == 0:
@@ -102,7 +104,7 @@ def ours(tool, path):
         pc, kind, offset, slot = line.split()
         kind = int(kind)
         # readelf does not say which expression it was.
-        rows.append((int(pc, 16), (kind, int(offset), int(slot)) if kind != PLT else None))
+        rows.append((int(pc, 16), (kind, int(offset), int(slot)) if kind not in (PLT, DRAP) else None))
     # Ours begins at the first byte of code.
     if rows and rows[0][1] == UNKNOWN:
         rows.pop(0)

@@ -131,7 +131,7 @@ static bool is_sound(const struct cfi_table *t)
 	for (size_t i = 0; i < t->n; i++) {
 		const struct cfi_row *row = &t->rows[i];
 
-		if (row->kind > CFI_END || row->pc > CODE_HI - CODE_LO || (i && row->pc <= row[-1].pc))
+		if (row->kind > CFI_DRAP || row->pc > CODE_HI - CODE_LO || (i && row->pc <= row[-1].pc))
 			return false;
 		if (cfi_table_at(t, row->pc) != row || (i && cfi_table_at(t, row->pc - 1) != row - 1))
 			return false;

@@ -44,7 +44,7 @@ static void remove_files(void)
 /* What a walk found: of an unharmed seed each must be there. */
 struct seen {
 	struct line_table *t;
-	size_t lines, sites, at;
+	size_t lines, sites, at, calls;
 	bool complaint;
 };
 
@@ -84,6 +84,14 @@ static void walk_into(const char *path, struct seen *s)
 		return;
 	for (uint64_t i = 0; i < 0x90; i++)
 		s->at += line_table_at(s->t, CODE + i, &where) == 0 && where.line && strlen(where.file);
+	for (uint64_t i = 0; i < 0x90; i++) {
+		struct line_location calls[8];
+		size_t n_calls = line_table_calls(s->t, CODE + i, UINT64_MAX, calls, 8);
+
+		s->calls += n_calls;
+		for (size_t k = 0; k < n_calls; k++)
+			s->at += !calls[k].line + !*calls[k].file; /* neither can be */
+	}
 	if (line_table_scope(s->t, every_other, NULL, &ranges, &n) == 0)
 		free(ranges);
 	(void)line_table_each(s->t, see_line, s);
@@ -139,8 +147,8 @@ static bool seeds_are_sound(void)
 		    !write_file(ALTERNATE, kind, bytes, seed_alternate(bytes)))
 			return false;
 		walk_into(path, &s);
-		if (s.at < 0x20 || s.lines < 3 || s.sites < s.lines || s.complaint) {
-			(void)fprintf(stderr, "seed kind %u: %zu addresses, %zu lines, %zu sites%s\n", kind, s.at, s.lines, s.sites,
+		if (s.at < 0x20 || s.calls < 6 || s.lines < 3 || s.sites < s.lines || s.complaint) {
+			(void)fprintf(stderr, "seed kind %u: %zu addresses, %zu calls, %zu lines, %zu sites%s\n", kind, s.at, s.calls, s.lines, s.sites,
 				      s.complaint ? ", and a warning" : "");
 			good = false;
 		}

@@ -192,6 +192,19 @@ def waiting_cases():
         yield case if not case.flat else dataclasses.replace(case, bar=1)
 
 
+def process_cases():
+    """Several processes: forked workers that hand over, and three programs that a shell joins."""
+    for kind in ("pipe", "mutex", "tcp"):
+        for name, window, period in (("pingpong", 1, alternating), ("window", 8, slower)):
+            r = 5000
+            args = ["--round", number(r), "--kind", kind, "--window", str(window)]
+            yield from both_lines(f"workers-{name}-{kind}", "workers", 0.6 * r, 0.4 * r, args, period, 3, 1, **timing(r, window > 1))
+    # The filter has a CPU for itself; producer 0.5 and consumer 0.3 share the other: a helps up to 20 %, b not at all.
+    r = 5000
+    args = ["--round", number(r), "--share-a", f"{100 / 1.5:.6f}"]
+    yield from both_lines("programs", "stage", r, 0.5 * r, args, lambda a, b: max(a, b + 0.3 * 5000), 3, 3, **timing(r, True))
+
+
 def shape_cases():
     """Tasks stolen, phases, and a line that hurts."""
     yield from both_lines("stealing", "stealing", 7500, 2500, ("--round", "10000", "--share-a", "75"), lambda a, b: b + a / 2, 3,
@@ -214,6 +227,7 @@ def other_cases():
 
 CASES = [
     case
-    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, handover_cases, waiting_cases, shape_cases, other_cases)
+    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, handover_cases, waiting_cases, process_cases,
+                   shape_cases, other_cases)
     for case in family()
 ]

@@ -99,6 +99,26 @@ static void by_stub(void **state)
 	expect(&f, CALLER, 16, 5, 0);
 }
 
+static void by_aligned_stack(void **state)
+{
+	struct frame f = leaf(0x500000, 0, STACK + 64);
+
+	(void)state;
+	/* Below rbp the CFA, at it the caller's, above it a copy of the return address; the true one is below the CFA. */
+	stack[7] = STACK + 160;
+	stack[8] = 123;
+	stack[9] = 7777;
+	stack[19] = CALLER;
+	assert_int_equal(frame_step(&f, row(ABI_ROW_DRAP, -8, 0)), FRAME_CALLER);
+	expect(&f, CALLER, 160, 123, 0);
+	/* A CFA that is not above. */
+	f = leaf(0x500000, 200, STACK + 64);
+	stack[7] = STACK + 160;
+	assert_int_equal(frame_step(&f, row(ABI_ROW_DRAP, -8, 0)), FRAME_LOST);
+	f = leaf(0x500000, 0, 0x10);
+	assert_int_equal(frame_step(&f, row(ABI_ROW_DRAP, -8, 0)), FRAME_UNREADABLE);
+}
+
 static void by_signal_frame(void **state)
 {
 	struct frame f = leaf(0x7f0000, 64, 1);
@@ -174,6 +194,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_stack_pointer), cmocka_unit_test(by_base_pointer),	cmocka_unit_test(by_stub),
+		cmocka_unit_test(by_aligned_stack),
 		cmocka_unit_test(by_signal_frame),  cmocka_unit_test(by_frame_pointer), cmocka_unit_test(ends),
 		cmocka_unit_test(unreadable),
 	};

@@ -60,6 +60,7 @@ static void defaults(void **state)
 	assert_int_equal(o.pay, RUN_PAY_AUTO);
 	assert_int_equal(o.sync, RUN_SYNC_SCHED);
 	assert_int_equal(o.granularity, RUN_BY_EITHER);
+	assert_int_equal(o.attribution, RUN_FIRST);
 	assert_null(o.fixed_line);
 	assert_true(o.fixed_speedup < 0);
 	assert_int_equal(o.n_grid, 20);
@@ -109,7 +110,9 @@ static void every_option(void **state)
 	assert_int_equal(o.granularity, RUN_BY_LINE);
 	run_options_free(&o);
 
-	parse_good("--granularity=line|x", &o);
+	parse_good("--granularity=line|--attribution|inclusive|x", &o);
+	assert_int_equal(o.attribution, RUN_INCLUSIVE);
+	assert_string_equal(run_attribution_name(o.attribution), "inclusive");
 	assert_int_equal(o.granularity, RUN_BY_LINE);
 	run_options_free(&o);
 
@@ -231,6 +234,7 @@ static void bad_lines(void **state)
 		{"--sync|fiber|x", "--sync 'fiber': allowed are sched, pthread"},
 		{"--pay|cash|x", "--pay 'cash': allowed are auto, sleep, hold, spin"},
 		{"--granularity|file|x", "allowed are auto, line, function"},
+		{"--attribution|last|x", "allowed are first, inclusive"},
 		{"--fixed-line|work|x", "--fixed-line 'work': allowed is FILE:LINE"},
 		{"--fixed-line||x", "--fixed-line ''"},
 		{"--fixed-speedup|101|x", "--fixed-speedup '101': allowed are numbers from 0 to 100"},

@@ -226,6 +226,17 @@ static void cfa_rules(void **state)
 	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 16, 0), HOLE(0x200));
 }
 
+static void aligned_stacks(void **state)
+{
+	(void)state;
+	/* lea 8(%rsp),%r10; push %rbp; mov %rsp,%rbp; push %r10: as GCC writes it */
+	usual(PROGRAM(0x45, 0x0c, 10, 0, 0x46, 0x10, 6, 2, 0x76, 0, 0x44, 0x0f, 3, 0x76, 0x78, 0x06, 0x60, 0x0c, 10, 0, 0x44, 0x0c, 7, 8));
+	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x105), R(0x10f, DRAP, -8, 0), HOLE(0x12f));
+	/* Another register; something behind the dereference. */
+	usual(PROGRAM(0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x73, 0x78, 0x06, 0x41, 0x0f, 4, 0x76, 0x78, 0x06, 0x06));
+	ROWS(HOLE(0));
+}
+
 static void plt_expressions(void **state)
 {
 	(void)state;
@@ -568,6 +579,7 @@ int main(void)
 		cmocka_unit_test(set_loc),
 		cmocka_unit_test(register_rules),
 		cmocka_unit_test(cfa_rules),
+		cmocka_unit_test(aligned_stacks),
 		cmocka_unit_test(plt_expressions),
 		cmocka_unit_test(remembered_states),
 		cmocka_unit_test(ends_and_signals),

@@ -41,6 +41,7 @@ static inline __attribute__((always_inline)) void inlined(volatile int *p)
 	*p = *p * 3 + 1;
 }
 
+enum { FIRST_CALL = __LINE__ + 3 };
 __attribute__((noinline)) int elf_lines_first(volatile int *p)
 {
 	inlined(p);
@@ -104,6 +105,56 @@ static void test_lazy(void **state)
 	assert_true(line_file_matches(NAME, where.file));
 	assert_int_equal(line_table_at(f->lines, 1, &where), -ENOENT);
 	assert_int_equal(line_table_bad_units(f->lines), 0);
+}
+
+/* The copies in the function's code are called where it says, one in each of its lines that call. */
+static void test_calls_of_inlined_copies(void **state)
+{
+	struct fixture *f = *state;
+	struct elf_symbol s = function(f, "elf_lines_first");
+	const struct line_inlined *all;
+	struct line_location calls[4], where;
+	size_t n, first = 0, second = 0;
+
+	assert_int_equal(line_table_inlined(f->lines, s.addr, s.addr + s.size, &all, &n), 0);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(all[i].range.lo >= s.addr && all[i].range.hi <= s.addr + s.size && all[i].range.lo < all[i].range.hi);
+		assert_non_null(all[i].call.file);
+		assert_true(line_file_matches(NAME, all[i].call.file));
+		first += all[i].call.line == FIRST_CALL;
+		second += all[i].call.line == FIRST_CALL + 2;
+		if (line_table_at(f->lines, all[i].range.lo, &where) < 0 || where.line != INLINED_LINE)
+			continue;
+		assert_int_equal(line_table_calls(f->lines, all[i].range.lo, UINT64_MAX, calls, 4), 1);
+		assert_ptr_equal(calls[0].file, where.file);
+		assert_int_equal(calls[0].line, all[i].call.line);
+	}
+	assert_true(first > 0 && second > 0 && first + second == n);
+	/* What was not inlined has no calls; a tree that is too large is not read, but may be later. */
+	s = function(f, "elf_lines_loop");
+	assert_int_equal(line_table_calls(f->lines, s.addr, UINT64_MAX, calls, 4), 0);
+	assert_int_equal(line_table_inlined(f->lines, s.addr, s.addr + s.size, &all, &n), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(line_table_inlined(f->lines, 1, 2, &all, &n), -ENOENT);
+}
+
+static void test_large_trees_wait(void **state)
+{
+	struct fixture *f = *state;
+	struct elf_symbol s = function(f, "elf_lines_first");
+	const struct line_inlined *all;
+	struct line_location calls[4];
+	struct line_table *t = NULL;
+	size_t n;
+
+	assert_int_equal(line_table_open(f->object, &t, NULL), 0);
+	for (uint64_t at = s.addr; at < s.addr + s.size; at++)
+		assert_int_equal(line_table_calls(t, at, 100, calls, 4), 0);
+	assert_int_equal(line_table_inlined(t, s.addr, s.addr + s.size, &all, &n), 0);
+	assert_true(n >= 2);
+	/* It is there now. */
+	assert_int_equal(line_table_calls(t, all[0].range.lo, 100, calls, 4), 1);
+	line_table_close(t);
 }
 
 static void test_loop_is_probed_once(void **state)
@@ -274,6 +325,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lazy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_calls_of_inlined_copies, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large_trees_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loop_is_probed_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_every_inlined_copy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges_and_at_agree, setup, teardown),

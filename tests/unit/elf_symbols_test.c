@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which symbols are one function, by symbols that this file defines as compilers would; and symbols that come packed. */
 #include "elf/demangle.h"
+#include "elf/lines.h"
 #include "elf/minidebug.h"
 #include "elf/object.h"
 #include "elf/symbol_clone.h"
@@ -333,6 +334,68 @@ static void test_bad_minidebug(void **state)
 	expect_problem(bomb, n_bomb, "256 MiB");
 }
 
+/* A function that only the full table has. */
+static int find_full(const char *path, const struct line_options *options, char **ret_problem)
+{
+	_cleanup_elf_object_ struct elf_object *o = open_object(path), *self = open_object("/proc/self/exe");
+	struct elf_symbol a, b;
+	int r;
+
+	elf_object_set_options(o, options);
+	r = elf_object_find_function(o, "symbols_full", &a);
+	if (ret_problem)
+		*ret_problem = elf_object_symbol_problem(o) ? strdup(elf_object_symbol_problem(o)) : NULL;
+	assert_int_equal(elf_object_find_function(self, "symbols_full", &b), 0);
+	assert_true(r < 0 || (a.addr == b.addr && a.size == b.size));
+	return r;
+}
+
+static void must(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void must(const char *fmt, ...)
+{
+	char command[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(command, sizeof(command), fmt, ap);
+	va_end(ap);
+	if (system(command) != 0)
+		fail_msg("%s", command);
+}
+
+static void test_separate(void **state)
+{
+	char dir[] = "/tmp/cozbpf-symbols.XXXXXX", path[64], elsewhere[64], *problem = NULL;
+	const char *dirs[] = {elsewhere};
+	const struct line_options options = {.debug_dirs = dirs, .n_debug_dirs = 1};
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/prog", dir);
+	(void)snprintf(elsewhere, sizeof(elsewhere), "%s/debug", dir);
+	must("cd %s && objcopy --only-keep-debug /proc/%d/exe prog.debug && objcopy --strip-all /proc/%d/exe prog && "
+	     "objcopy --add-gnu-debuglink=prog.debug prog", dir, getpid(), getpid());
+	assert_int_equal(find_full(path, NULL, &problem), 0);
+	assert_null(problem);
+	/* In a directory of the user's. */
+	must("cd %s && mkdir debug && mv prog.debug debug", dir);
+	assert_int_equal(find_full(path, NULL, &problem), -ENOENT);
+	assert_null(problem);
+	assert_int_equal(find_full(path, &options, &problem), 0);
+	assert_null(problem);
+	/* Of another build, and without symbols. */
+	must("cd %s && printf x >>debug/prog.debug", dir);
+	assert_int_equal(find_full(path, &options, &problem), -ENOENT);
+	assert_non_null(strstr(problem, "another build"));
+	free(problem);
+	must("cd %s && objcopy --strip-all /proc/%d/exe debug/prog.debug && objcopy --remove-section=.gnu_debuglink prog && "
+	     "objcopy --add-gnu-debuglink=debug/prog.debug prog", dir, getpid());
+	assert_int_equal(find_full(path, &options, &problem), -ENOENT);
+	assert_non_null(strstr(problem, "no symbols"));
+	free(problem);
+	must("rm -r %s", dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +403,7 @@ int main(void)
 		cmocka_unit_test(test_entries),
 		cmocka_unit_test(test_languages),
 		cmocka_unit_test(test_readable),
+		cmocka_unit_test(test_separate),
 		cmocka_unit_test(test_minidebug),
 		cmocka_unit_test(test_bad_minidebug),
 	};

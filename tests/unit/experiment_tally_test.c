@@ -59,6 +59,120 @@ static void samples_are_summed_by_line(void **state)
 	free(list);
 }
 
+/* Three samples with A, C and B in their call chains, C at two addresses; and four of A alone. */
+static void a_chain_counts_once_for_each_line(void **state)
+{
+	static const struct backend_sample chains[] = {
+		{.addr = 0x1000, .count = 3, .more = true}, {.addr = 0x3000, .count = 3, .more = true},
+		{.addr = 0x3210, .count = 3, .more = true}, {.addr = 0x2000, .count = 3}};
+	static const struct backend_sample others[] = {
+		{.addr = 0x1000, .count = 4}, {.addr = 0x9000, .count = 2, .more = true}, {.addr = 0x9004, .count = 2},
+		{.addr = 0x9000, .count = 1, .more = true}};
+	struct profile_samples *list;
+	struct tally_sums sums;
+	size_t n;
+
+	(void)state;
+	drain(chains, 4);
+	drain(others, 4);
+	drain(chains + 3, 1); /* nothing of the last call's goes on */
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.samples, 3 + 4 + 2 + 1 + 3);
+	assert_int_equal(sums.without_line, 2); /* of the last group the end did not come */
+	assert_int_equal(sums.recent, 3 * 3 + 4 + 3);
+	assert_int_equal(tally_list(tally, &list, &n), 0);
+	assert_int_equal(n, 3);
+	assert_string_equal(list[0].location, LINE_A);
+	assert_int_equal(list[0].count, 7);
+	assert_string_equal(list[1].location, LINE_B);
+	assert_int_equal(list[1].count, 6);
+	assert_string_equal(list[2].location, LINE_C);
+	assert_int_equal(list[2].count, 3);
+	assert_null(list[0].inlined);
+	free(list);
+}
+
+static size_t callers_of(void *b, uint64_t addr, const char **ret, size_t max)
+{
+	(void)b;
+	assert_true(max >= 2);
+	ret[0] = LINE_A;
+	ret[1] = LINE_B;
+	return addr == 0x3000 ? 2 : 0;
+}
+
+/* Names are equal if their pointers are. */
+static int own_names(void *b, uint64_t addr, const char **ret_line, const char **ret_function)
+{
+	static const struct fake_code *const code = fake_code;
+
+	(void)b;
+	*ret_line = addr == 0x3000 ? code[2].line : code[0].line;
+	*ret_function = "f";
+	return 0;
+}
+
+/* Three samples of C, inlined by calls in A and B; and those of A that call something, once. */
+static void lines_that_inlined_it_count(void **state)
+{
+	static const struct backend_sample samples[] = {{.addr = 0x3000, .count = 3}, {.addr = 0x3000, .count = 5, .more = true},
+							{.addr = 0x1000, .count = 5}};
+	struct backend_ops ops = fake_ops;
+	struct profile_samples *list;
+	struct tally_sums sums;
+	size_t n;
+
+	(void)state;
+	tally_free(tally);
+	ops.name = own_names;
+	ops.callers = callers_of;
+	assert_int_equal(tally_new(&ops, &fake, &tally), 0);
+	drain(samples, 3);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.samples, 8);
+	assert_int_equal(sums.without_line, 0);
+	assert_int_equal(sums.recent, 24);
+	assert_int_equal(tally_list(tally, &list, &n), 0);
+	assert_int_equal(n, 3);
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(list[i].count, 8);
+	free(list);
+	tally_free(tally);
+	tally = NULL;
+}
+
+static const char *inlined_of(void *b, uint64_t addr)
+{
+	static const char *const copies[] = {"h.h:1\t" LINE_A, LINE_A "\tmain.c:3"};
+
+	(void)b;
+	return addr == 0x1000 ? NULL : copies[addr & 1];
+}
+
+static void inlined_copies_are_counted(void **state)
+{
+	static const struct backend_sample samples[] = {{.addr = 0x1000, .count = 3}, {.addr = 0x1001, .count = 4}, {.addr = 0x1002, .count = 5},
+							{.addr = 0x1003, .count = 6}};
+	struct backend_ops ops = fake_ops;
+	struct profile_samples *list;
+	size_t n;
+
+	(void)state;
+	tally_free(tally);
+	ops.inlined = inlined_of;
+	assert_int_equal(tally_new(&ops, &fake, &tally), 0);
+	drain(samples, 4);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(tally_list(tally, &list, &n), 0);
+		assert_int_equal(n, 1);
+		assert_int_equal(list[0].count, 18);
+		assert_string_equal(list[0].inlined, "10\t" LINE_A "\tmain.c:3\n5\th.h:1\t" LINE_A);
+		free(list);
+	}
+	tally_free(tally);
+	tally = NULL;
+}
+
 static void an_address_is_named_once(void **state)
 {
 	static const struct backend_sample samples[] = { { 0x1000, 1 }, { 0x8000, 1 }, { 0x9000, 1 }, { 0x1001, 1 } };
@@ -187,6 +301,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(samples_are_summed_by_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_chain_counts_once_for_each_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines_that_inlined_it_count, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(inlined_copies_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_address_is_named_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(addresses_without_a_line_are_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(recent_samples_are_numbered, set_up, tear_down),

@@ -117,10 +117,41 @@ static void logs_supersede_within_a_run(void **state)
 	assert_int_equal(read_text(&p, text), 0);
 	assert_int_equal(p.n_runs, 2);
 	assert_int_equal(p.runtime_ns, 120);
+	assert_int_equal(p.sampled, 1008); /* not said: as many as the locations have */
 	assert_int_equal(p.n_samples, 2);
 	assert_string_equal(p.samples[0].location, "a");
 	assert_int_equal(p.samples[0].count, 1003);
 	assert_int_equal(p.samples[1].count, 5);
+	profile_free(&p);
+}
+
+static char *rename_a(const char *line, void *arg)
+{
+	(void)arg;
+	return strdup(strncmp(line, "a.c:", 4) ? line : line[4] == '1' ? "b.c:1" : "c.c:1");
+}
+
+/* Of two runs' copies those of the larger one are kept; names in them are renamed as the lines are. */
+static void inlined_copies_are_kept(void **state)
+{
+	static const char text[] = "{\"type\":\"startup\",\"time\":1}\n"
+				   "{\"type\":\"runtime\",\"time\":5,\"samples\":7}\n"
+				   "{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":4,\"inlined\":\"4\\ta.c:2\\ta.c:1\"}\n"
+				   "{\"type\":\"samples\",\"location\":\"d.c:1\",\"count\":4}\n"
+				   "{\"type\":\"startup\",\"time\":1}\n"
+				   "{\"type\":\"runtime\",\"time\":5}\n"
+				   "{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":9,\"inlined\":\"5\\ta.c:1\\tx.c:9\\n4\\ta.c:1\\ta.c:2\"}\n"
+				   "{\"type\":\"samples\",\"location\":\"d.c:1\",\"count\":1,\"inlined\":\"junk\"}\n";
+	struct profile p = {0};
+
+	(void)state;
+	assert_int_equal(read_text(&p, text), 0);
+	assert_int_equal(p.sampled, 7 + 10);
+	assert_string_equal(p.samples[0].inlined, "5\ta.c:1\tx.c:9\n4\ta.c:1\ta.c:2");
+	assert_string_equal(p.samples[1].inlined, "junk");
+	assert_int_equal(profile_rename_lines(&p, rename_a, NULL), 0);
+	assert_string_equal(p.samples[0].location, "b.c:1");
+	assert_string_equal(p.samples[0].inlined, "5\tb.c:1\tx.c:9\n4\tb.c:1\tc.c:1");
 	profile_free(&p);
 }
 
@@ -275,6 +306,7 @@ int main(void)
 		cmocka_unit_test(native_keys),
 		cmocka_unit_test(text_form_of_all_ages),
 		cmocka_unit_test(logs_supersede_within_a_run),
+		cmocka_unit_test(inlined_copies_are_kept),
 		cmocka_unit_test(bad_lines_are_skipped_and_counted),
 		cmocka_unit_test(refusals_leave_the_profile),
 		cmocka_unit_test(several_files_are_one_profile),

@@ -88,18 +88,18 @@ static struct profile_point points[] = {
 	{.kind = PROFILE_THROUGHPUT, .name = "q\t\"\n\x1b\xff", .delta = 1},
 	{.kind = PROFILE_LATENCY, .name = "l", .arrivals = 3, .departures = 2, .difference = -2},
 };
-static struct profile_samples samples[] = {{"/a/b.c:12", 40}, {"c.c:1", 2}};
+static struct profile_samples samples[] = {{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4"}, {"c.c:1", 2, NULL}};
 
 static void write_all(enum profile_format format)
 {
-	struct profile_startup s = {.time = 123, .version = "1", .command = "./a \"b\"", .pay = "sleep", .seed = 1ull << 51};
+	struct profile_startup s = {.time = 123, .version = "1", .command = "./a \"b\"", .pay = "sleep", .attribution = "inclusive", .seed = 1ull << 51};
 	struct profile_writer *w = NULL;
 	struct error e = {0};
 
 	assert_int_equal(open_writer(format, &w, &e), 0);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 777, .unattributed = 3}, samples, 2), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 777, .samples = 41, .unattributed = 3}, samples, 2), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 }
 
@@ -126,7 +126,9 @@ static void json_is_as_specified(void **state)
 		text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
 	assert_non_null(strstr(
 		text,
-		"{\"type\":\"runtime\",\"time\":777,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/b.c:12\",\"count\":40}\n"));
+		"{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/b.c:12\",\"count\":40,"
+		"\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
+		"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2}\n"));
 }
 
 static void text_is_as_specified(void **state)
@@ -166,7 +168,11 @@ static void what_is_written_reads_back(void **state)
 	assert_true(p.experiments[1].points[0].timed);
 	assert_false(p.experiments[1].points[1].timed);
 	assert_int_equal(p.runtime_ns, 2 * 777);
+	assert_int_equal(p.sampled, 2 * 41);
+	assert_string_equal(p.runs[1].attribution, "inclusive");
 	assert_int_equal(p.samples[0].count, 80);
+	assert_string_equal(p.samples[0].inlined, samples[0].inlined);
+	assert_null(p.samples[1].inlined);
 	profile_free(&p);
 }
 
@@ -300,14 +306,14 @@ static void torn_tails_are_mended(void **state)
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
 	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, NULL, 0), 0);
 	assert_int_equal(profile_writer_close(w), 0);
-	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"unattributed\":0}\n");
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"samples\":0,\"unattributed\":0}\n");
 	put_file("{\"type\":\"startup\",\"time\":1}"); /* whole, but for its newline */
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
 	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, NULL, 0), 0);
 	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 6}, NULL, 0), 0);
 	assert_int_equal(profile_writer_close(w), 0);
-	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"unattributed\":0}\n"
-					"{\"type\":\"runtime\",\"time\":6,\"unattributed\":0}\n");
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"samples\":0,\"unattributed\":0}\n"
+					"{\"type\":\"runtime\",\"time\":6,\"samples\":0,\"unattributed\":0}\n");
 }
 
 /* A full disk, by way of a limit on file sizes: the torn group is taken back, the file stays readable. */
@@ -375,7 +381,7 @@ static void samples_survive_unchanged(void **state)
 			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points,
 								  p.experiments[j].n_points),
 					 0);
-		assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = p.runtime_ns}, p.samples, p.n_samples), 0);
+		assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = p.runtime_ns, .samples = p.sampled}, p.samples, p.n_samples), 0);
 		assert_int_equal(profile_writer_close(w), 0);
 		(void)snprintf(command, sizeof(command), "cmp '%s' '%s' >&2", sample, path);
 		assert_int_equal(system(command), 0);

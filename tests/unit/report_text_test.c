@@ -156,6 +156,95 @@ static void json_says_the_same(void **state)
 	profile_free(&p);
 }
 
+static void add_samples(struct profile *p)
+{
+	static const struct profile_samples all[] = {
+		{"/src/app/cold.c:30", 100, NULL},
+		{"/src/app/hot.c:10", 300, "200\t/usr/include/x\x1b.h:4\t/src/app/hot.c:10\n50\t/src/app/hot.c:10\t/src/app/main.c:9\njunk\n7\n\t\n"
+					   "1\t/src/app/hot.c:10\t/src/app/b.c:2\n1\ta:1\tb:1\n1\ta:2\tb:2\n1\ta:3\tb:3"},
+	};
+
+	p->samples = calloc(2, sizeof(*p->samples));
+	assert_non_null(p->samples);
+	for (size_t i = 0; i < 2; i++)
+		p->samples[i] = (struct profile_samples){strdup(all[i].location), all[i].count, all[i].inlined ? strdup(all[i].inlined) : NULL};
+	p->n_samples = 2;
+	p->sampled = 320;
+}
+
+/* A sample that counts for several lines counts once in what shares are of; and the report says so. */
+static void inclusive_shares(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	fill(&p);
+	add_samples(&p);
+	text = print(&p, NULL, NULL);
+	says_not(text, "inclusive");
+	free(text);
+	p.runs[0].attribution = strdup("inclusive");
+	text = print(&p, NULL, NULL);
+	says(text, "Attribution is inclusive");
+	says_not(text, "not comparable");
+	row_is(text, "hot.c:10 ", "hot.c:10 encode 93.8 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "cold.c:30 ", "cold.c:30 - 31.2 % 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
+	free(text);
+	p.runs = reallocarray(p.runs, 2, sizeof(*p.runs));
+	assert_non_null(p.runs);
+	p.runs[1] = (struct profile_startup){.attribution = strdup("first")};
+	p.n_runs = 2;
+	text = print(&p, NULL, NULL);
+	says(text, "1 of 2 runs attributed samples to the first line only");
+	free(text);
+	profile_free(&p);
+}
+
+static void inlined_copies_are_shown(void **state)
+{
+	struct report_options o = {.inlined = true, .width = 200};
+	struct profile p = {0};
+	struct json_object *root, *v;
+	struct analysis a;
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	(void)state;
+	fill(&p);
+	text = print(&p, &o, NULL);
+	says_not(text, "Inlined");
+	free(text);
+	add_samples(&p);
+	text = print(&p, NULL, NULL);
+	says_not(text, "Inlined");
+	free(text);
+	text = print(&p, &o, NULL);
+	says(text, "Inlined code, with its share of the line's samples:\n  hot.c:10\n"
+		   "     66.7 %  /usr/include/x?.h:4 in hot.c:10\n"
+		   "     16.7 %  hot.c:10 in main.c:9\n"
+		   "      0.3 %  hot.c:10 in b.c:2\n"
+		   "      0.3 %  a:1 in b:1\n"
+		   "      0.3 %  a:2 in b:2\n"
+		   "    (1 more)\n");
+	says_not(text, "junk");
+	free(text);
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	f = open_memstream(&text, &size);
+	assert_int_equal(report_json(f, &p, &a), 0);
+	assert_int_equal(fclose(f), 0);
+	root = json_tokener_parse(text);
+	assert_int_equal(json_pointer_get(root, "/points/0/lines/0/inlined/1/lines/1", &v), 0);
+	assert_string_equal(json_object_get_string(v), "/src/app/main.c:9");
+	assert_int_equal(json_pointer_get(root, "/points/0/lines/0/inlined/1/samples", &v), 0);
+	assert_int_equal(json_object_get_int(v), 50);
+	json_object_put(root);
+	free(text);
+	analysis_free(&a);
+	profile_free(&p);
+}
+
 static void options_are_honoured(void **state)
 {
 	struct report_options o = {.top = 1, .curves = (size_t)-1, .width = 1};
@@ -379,6 +468,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_and_verdicts),
 		cmocka_unit_test(json_says_the_same),
+		cmocka_unit_test(inclusive_shares),
+		cmocka_unit_test(inlined_copies_are_shown),
 		cmocka_unit_test(options_are_honoured),
 		cmocka_unit_test(plots_have_their_marks_in_place),
 		cmocka_unit_test(utf8_locales_get_signs),

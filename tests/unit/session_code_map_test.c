@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -66,8 +69,8 @@ static const struct abi_row *row_at(const struct code_map *m, const void *p)
 {
 	const struct abi_row *found = NULL;
 
-	for (size_t i = 0; i < m->n_mappings; i++) {
-		const struct code_mapping *k = &m->mappings[i];
+	for (size_t i = 0; i < m->spaces[0].n; i++) {
+		const struct code_mapping *k = &m->spaces[0].mappings[i];
 		const struct code_object *o = m->objects[k->object];
 		uint64_t pc = (uintptr_t)p - k->bias - o->rows_base;
 
@@ -81,6 +84,24 @@ static const struct abi_row *row_at(const struct code_map *m, const void *p)
 		}
 	}
 	return found;
+}
+
+/* Where that is, whichever process runs it. */
+static uint64_t code_at(const struct code_map *m, uint64_t addr)
+{
+	for (size_t i = 0; i < m->spaces[0].n; i++) {
+		const struct code_mapping *k = &m->spaces[0].mappings[i];
+
+		if (addr >= k->start && addr < k->end)
+			return ABI_CODE(k->object, addr - k->bias - m->objects[k->object]->rows_base);
+	}
+	fail_msg("0x%llx is not mapped", (unsigned long long)addr);
+	return 0;
+}
+
+static uint64_t code_of(const struct code_map *m, const void *p)
+{
+	return code_at(m, (uintptr_t)p);
 }
 
 static bool in_scope(const struct code_map *m, const void *p)
@@ -114,7 +135,7 @@ static void test_lines(void **state)
 	snprintf(written, sizeof(written), NAME ":%d", WORK_LINE);
 	assert_int_equal(code_map_intervals(m, written, some, 8, &n), 0);
 	assert_in_range(n, 1, 8);
-	assert_true(some[0].lo >= (uintptr_t)work() && some[0].lo < (uintptr_t)work() + 64);
+	assert_true(some[0].lo >= code_of(m, work()) && some[0].lo < code_of(m, work()) + 64);
 	assert_int_equal(code_map_name(m, some[0].lo, &line, &function), 0);
 	assert_int_equal(code_map_name(m, some[0].hi - 1, &again, NULL), 0);
 	assert_ptr_equal(line, again);
@@ -175,15 +196,15 @@ static void test_functions(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(code_map_name(m, (uintptr_t)work() + 1, &name, &function), 0);
+	assert_int_equal(code_map_name(m, code_of(m, work()) + 1, &name, &function), 0);
 	assert_string_equal(name, "code_map_test_work");
 	assert_ptr_equal(name, function);
 	assert_int_equal(code_map_intervals(m, "code_map_test_work", some, 2, &n), 0);
 	assert_int_equal(n, 1);
-	assert_int_equal(some[0].lo, (uintptr_t)work());
+	assert_int_equal(some[0].lo, code_of(m, work()));
 	assert_int_equal(code_map_intervals(m, "code_map_test_nothing", some, 2, &n), -ENOENT);
 	if (in_scope(m, in_libc())) { /* not where a sanitizer stands before it */
-		assert_int_equal(code_map_name(m, (uintptr_t)in_libc(), &name, NULL), 0);
+		assert_int_equal(code_map_name(m, code_of(m, in_libc()), &name, NULL), 0);
 		assert_non_null(strstr(name, "getpid"));
 	}
 	code_map_close(m);
@@ -238,11 +259,11 @@ static void test_system_function(void **state)
 		const char *name;
 
 		assert_true(in_scope(m, function));
-		assert_int_equal(code_map_name(m, (uintptr_t)work(), &name, NULL), 0);
+		assert_int_equal(code_map_name(m, code_of(m, work()), &name, NULL), 0);
 		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
 		assert_int_equal(changed, !functions);
 		assert_int_equal(in_scope(m, function), functions);
-		assert_int_equal(code_map_name(m, (uintptr_t)function + 4, &name, NULL), -ENOENT);
+		assert_int_equal(code_map_name(m, code_of(m, function) + 4, &name, NULL), -ENOENT);
 		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
 		assert_int_equal(changed, functions);
 		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
@@ -255,13 +276,14 @@ static void test_system_function(void **state)
 
 static bool in_line(struct code_map *m, const char *line, uint64_t addr)
 {
+	uint64_t code = code_at(m, addr);
 	struct addr_range some[64];
 	size_t n;
 	bool in = false;
 
 	assert_int_equal(code_map_intervals(m, line, some, 64, &n), 0);
 	for (size_t i = 0; i < n; i++)
-		in |= addr >= some[i].lo && addr < some[i].hi;
+		in |= code >= some[i].lo && code < some[i].hi;
 	return in;
 }
 
@@ -284,7 +306,7 @@ static void test_system_inlined(void **state)
 	for (uint64_t at = s.addr; at < s.addr + s.size; at++) {
 		struct line_location where;
 		const char *line;
-		bool named = code_map_name(m, at + bias, &line, NULL) == 0;
+		bool named = code_map_name(m, code_at(m, at + bias), &line, NULL) == 0;
 
 		assert_int_equal(line_table_at(code_map_main_lines(m), at, &where), 0);
 		assert_true(named);
@@ -317,7 +339,7 @@ static void test_own_code_inlined(void **state)
 	(void)state;
 	assert_int_equal(elf_object_find_function(code_map_main(m), "code_map_test_callback", &s), 0);
 	for (uint64_t i = 0; i < s.size; i++)
-		if (code_map_name(m, start + i, &line, NULL) == 0) {
+		if (code_map_name(m, code_at(m, start + i), &line, NULL) == 0) {
 			own = start + i;
 			assert_non_null(strstr(line, NAME));
 			assert_true(in_line(m, line, own));
@@ -327,6 +349,94 @@ static void test_own_code_inlined(void **state)
 	assert_true(changed && in_scope(m, (const void *)(uintptr_t)own));
 	assert_false(in_scope(m, (const void *)(uintptr_t)start) || in_scope(m, (const void *)(uintptr_t)(start + s.size - 1)));
 	code_map_close(m);
+}
+
+/* A child maps the same objects at the same places until it maps something else. */
+static void test_spaces(void **state)
+{
+	struct code_map *m = open_map(&(struct code_scope){0});
+	const struct elf_object *added;
+	struct line_table *lines;
+	size_t space, again;
+	bool changed;
+	int go[2], done[2];
+	char c;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(go), 0);
+	assert_int_equal(pipe(done), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)close(go[1]);
+		if (read(go[0], &c, 1) == 1) {
+			(void)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, open("/proc/self/exe", O_RDONLY), 0);
+			(void)!write(done[1], "d", 1);
+		}
+		(void)read(go[0], &c, 1);
+		_exit(0);
+	}
+	assert_true(code_map_same_space(m, 0, pid));
+	assert_int_equal(code_map_add_space(m, &space), 0);
+	assert_false(code_map_same_space(m, space, pid)); /* nothing is known of it */
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_true(changed && m->spaces[space].n == m->spaces[0].n);
+	assert_true(code_map_same_space(m, space, pid));
+	assert_int_equal(write(go[1], "g", 1), 1);
+	assert_int_equal(read(done[0], &c, 1), 1);
+	assert_false(code_map_same_space(m, space, pid));
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_true(changed && m->spaces[space].n > m->spaces[0].n);
+	/* It runs the executable that is there already. */
+	assert_int_equal(code_map_add_main(m, pid, &added, &lines, NULL), 0);
+	assert_null(added);
+	code_map_drop_space(m, space);
+	assert_int_equal(code_map_add_space(m, &again), 0);
+	assert_int_equal(again, space);
+	(void)close(go[1]);
+	(void)waitpid(pid, NULL, 0);
+	assert_false(code_map_same_space(m, 0, pid));
+	code_map_close(m);
+}
+
+/* The kernel's functions have names and ranges of their own; where they are hidden, that is said. */
+static void test_kernel(void **state)
+{
+	struct code_kernel *k = NULL;
+	struct error e = {0};
+	const char *name, *function, *again;
+	struct addr_range some[8];
+	struct code_map *m;
+	size_t n, found = 0;
+
+	(void)state;
+	if (code_kernel_open(&k, &e) < 0) {
+		assert_non_null(strstr(e.text, "--kernel"));
+		return;
+	}
+	m = open_map(&(struct code_scope){0});
+	assert_int_equal(code_map_name(m, ABI_CODE(ABI_KERNEL_OBJECT, 4096), &name, &function), -ENOENT);
+	code_map_set_kernel(m, k);
+	assert_true(code_kernel_base(k) > UINT64_MAX / 2);
+	for (uint32_t pc = 0; pc < 1 << 20; pc += 4096) {
+		if (code_map_name(m, ABI_CODE(ABI_KERNEL_OBJECT, pc), &name, &function) < 0)
+			continue;
+		found++;
+		assert_non_null(strstr(name, " [kernel]"));
+		assert_ptr_equal(name, function);
+		assert_int_equal(code_map_intervals(m, name, some, 8, &n), 0);
+		assert_in_range(n, 1, 8);
+		assert_int_equal(code_map_name(m, some[0].lo, &again, NULL), 0);
+		if (n == 1) {
+			assert_true(some[0].lo <= ABI_CODE(ABI_KERNEL_OBJECT, pc) && ABI_CODE(ABI_KERNEL_OBJECT, pc) < some[0].hi);
+			assert_ptr_equal(again, name);
+		}
+	}
+	assert_true(found > 10);
+	assert_int_equal(code_map_intervals(m, "no such function [kernel]", some, 8, &n), -ENOENT);
+	code_map_close(m);
+	code_kernel_close(k);
 }
 
 static void test_automatic(void **state)
@@ -393,6 +503,8 @@ int main(void)
 		cmocka_unit_test(test_system_function),
 		cmocka_unit_test(test_system_inlined),
 		cmocka_unit_test(test_own_code_inlined),
+		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_in_scope),

@@ -52,6 +52,9 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 			sorted[n++] = &p->samples[i];
 			total += (double)p->samples[i].count;
 		}
+	/* A sample can belong to several lines. */
+	if (p->sampled)
+		total = (double)p->sampled;
 	if (!(total > 0))
 		return false;
 	qsort(sorted, n, sizeof(*sorted), by_location);
@@ -59,7 +62,7 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 		struct profile_samples key = {.location = (char *)c->lines[i]};
 		const struct profile_samples *kp = &key, **hit = bsearch(&kp, sorted, n, sizeof(*sorted), by_location);
 
-		info[i].share = hit ? (double)(*hit)->count / total : 0;
+		info[i].share = hit ? fmin(1, (double)(*hit)->count / total) : 0;
 	}
 	return true;
 }

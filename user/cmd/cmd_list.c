@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
+#include "elf/decoder.h"
 #include "cmd/run_option_rows.h"
 #include "session/code_map.h"
 #include "target/launch.h"
@@ -125,8 +126,10 @@ static int list(const struct list_options *o, bool functions, const char *name, 
 
 	if (r)
 		return r;
-	if (code_map_open(path, &scope, &l.code, &e) < 0)
+	if (elf_decoder_start(NULL, &e) < 0 || code_map_open(path, &scope, &l.code, &e) < 0) {
+		elf_decoder_stop();
 		return complain("list: %s", e.text);
+	}
 	if (pid && code_map_refresh(l.code, pid, &changed, &e) < 0)
 		r = complain("list: %s", e.text);
 	else
@@ -135,6 +138,7 @@ static int list(const struct list_options *o, bool functions, const char *name, 
 		(void)complain("warning: %s", code_map_warning(l.code));
 	list_free(&l);
 	code_map_close(l.code);
+	elf_decoder_stop();
 	return r;
 }
 

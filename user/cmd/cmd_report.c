@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct report_command {
-	bool help, no_curves, json, seed_given;
+	bool help, no_curves, json, inlined, seed_given;
 	enum color_when color;
 	uint64_t top, width, seed;
 	struct line_options lines;
@@ -39,6 +39,7 @@ static const struct option_row rows[] = {
 	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct report_command, color)},
 	{"width", 0, "N", "columns to use (the terminal's, else 100)", set_number, offsetof(struct report_command, width)},
 	{"no-curves", 0, NULL, "tables only", option_flag, offsetof(struct report_command, no_curves)},
+	{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag, offsetof(struct report_command, inlined)},
 	{"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag,
 	 offsetof(struct report_command, json)},
 	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, 0},
@@ -74,6 +75,7 @@ static int print(const struct report_command *c, const struct profile *p)
 		.color = color_wanted(c->color, STDOUT_FILENO),
 		.width = c->width ? (int)c->width : terminal_width(STDOUT_FILENO),
 		.top = c->top,
+		.inlined = c->inlined,
 		.curves = c->no_curves ? (size_t)-1 : 0,
 	};
 	uint64_t seed = c->seed_given ? c->seed : p->n_runs ? p->runs[0].seed : 0;

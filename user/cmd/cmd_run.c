@@ -6,9 +6,11 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "elf/decoder.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "shim/image.h"
+#include "target/preload.h"
 #include "target/launch.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@
 #include <unistd.h>
 
 /* Signals that come to us and are meant for the program. They are blocked from the start and read in the loop. */
-static void catch_signals(struct run *r)
+void run_catch_signals(struct run *r)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
 
@@ -48,6 +50,27 @@ static int find_program(struct run *r, struct error *e)
 	return 0;
 }
 
+static void library_is_ready(void *session, pid_t pid, int has)
+{
+	session_set_signals(session, pid, has);
+}
+
+/* For programs that the program starts. */
+static int serve_library(struct run *r, struct error *e)
+{
+	struct preload_options o = {
+		.shim = shim_image,
+		.shim_size = shim_image_size,
+		.page_fd = r->page_fd,
+		.slots_fd = session_slots_fd(r->session),
+		.uid = r->identity.uid,
+		.ready = library_is_ready,
+		.arg = r->session,
+	};
+
+	return r->preload && r->scope ? preload_serve(&o, &r->preload_server, r->page->server, e) : 0;
+}
+
 static int spawn(struct run *r, struct error *e)
 {
 	struct target_spec spec = {
@@ -62,14 +85,19 @@ static int spawn(struct run *r, struct error *e)
 	return target_spawn(&spec, &r->target, e);
 }
 
-static int prepare(struct run *r, struct error *e)
+int run_open_session(struct run *r, struct error *e)
 {
 	struct session_options so;
 	uid_t uid = r->identity.switches ? r->identity.uid : (uid_t)-1;
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
+	err = elf_decoder_start(NULL, e);
+	if (err < 0)
+		return err;
 	err = run_look_at_program(r, e);
+	if (err == 0 && r->options.scope.kernel)
+		err = code_kernel_open(&r->kernel, e);
 	if (err < 0)
 		return err;
 	err = run_choose_payer(r, e);
@@ -87,14 +115,19 @@ static int prepare(struct run *r, struct error *e)
 		.signo = r->options.signo,
 		.rate_hz = r->options.rate_hz,
 		.seed = r->options.seed,
+		.many = r->scope,
+		.all_execs = r->options.kind == RUN_SYSTEM,
+		.kernel_base = r->kernel ? code_kernel_base(r->kernel) : 0,
 		.disabled = r->options.disabled,
 		.latencies = r->options.n_latencies,
+		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.slows = r->purpose->slows,
 		.calibrate = r->options.calibrate,
 	};
 	err = run_open(r, &so, e);
 	if (err < 0)
 		return err;
+	code_map_set_kernel(r->code, r->kernel);
 	session_set_page(r->session, r->page);
 	if (r->purpose->no_file)
 		return 0;
@@ -105,8 +138,10 @@ static int prepare(struct run *r, struct error *e)
 static int start(struct run *r, struct error *e)
 {
 	bool changed;
-	int err = spawn(r, e);
+	int err = serve_library(r, e);
 
+	if (err == 0)
+		err = spawn(r, e);
 	if (err < 0)
 		return err;
 	err = session_attach(r->session, target_pid(r->target), e);
@@ -116,8 +151,6 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	err = run_add_points(r, e);
-	if (err == 0)
-		err = run_pair_points(r, e);
 	if (err < 0)
 		return err;
 	/* Without it new libraries are found a little later. */
@@ -133,6 +166,10 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	r->start_ns = clock_monotonic_ns();
+	if (r->scope) {
+		err = session_set_code(r->session, r->code, e);
+		return err < 0 ? err : run_scope_started(r, e);
+	}
 	/* A program that is over already has no mappings left to read: its run is empty, not failed. */
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
 		return 0;
@@ -161,13 +198,17 @@ static void close_session_behind(struct run *r)
 	r->session = NULL;
 }
 
-static void run_free(struct run *r)
+void run_free(struct run *r)
 {
 	runner_free(r->runner);
 	(void)profile_writer_close(r->writer);
+	preload_stop(r->preload_server);
 	close_session_behind(r);
 	target_free(r->target);
+	run_scope_free(r->scope);
 	code_map_close(r->code);
+	code_kernel_close(r->kernel);
+	elf_decoder_stop();
 	if (r->page)
 		(void)munmap(r->page, sizeof(*r->page));
 	if (r->page_fd >= 0)
@@ -195,13 +236,17 @@ static int run(struct run *r, struct error *e)
 	err = identity_find(r->options.keep_root, &r->identity, e);
 	if (err < 0)
 		return EXIT_OURS;
-	if (prepare(r, e) < 0)
+	if (run_scope_is_many(r) && run_scope_open(r, e) < 0)
+		return EXIT_OURS;
+	if (run_open_session(r, e) < 0)
 		return EXIT_OURS;
 	err = start(r, e);
 	if (err < 0 && !r->start_ns)
 		return err == -ENOEXEC || err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
 	if (err < 0 || run_loop(r, e) < 0) {
 		/* The program is not to blame: it goes on, undelayed, and we wait for it. */
+		preload_stop(r->preload_server);
+		r->preload_server = NULL;
 		session_close(r->session);
 		r->session = NULL;
 		(void)target_reap(r->target, &r->wait_status);
@@ -232,7 +277,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	}
 	if (!r.options.seed_given)
 		r.options.seed = rng_fresh_seed();
-	catch_signals(&r);
+	run_catch_signals(&r);
 	status = run(&r, &e);
 	run_reword(&r, &e);
 	if (e.text[0])

@@ -7,6 +7,8 @@
 #define EXIT_NOT_FOUND 127  /* no such command, as a shell says it */
 
 int cmd_run(int argc, char **argv);
+int cmd_attach(int argc, char **argv);
+int cmd_system(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_list(int argc, char **argv);

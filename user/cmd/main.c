@@ -12,6 +12,9 @@ static const struct {
 	const char *arguments, *summary;
 } commands[] = {
 	{"run", cmd_run, "[OPTION]... [--] COMMAND...", "run a program and profile it"},
+	{"attach", cmd_attach, "PID[,PID...] [OPTION]...", "profile processes that run already"},
+	{"system", cmd_system, "--cgroup PATH | --uid USER | --comm GLOB | --exe PATH | --pid-tree PID",
+	 "profile all processes that something holds of (root)"},
 	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
 	{"validate", cmd_validate, "-l FILE:LINE [OPTION]... [--] COMMAND...", "compare predictions for a line with the line really slowed"},
 	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to mend the rest"},

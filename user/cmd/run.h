@@ -4,6 +4,7 @@
 
 #include "analysis/certainty.h"
 #include "cmd/run_options.h"
+#include "cmd/run_scope.h"
 #include "cmd/status.h"
 #include "profile/reader.h"
 #include "session/session.h"
@@ -34,17 +35,24 @@ struct run {
 	const struct run_purpose *purpose;
 	struct run_options options;
 	struct identity identity;
-	char *path; /* of the program; for a script its interpreter */
+	char *path; /* of the program; for a script its interpreter; of attach and system a link to the first one */
+	struct run_scope *scope; /* NULL: one process */
+	bool wrapper; /* the program is of the system's, and only starts what is to be profiled */
 	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
+	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;
+	/* Where points are looked for; NULL: in the main executable. */
+	const struct elf_object *in_object;
+	struct line_table *in_lines;
 	struct session *session;
 	struct shim_page *page;
 	int page_fd;
-	struct target *target;
+	struct preload_server *preload_server; /* NULL: children go without the library */
+	struct target *target; /* NULL: of attach and system */
 	struct profile_writer *writer;
 	struct runner *runner;
 	size_t n_runner_points; /* points that the runner knows */
@@ -54,6 +62,7 @@ struct run {
 	uint64_t look_ns;	    /* the next look not before */
 	sigset_t caught;
 	uint64_t start_ns, end_ns; /* of the program */
+	uint64_t scope_cpu_ns, foreign_cpu_ns; /* at the start */
 	bool stopped;    /* the run is over, though the program may go on */
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;
@@ -77,6 +86,10 @@ int run_open_code(struct run *r, struct error *e);
 void run_say_granularity(const struct run *r);
 /* Probes of the points; the process must exist and be attached to. */
 int run_add_points(struct run *r, struct error *e);
+/* Probes of those points that an executable has which joined the run, or that have none yet. */
+int run_extend_points(struct run *r, const struct elf_object *object, struct line_table *lines, struct error *e);
+/* Fails if a point has no place in any executable. */
+int run_require_points(struct run *r, struct error *e);
 /* Probes of --sync pthread; the same. Not those that wait for a library: run_add_calls_of_libraries, until it returns 1. */
 int run_add_calls(struct run *r, struct error *e);
 int run_add_calls_of_libraries(struct run *r, struct error *e);
@@ -87,6 +100,10 @@ int run_open_runner(struct run *r, struct error *e);
 /* run_latency.c: has an error about a latency point's end speak of it; makes one of both ends, once their probes are there. */
 void run_reword(const struct run *r, struct error *e);
 int run_pair_points(struct run *r, struct error *e);
+/* cmd_run.c: what run, attach and system have in common, before the session and after it. */
+void run_catch_signals(struct run *r);
+int run_open_session(struct run *r, struct error *e);
+void run_free(struct run *r);
 
 /* run_loop.c: until the program has ended. */
 int run_loop(struct run *r, struct error *e);

@@ -48,7 +48,21 @@ static int set_timer(int timer, uint64_t when)
 
 static void send_signal(const struct run *r, int signo)
 {
-	(void)kill(target_pid(r->target), signo);
+	if (r->target)
+		(void)kill(target_pid(r->target), signo);
+}
+
+/* The program and what it has started: a wrapper's end is not that of what it runs. */
+static void end_program(const struct run *r, int signo)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	size_t n = 0;
+
+	if (r->target && r->scope && session_processes(r->session, &all, &n) == 0)
+		for (size_t i = 0; i < n; i++)
+			if (all[i].pid != target_pid(r->target))
+				(void)kill(all[i].pid, signo);
+	send_signal(r, signo);
 }
 
 int run_stop(struct run *r, uint64_t end_ns, struct error *e)
@@ -73,6 +87,13 @@ static int on_signal(struct loop *l, struct error *e)
 	if (info.ssi_signo == SIGINT && ++l->interrupts > 1) {
 		send_signal(l->run, SIGKILL);
 		return 0;
+	}
+	if (!l->run->target && info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP &&
+	    info.ssi_signo != SIGQUIT && info.ssi_signo != SIGTSTP)
+		return 0;
+	if (!l->run->target && info.ssi_signo != SIGTSTP) {
+		status_clear(&l->status);
+		return run_stop(l->run, clock_monotonic_ns(), e);
 	}
 	/* What the terminal sends, it sends to the program as well. */
 	if (info.ssi_code <= 0)
@@ -108,7 +129,7 @@ static void look_for_code(struct loop *l, uint64_t now)
 	struct run *r = l->run;
 	bool changed;
 
-	if (now < l->maps_ns)
+	if (r->scope || now < l->maps_ns)
 		return;
 	l->maps_ns = now + l->maps_wait_ns;
 	if (l->maps_wait_ns < MAPS_EVERY_NS) {
@@ -139,8 +160,12 @@ static void want_code(struct loop *l, uint64_t now)
 
 	if (!session_loader_spoke(l->run->session))
 		return;
-	l->maps_wanted = true;
 	when = next_look(l, now);
+	if (l->run->scope) {
+		run_scope_look(l->run, target_pid(l->run->target), when);
+		return;
+	}
+	l->maps_wanted = true;
 	if (when < l->maps_ns)
 		l->maps_ns = when;
 }
@@ -196,7 +221,7 @@ static int terminate(struct loop *l, uint64_t now, uint64_t *ret_next, struct er
 	r->terminated = true;
 	l->kill_ns = now + KILL_AFTER_NS;
 	*ret_next = l->kill_ns;
-	send_signal(r, SIGTERM);
+	end_program(r, SIGTERM);
 	return err;
 }
 
@@ -237,20 +262,26 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 {
 	struct run *r = l->run;
 	uint64_t first = r->start_ns + r->options.delay_ns, last = first + r->options.duration_ns;
+	uint64_t scope_ns = UINT64_MAX;
 	bool loaded;
 	int err;
 
 	*ret_next = now + NSEC_PER_SEC;
 	if (l->kill_ns && now >= l->kill_ns) {
-		send_signal(r, SIGKILL);
+		end_program(r, SIGKILL);
 		l->kill_ns = 0;
 	}
 	if (l->kill_ns && l->kill_ns < *ret_next)
 		*ret_next = l->kill_ns;
 	if (r->stopped)
 		return 0;
+	if (r->scope) {
+		err = run_scope_step(r, now, &scope_ns, e);
+		if (err < 0)
+			return err;
+	}
 	if (now < first) {
-		*ret_next = first;
+		*ret_next = first < scope_ns ? first : scope_ns;
 		return 0;
 	}
 	if (r->options.duration_ns && now >= last)
@@ -274,12 +305,16 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		return be_certain(l, now, ret_next, e);
 	if (r->options.duration_ns && last < *ret_next)
 		*ret_next = last;
+	if (scope_ns < *ret_next)
+		*ret_next = scope_ns;
 	/* A sample out of scope is lost; and where there was one, there are more of others. */
-	if (code_map_is_stale(r->code)) {
+	if (code_map_is_stale(r->code) && r->scope)
+		*ret_next = run_scope_hurry(r, now);
+	else if (code_map_is_stale(r->code)) {
 		l->maps_wait_ns = MAPS_FIRST_NS;
 		l->maps_ns = now;
 	}
-	if ((l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS) && l->maps_ns < *ret_next)
+	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	show_status(l, now);
 	return 0;
@@ -289,10 +324,11 @@ static int wait_and_serve(struct loop *l, struct error *e)
 {
 	struct run *r = l->run;
 	struct pollfd fds[] = {
-		{.fd = target_pidfd(r->target), .events = POLLIN},
+		{.fd = r->target ? target_pidfd(r->target) : run_scope_ends_fd(r), .events = POLLIN},
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->timer, .events = POLLIN},
 		{.fd = session_loader_fd(r->session), .events = POLLIN},
+		{.fd = run_scope_execs_fd(r), .events = POLLIN},
 	};
 	uint64_t next = clock_monotonic_ns(), ticks;
 	int err;
@@ -301,9 +337,11 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		err = set_timer(l->timer, next);
 		if (err < 0)
 			return fail(e, -err, "cannot set a timer: %s", strerror(-err));
+		if (r->stopped)
+			fds[4].fd = -1; /* nobody reads it any more */
 		if (poll(fds, sizeof(fds) / sizeof(*fds), -1) < 0 && errno != EINTR)
 			return fail(e, errno, "cannot wait for the program: %s", strerror(errno));
-		if (fds[0].revents)
+		if (fds[0].revents && r->target)
 			return 0;
 		if (fds[1].revents) {
 			err = on_signal(l, e);
@@ -314,9 +352,12 @@ static int wait_and_serve(struct loop *l, struct error *e)
 			(void)!read(l->timer, &ticks, sizeof(ticks));
 		if (fds[3].revents)
 			want_code(l, clock_monotonic_ns());
-		err = on_time(l, clock_monotonic_ns(), &next, e);
+		if (r->target || !r->stopped)
+			err = on_time(l, clock_monotonic_ns(), &next, e);
 		if (err < 0)
 			return err;
+		if (!r->target && (r->stopped || run_scope_is_over(r)))
+			return 0;
 	}
 }
 
@@ -336,11 +377,13 @@ int run_loop(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	/* The last experiment ends when the last thread did, not when we hear of it. */
-	r->end_ns = session_exit_ns(r->session);
+	if (!r->stopped || r->target)
+		r->end_ns = session_exit_ns(r->session);
 	if (!r->end_ns)
 		r->end_ns = clock_monotonic_ns();
 	(void)add_new_points(r);
 	err = run_stop(r, r->end_ns, e);
-	(void)target_reap(r->target, &r->wait_status);
+	if (r->target)
+		(void)target_reap(r->target, &r->wait_status);
 	return err;
 }

@@ -18,6 +18,7 @@ static const char *const sync_names[] = {"sched", "pthread", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
+static const char *const attribution_names[] = {"first", "inclusive", NULL};
 static const char *const feature_names[] = {"task_work", "send_signal_task", "unwind", "sched_switch", "sched_waking", "switch_raw",
 					     "sync_sites", NULL};
 
@@ -160,6 +161,21 @@ static int set_granularity(void *target, const struct option_row *row, const cha
 
 	if (r == 0)
 		o->granularity = (enum run_granularity)i;
+	return r;
+}
+
+const char *run_attribution_name(enum run_attribution attribution)
+{
+	return attribution_names[attribution];
+}
+
+static int set_attribution(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+	int i, r = option_choice(row, value, attribution_names, &i, e);
+
+	if (r == 0)
+		o->attribution = (enum run_attribution)i;
 	return r;
 }
 
@@ -354,6 +370,7 @@ const struct option_row run_option_rows[] = {
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct run_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct run_options, lines)),
 	{"granularity", 0, "KIND", "try each line, each function, or auto: lines if the program\nhas line information, else functions (auto)", set_granularity},
+	{"attribution", 0, "RULE", "which line a sample belongs to: the first of its call chain\nthat can be tried, or inclusive: each of them (first)", set_attribution},
 	{"output", 'o', "FILE", "append the profile to FILE (" RUN_DEFAULT_OUTPUT ")", set_output},
 	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", set_format},
 	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)",

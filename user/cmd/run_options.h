@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cmd/point_spec.h"
+#include "cmd/scope_options.h"
 #include "elf/lines.h"
 #include "profile/writer.h"
 
@@ -16,6 +17,7 @@ struct error;
 #define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
 
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
+enum run_attribution { RUN_FIRST, RUN_INCLUSIVE };
 enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
@@ -23,7 +25,9 @@ enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 /* Strings without another note are borrowed from argv. */
 struct run_options {
 	bool help;                 /* asked for: print it and leave; nothing else is filled in for certain */
-	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv */
+	enum run_kind kind;
+	struct scope_options scope;
+	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
 	struct run_latency {
@@ -44,6 +48,7 @@ struct run_options {
 	enum run_pay pay;
 	enum run_sync sync;
 	enum run_granularity granularity;
+	enum run_attribution attribution;
 	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
 	double fixed_speedup;   /* 0..1; negative: drawn from the grid */
 	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
@@ -64,10 +69,15 @@ struct run_options {
 /* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with
  * @e set for an unknown option, a malformed value, or no command. The contents of *ret are the caller's (run_options_free). */
 int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e);
+/* The same of attach (PID[,PID...] among the options) and of system. */
+int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* What --help prints. */
 void run_options_help(FILE *out);
+void run_options_help_kind(enum run_kind kind, FILE *out);
 
+/* "first", "inclusive". */
+const char *run_attribution_name(enum run_attribution attribution);
 /* "auto", "sleep", "hold", "spin". */
 const char *run_pay_name(enum run_pay pay);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */

@@ -67,7 +67,8 @@ int run_write_startup(struct run *r, struct error *e)
 		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
-		.granularity = strdup(code_map_by_function(r->code) ? "function" : "line"),
+		.granularity = strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
+		.attribution = strdup(run_attribution_name(r->options.attribution)),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};
@@ -133,8 +134,10 @@ int run_write_log(struct run *r, struct error *e)
 	runner_get_status(r->runner, &status);
 	t = (struct profile_runtime){
 		.time = r->profile.runtime_ns,
+		.samples = status.samples_in_scope - status.samples_without_line,
 		.unattributed = status.samples_without_line + session_samples_outside(r->session),
 	};
+	r->profile.sampled = t.samples;
 	err = r->writer ? profile_write_log(r->writer, &t, samples, n) : 0;
 	if (err < 0)
 		return fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err));
@@ -142,7 +145,7 @@ int run_write_log(struct run *r, struct error *e)
 	if (!r->profile.samples)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++)
-		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count};
+		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count, copy(samples[i].inlined)};
 	r->profile.n_samples = n;
 	return 0;
 }

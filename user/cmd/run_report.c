@@ -26,6 +26,27 @@ static size_t silent_points(struct run *r, const char **ret)
 	return n;
 }
 
+/* Who had the machine, where the run was about programs that others had started. */
+static void share_cpu(struct run *r, struct report_hints *h)
+{
+	double all = (double)sysconf(_SC_NPROCESSORS_ONLN) * (double)r->profile.runtime_ns;
+	uint64_t scope, foreign;
+
+	if (r->options.kind == RUN_LAUNCH || all <= 0)
+		return;
+	session_cpu_times(r->session, &scope, &foreign);
+	h->scope_share = (double)(scope - r->scope_cpu_ns) / all;
+	h->foreign_share = (double)(foreign - r->foreign_cpu_ns) / all;
+}
+
+/* Points that no executable had: a wrapper's are looked for as programs are started. */
+static void say_missing_points(const struct run *r)
+{
+	for (size_t i = 0; i < r->options.n_points; i++)
+		if (!session_point_sites(r->session, i))
+			(void)complain("-p %s: no program that was started has it", r->options.points[i].name);
+}
+
 void run_print_report(struct run *r)
 {
 	_cleanup_free_ char *counters = session_counters(r->session);
@@ -36,6 +57,8 @@ void run_print_report(struct run *r)
 
 	if (code_map_warning(r->code))
 		(void)complain("warning: %s", code_map_warning(r->code));
+	if (r->wrapper)
+		say_missing_points(r);
 	if (r->options.no_report)
 		return;
 	if (analyse(&r->profile, r->options.seed, &a) < 0) {
@@ -55,6 +78,7 @@ void run_print_report(struct run *r)
 		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
 		.kernel_counters = counters && counters[0] ? counters : NULL,
 	};
+	share_cpu(r, &h);
 	report_print(stdout, &r->profile, &a, &o, &h);
 	(void)fflush(stdout);
 	analysis_free(&a);

@@ -23,12 +23,15 @@ int run_choose_payer(struct run *r, struct error *e)
 	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
 	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
 
-	r->preload = r->dynamic;
+	if (r->options.kind != RUN_LAUNCH && !work)
+		return fail(e, EOPNOTSUPP, "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); start the "
+			    "program with cozbpf run instead");
+	r->preload = r->dynamic && r->options.kind == RUN_LAUNCH;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
 	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : keep_cpu ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
 	if (r->payer == ABI_PAY_HOLD && !work)
 		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay sleep");
-	if (r->payer != ABI_PAY_HOLD && !r->dynamic)
+	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH)
 		return fail(e, EOPNOTSUPP, "%s is a static executable: the payer's library cannot be loaded into it; %s", r->path,
 			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
 	if (!work)
@@ -57,18 +60,51 @@ int run_open_page(struct run *r, struct error *e)
 	return 0;
 }
 
+/* Does the program come with the system, as shells and interpreters do? Such a one may only start what is to be profiled. */
+static bool of_the_system(const char *path)
+{
+	static const char *const places[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/lib/", "/usr/libexec/"};
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	for (size_t i = 0; real && i < sizeof(places) / sizeof(*places); i++)
+		if (strncmp(real, places[i], strlen(places[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool may_be_wrapper(const struct run *r)
+{
+	const struct scope_options *o = &r->options.scope;
+
+	if (r->options.kind != RUN_LAUNCH)
+		return true;
+	return r->scope && o->follow == FOLLOW_ALL && (o->follow_given || o->only || of_the_system(r->path));
+}
+
 int run_open_code(struct run *r, struct error *e)
 {
+	int err;
 	struct code_scope scope = {
 		.sources = r->options.sources,
 		.n_sources = r->options.n_sources,
 		.binaries = r->options.binaries,
 		.n_binaries = r->options.n_binaries,
+		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.functions = r->options.granularity == RUN_BY_FUNCTION,
 		.automatic = r->options.granularity == RUN_BY_EITHER,
 		.lines = &r->options.lines,
 	};
 
+	scope.lenient = may_be_wrapper(r);
+	err = code_map_open(r->path, &scope, &r->code, e);
+	if (err < 0 || !scope.lenient || r->options.kind != RUN_LAUNCH)
+		return err;
+	r->wrapper = !code_map_main_lines(r->code);
+	if (r->wrapper)
+		return 0;
+	code_map_close(r->code);
+	r->code = NULL;
+	scope.lenient = false;
 	return code_map_open(r->path, &scope, &r->code, e);
 }
 
@@ -76,6 +112,8 @@ void run_say_granularity(const struct run *r)
 {
 	const struct elf_object *o = code_map_main(r->code);
 
+	if (r->wrapper)
+		return;
 	if (r->options.granularity == RUN_BY_EITHER && code_map_by_function(r->code))
 		(void)complain("%s: no line information: trying functions instead of lines; build it with -g for lines", r->path);
 	if (code_map_by_function(r->code) && elf_object_symbol_problem(o))
@@ -88,9 +126,15 @@ static int point_object(struct run *r, const struct point_spec *p, const struct 
 {
 	if (p->kind == POINT_BINARY_FUNCTION)
 		return code_map_object(r->code, p->binary, ret, ret_lines, e);
-	*ret = code_map_main(r->code);
-	*ret_lines = code_map_main_lines(r->code);
+	*ret = r->in_object ? r->in_object : code_map_main(r->code);
+	*ret_lines = r->in_object ? r->in_lines : code_map_main_lines(r->code);
 	return 0;
+}
+
+/* May points be in executables that are not known yet? */
+static bool points_may_come(const struct run *r)
+{
+	return r->wrapper || r->options.kind != RUN_LAUNCH;
 }
 
 static int no_function(const struct elf_object *o, const struct point_spec *p, const char *option, int err, struct error *e)
@@ -238,31 +282,79 @@ int run_check_points(struct run *r, struct error *e)
 		_cleanup_free_ uint64_t *addrs = NULL;
 		const struct elf_object *o;
 		size_t n;
-		int err = point_sites(r, &r->options.points[i], &o, &addrs, &n, e);
+		int err = points_may_come(r) ? 0 : point_sites(r, &r->options.points[i], &o, &addrs, &n, e);
 
 		if (err < 0)
 			return err;
 	}
-	return check_fixed_line(r, e);
+	return points_may_come(r) ? 0 : check_fixed_line(r, e);
+}
+
+/* The sites of point @i as a probe takes them. */
+static int probe_sites(struct run *r, size_t i, struct session_site **ret, size_t *ret_n, struct error *e)
+{
+	_cleanup_free_ uint64_t *addrs = NULL;
+	const struct elf_object *o;
+	struct session_site *sites;
+	int err = point_sites(r, &r->options.points[i], &o, &addrs, ret_n, e);
+
+	if (err < 0)
+		return err;
+	sites = calloc(*ret_n, sizeof(*sites));
+	if (!sites)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t j = 0; j < *ret_n; j++)
+		sites[j] = (struct session_site){o, addrs[j]};
+	*ret = sites;
+	return 0;
 }
 
 int run_add_points(struct run *r, struct error *e)
 {
 	for (size_t i = 0; i < r->options.n_points; i++) {
 		_cleanup_free_ struct session_site *sites = NULL;
-		_cleanup_free_ uint64_t *addrs = NULL;
-		const struct elf_object *o;
-		size_t n;
-		int err = point_sites(r, &r->options.points[i], &o, &addrs, &n, e);
+		size_t n = 0;
+		int err = probe_sites(r, i, &sites, &n, e);
 
+		if (err < 0 && (!points_may_come(r) || err == -ENOMEM))
+			return err;
+		if (e)
+			e->text[0] = '\0';
+		err = session_add_point(r->session, r->options.points[i].name, sites, err < 0 ? 0 : n, e);
 		if (err < 0)
 			return err;
-		sites = calloc(n, sizeof(*sites));
-		if (!sites)
-			return fail(e, ENOMEM, "out of memory");
-		for (size_t j = 0; j < n; j++)
-			sites[j] = (struct session_site){o, addrs[j]};
-		err = session_add_point(r->session, r->options.points[i].name, sites, n, e);
+	}
+	return run_pair_points(r, e);
+}
+
+int run_extend_points(struct run *r, const struct elf_object *object, struct line_table *lines, struct error *e)
+{
+	int err = 0;
+
+	r->in_object = object;
+	r->in_lines = lines;
+	for (size_t i = 0; err == 0 && i < r->options.n_points; i++) {
+		_cleanup_free_ struct session_site *sites = NULL;
+		size_t n;
+
+		/* By the name of its file it is found once. */
+		if (r->options.points[i].kind == POINT_BINARY_FUNCTION && session_point_sites(r->session, i))
+			continue;
+		if (probe_sites(r, i, &sites, &n, NULL) == 0)
+			err = session_extend_point(r->session, i, sites, n, e);
+	}
+	r->in_object = NULL;
+	r->in_lines = NULL;
+	return err;
+}
+
+int run_require_points(struct run *r, struct error *e)
+{
+	for (size_t i = 0; i < r->options.n_points; i++) {
+		_cleanup_free_ struct session_site *sites = NULL;
+		size_t n;
+		int err = session_point_sites(r->session, i) ? 0 : probe_sites(r, i, &sites, &n, e);
+
 		if (err < 0)
 			return err;
 	}

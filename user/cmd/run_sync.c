@@ -47,11 +47,12 @@ int run_add_calls(struct run *r, struct error *e)
 
 int run_add_calls_of_libraries(struct run *r, struct error *e)
 {
-	struct pollfd end = {.fd = target_pidfd(r->target), .events = POLLIN};
+	struct pollfd end = {.events = POLLIN};
 	int err;
 
 	if (r->calls != RUN_CALLS_LIBRARIES)
 		return 1;
+	end.fd = target_pidfd(r->target);
 	err = session_sync_libraries(r->session, e);
 	if (err < 0 && poll(&end, 1, 0) > 0) {
 		/* It has ended meanwhile: there is nothing to probe any more. */

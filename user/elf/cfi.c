@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Finds .eh_frame: by its section header, or, in files without those, by the program header that the C++ run time uses. */
 #include "elf/cfi_private.h"
+#include "elf/decoder_private.h"
 #include "elf/object_private.h"
 
 #include "base/cleanup.h"
@@ -92,6 +93,8 @@ int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table
 	uint64_t size = 0, left;
 	int got;
 
+	if (decoder_serves(o))
+		return decoder_cfi(o, max_rows, ret, e);
 	if (!find_section(o, &s.vaddr, &size)) {
 		if (!find_by_header(o, &s.vaddr))
 			return fail(e, ENODATA, "%s: no call frame information (.eh_frame); calls out of it are followed by frame pointers",

@@ -17,6 +17,7 @@ enum cfi_kind {
 	CFI_PLT,    /* rsp + 8, and 8 more where the low four bits of rip are cfa_offset or more */
 	CFI_SIGNAL, /* a signal frame: the registers are in the ucontext that rsp points to */
 	CFI_END,    /* the outermost frame */
+	CFI_DRAP,   /* what is in memory at rbp + cfa_offset, and the caller's rbp is at rbp: GCC's functions that align their stack */
 };
 
 /* Holds from @pc up to the next row's. */

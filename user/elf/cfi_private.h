@@ -28,19 +28,19 @@ uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t pe);
 void cfi_skip_pointer(struct cfi_cursor *c, uint8_t pe);
 
 /* Where a register of the caller is. */
-enum cfi_rule { RULE_SAME, RULE_OFFSET, RULE_UNDEFINED, RULE_OTHER };
+enum cfi_rule { RULE_SAME, RULE_OFFSET, RULE_UNDEFINED, RULE_AT_RBP, RULE_OTHER };
 
 struct cfi_register {
 	enum cfi_rule rule;
 	int64_t offset; /* RULE_OFFSET: from the CFA */
 };
 
-enum cfi_cfa { CFA_NONE, CFA_REGISTER, CFA_PLT };
+enum cfi_cfa { CFA_NONE, CFA_REGISTER, CFA_PLT, CFA_DRAP };
 
 struct cfi_state {
 	enum cfi_cfa cfa;
 	uint64_t cfa_register;
-	int64_t cfa_offset; /* CFA_PLT: the first byte of a stub at which its push is done */
+	int64_t cfa_offset; /* CFA_PLT: the first byte of a stub at which its push is done; CFA_DRAP: of the CFA's place from rbp */
 	struct cfi_register rbp, ra;
 };
 

@@ -93,6 +93,23 @@ static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
 	return *ret_first == 11 || *ret_first == 9 || *ret_first == 5;
 }
 
+#define OP_BREG_RBP 0x76
+#define OP_DEREF 0x06
+
+/* A function that aligns its stack keeps the CFA, from a register that it may need, in its frame: at a distance from rbp. */
+static bool is_drap_expression(struct cfi_cursor x, int64_t *ret_offset)
+{
+	if (x.bad || cfi_u(&x, 1) != OP_BREG_RBP)
+		return false;
+	*ret_offset = cfi_sleb(&x);
+	return cfi_u(&x, 1) == OP_DEREF && !x.bad && x.p == x.end;
+}
+
+static bool is_at_rbp(struct cfi_cursor x)
+{
+	return !x.bad && cfi_u(&x, 1) == OP_BREG_RBP && !cfi_sleb(&x) && !x.bad && x.p == x.end;
+}
+
 static struct cfi_row row_of(const struct machine *m)
 {
 	const struct cfi_state *s = &m->state;
@@ -109,7 +126,12 @@ static struct cfi_row row_of(const struct machine *m)
 	if (s->ra.rule != RULE_OFFSET || s->ra.offset != -8 || s->cfa == CFA_NONE || s->cfa_offset < INT16_MIN ||
 	    s->cfa_offset > INT16_MAX)
 		return row;
-	if (s->rbp.rule == RULE_OTHER)
+	if (s->cfa == CFA_DRAP && s->rbp.rule == RULE_AT_RBP) {
+		row.kind = CFI_DRAP;
+		row.cfa_offset = (int16_t)s->cfa_offset;
+		return row;
+	}
+	if (s->cfa == CFA_DRAP || s->rbp.rule == RULE_AT_RBP || s->rbp.rule == RULE_OTHER)
 		return row;
 	if (s->rbp.rule == RULE_OFFSET) {
 		if (s->rbp.offset % 8 || s->rbp.offset < 8 * INT8_MIN || s->rbp.offset > 8 * INT8_MAX || !s->rbp.offset)
@@ -231,10 +253,10 @@ static int def_cfa_sf(struct machine *m, uint64_t reg, int64_t factored)
 static int def_cfa_expression(struct machine *m)
 {
 	struct cfi_cursor x = cfi_part(&m->code, cfi_uleb(&m->code));
-	int64_t first;
+	int64_t offset;
 
-	m->state.cfa = is_plt_expression(x, &first) ? CFA_PLT : CFA_NONE;
-	m->state.cfa_offset = m->state.cfa == CFA_PLT ? first : 0;
+	m->state.cfa = is_plt_expression(x, &offset) ? CFA_PLT : is_drap_expression(x, &offset) ? CFA_DRAP : CFA_NONE;
+	m->state.cfa_offset = m->state.cfa == CFA_NONE ? 0 : offset;
 	return 0;
 }
 
@@ -262,6 +284,14 @@ static int elsewhere(struct machine *m, uint64_t reg, bool expression)
 	else
 		(void)cfi_uleb(&m->code); /* a register, or an offset; signed or not, as long */
 	return set(m, reg, RULE_OTHER, 0);
+}
+
+/* Where a register is, computed. */
+static int expression(struct machine *m, uint64_t reg)
+{
+	struct cfi_cursor x = cfi_part(&m->code, cfi_uleb(&m->code));
+
+	return set(m, reg, is_at_rbp(x) ? RULE_AT_RBP : RULE_OTHER, 0);
 }
 
 static int extended(struct machine *m, uint8_t op)
@@ -316,6 +346,7 @@ static int extended(struct machine *m, uint8_t op)
 	case OP_VAL_OFFSET_SF:
 		return elsewhere(m, reg, false);
 	case OP_EXPRESSION:
+		return expression(m, reg);
 	case OP_VAL_EXPRESSION:
 		return elsewhere(m, reg, true);
 	case OP_DEF_CFA:

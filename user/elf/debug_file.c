@@ -2,6 +2,7 @@
 #include "elf/debug_file.h"
 #include "elf/debug_links.h"
 #include "elf/debug_unpack.h"
+#include "elf/decoder_private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -161,8 +162,7 @@ int debug_file_open(const char *path, int fd, bool split, struct debug_file **re
 		return fail(e, ENOMEM, "out of memory");
 	for (int i = 0; i < N_DEBUG_SECTIONS; i++)
 		f->sections[i].file = f;
-	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
-	f->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	f->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : decoder_open_file(path);
 	if (f->fd < 0 || fstat(f->fd, &st) < 0)
 		return fail(e, errno == ENOTDIR ? ENOENT : errno, "%s: cannot open: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
@@ -217,6 +217,17 @@ char *debug_file_real_path(int fd)
 bool debug_file_has_lines(const struct debug_file *f)
 {
 	return f->sections[DEBUG_INFO].size && f->sections[DEBUG_LINE].size;
+}
+
+bool debug_file_has_symbols(const struct debug_file *f)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr h;
+
+	while ((scn = elf_nextscn(f->elf, scn)))
+		if (gelf_getshdr(scn, &h) && h.sh_type == SHT_SYMTAB && h.sh_size)
+			return true;
+	return false;
 }
 
 bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t n)

@@ -73,6 +73,8 @@ char *debug_file_real_path(int fd);
 
 /* Does it have units and line programs? */
 bool debug_file_has_lines(const struct debug_file *f);
+/* Does it have a full symbol table? */
+bool debug_file_has_symbols(const struct debug_file *f);
 
 /* @n bytes at @at of the file. False: it has shrunk since it was opened. */
 bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t n);

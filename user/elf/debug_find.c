@@ -19,7 +19,7 @@ struct search {
 	const struct line_options *options;
 	const char *build_id; /* the one sought must have it, if it has any */
 	const struct debug_link *link; /* the one sought must have its checksum */
-	bool split, lines; /* its sections are .debug_*.dwo; it must have line information */
+	bool split, lines, symbols; /* its sections are .debug_*.dwo; it must have line information, a symbol table */
 	struct debug_file *found;
 	struct error *why;
 };
@@ -48,6 +48,10 @@ static bool accept(const struct search *s, const struct debug_file *f, struct er
 	}
 	if (s->lines && !debug_file_has_lines(f)) {
 		(void)fail(e, ENODATA, "%s: no line information in it", f->path);
+		return false;
+	}
+	if (s->symbols && !debug_file_has_symbols(f)) {
+		(void)fail(e, ENODATA, "%s: no symbols in it", f->path);
 		return false;
 	}
 	return true;
@@ -137,10 +141,10 @@ static bool by_directories(struct search *s, const struct elf_object *o, const c
 	return as_given && (!as_is || strcmp(as_is, as_given) != 0) && in_directory(s, as_given, name);
 }
 
-int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options,
+int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options, bool lines,
 			struct debug_file **ret, struct error *why)
 {
-	struct search s = {.of = self, .options = options, .lines = true, .why = why};
+	struct search s = {.of = self, .options = options, .lines = lines, .symbols = !lines, .why = why};
 
 	s.build_id = self->build_id ? self->build_id : elf_object_build_id(o);
 	if (s.build_id && by_build_id(&s, s.build_id))

@@ -9,9 +9,9 @@ struct elf_object;
 struct error;
 struct line_options;
 
-/* The separate debug file of @o, whose own sections are @self. -ENOENT: there is none; @why is then the reason if one was there that
+/* The separate debug file of @o, whose own sections are @self: with line information if @lines, else with symbols. -ENOENT: there is none; @why is then the reason if one was there that
  * does not belong or is damaged, else left alone. */
-int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options,
+int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options, bool lines,
 			struct debug_file **ret, struct error *why);
 
 /* Opens what dwz moved out of @f (f->alternate). False: there should be one, and it is missing or not the right one; @why says so. */

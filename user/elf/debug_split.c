@@ -10,6 +10,7 @@
 /* Section numbers of DW_SECT_*, alike in both versions of the index but for the last, which the older one has no use for. */
 #define COLUMN_INFO 1
 #define COLUMN_ABBREV 3
+#define COLUMN_LINE 4
 #define COLUMN_LISTS 8
 
 uint64_t debug_skeleton_id(const struct debug_unit *u, const struct debug_root *root)
@@ -39,6 +40,7 @@ bool debug_split_single(struct debug_file *dwo, uint64_t id, struct debug_split 
 
 	s.abbrev.size = dwo->sections[DEBUG_ABBREV].size;
 	s.lists.size = dwo->sections[DEBUG_RNGLISTS].size;
+	s.line.size = dwo->sections[DEBUG_LINE].size;
 	for (int i = 0; i < MAX_UNITS && debug_unit_read(dwo, at, &u); i++, at = u.end) {
 		if (u.version >= 5 ? u.kind != DW_UT_split_compile || u.dwo_id != id
 				   : !debug_root_read(&roots, &u, &root) || root.values[ROOT_DWO_ID].v != id)
@@ -131,6 +133,9 @@ bool debug_split_packaged(struct debug_file *package, uint64_t id, struct debug_
 			break;
 		case COLUMN_ABBREV:
 			s.abbrev = part;
+			break;
+		case COLUMN_LINE:
+			s.line = part;
 			break;
 		case COLUMN_LISTS:
 			s.lists = part;

@@ -12,7 +12,7 @@ struct debug_split {
 	struct debug_file *file;
 	bool owned; /* a .dwo: closed by debug_split_close; a package lives on */
 	struct debug_unit unit;  /* its places count from @info */
-	struct debug_part info, abbrev, lists; /* its shares of the file's sections */
+	struct debug_part info, abbrev, lists, line; /* its shares of the file's sections */
 };
 
 /* The id that ties a skeleton to its split unit; 0: @root is no skeleton's. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/lines.h"
 #include "elf/debug_find.h"
+#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include "base/cleanup.h"
@@ -38,7 +39,7 @@ const char *line_table_warning(const struct line_table *t)
 
 const char *line_table_debug_path(const struct line_table *t)
 {
-	return t->debug->path;
+	return t->remote ? t->debug_path : t->debug->path;
 }
 
 static int no_lines(const struct line_table *t, struct error *e)
@@ -64,7 +65,7 @@ static int find_debug(struct line_table *t, struct error *e)
 		return r;
 	if (debug_file_has_lines(t->debug))
 		return 0;
-	if (debug_find_separate(t->object, t->debug, &t->options, &separate, &t->warning) < 0)
+	if (debug_find_separate(t->object, t->debug, &t->options, true, &separate, &t->warning) < 0)
 		return no_lines(t, e);
 	debug_file_close(t->debug);
 	t->debug = separate;
@@ -82,8 +83,8 @@ int line_table_open_with(const struct elf_object *o, const struct line_options *
 	t->object = o;
 	if (options)
 		t->options = *options;
-	r = find_debug(t, e);
-	if (r == 0) {
+	r = decoder_serves(o) ? lines_remote_open(t, e) : find_debug(t, e);
+	if (r == 0 && !t->remote) {
 		(void)debug_find_alternate(t->debug, &t->options, &t->warning);
 		r = line_units_open(t);
 		if (r == -ENODATA)
@@ -111,10 +112,12 @@ void line_table_close(struct line_table *t)
 	for (size_t i = 0; i < t->n_units; i++) {
 		free(t->units[i].rows);
 		free(t->units[i].files);
-		free(t->units[i].numbers);
+		free(t->units[i].numbers.ids);
+		free(t->units[i].inlined);
 	}
 	line_units_close(t);
 	line_files_free(t);
+	free(t->debug_path);
 	debug_file_close(t->package);
 	debug_file_close(t->debug);
 	free(t);
@@ -130,7 +133,7 @@ size_t line_table_decoded_units(const struct line_table *t)
 	return t->decoded;
 }
 
-static struct line_unit *unit_at(struct line_table *t, uint64_t vaddr)
+struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr)
 {
 	size_t unit = line_table_unit_at(t, vaddr);
 
@@ -156,7 +159,7 @@ static size_t rows_until(const struct line_unit *u, uint64_t vaddr)
 int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg)
 {
-	struct line_unit *u = unit_at(t, lo);
+	struct line_unit *u = line_unit_at(t, lo);
 	int r = 0;
 	size_t i;
 
@@ -169,7 +172,7 @@ int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 		i--;
 	for (; r == 0 && i + 1 < u->n_rows && u->rows[i].addr < hi; i++) {
 		const struct line_row *row = &u->rows[i];
-		struct line_location where = {.file = t->files[row->file]->name, .line = row->line};
+		struct line_location where = {.file = row->line ? t->files[row->file]->name : NULL, .line = row->line};
 		struct addr_range range = {row->addr < lo ? lo : row->addr, row[1].addr > hi ? hi : row[1].addr};
 
 		if (!row->end && range.hi >= range.lo)
@@ -180,7 +183,7 @@ int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 
 int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret)
 {
-	struct line_unit *u = unit_at(t, vaddr);
+	struct line_unit *u = line_unit_at(t, vaddr);
 	size_t lo;
 
 	if (!u || !line_unit_rows(t, u))

@@ -58,6 +58,22 @@ int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *re
 int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg);
 
+/* A range of the code of a function's copy that was inlined. */
+struct line_inlined {
+	struct addr_range range;
+	struct line_location call; /* where it was called; file NULL: nothing says it */
+};
+/* The copies whose ranges begin in [lo, hi), by address, outer before inner. Those around an address in a function are found with lo at the
+ * function's start. Stays in the unit of @lo, whose tree of entries is read once. *ret is the table's. -ENOENT: none covers it, or
+ * its tree is too large or cannot be read. */
+int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const struct line_inlined **ret, size_t *ret_n);
+/* The calls that brought @vaddr to where it is, innermost first, at most @max; returns how many. None if the unit's entries have more than
+ * @most bytes and have not been read yet. */
+size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, struct line_location *ret, size_t max);
+
+/* The code that was inlined by calls in a line, as line_table_ranges gives a line's own: in units decoded so far, whose trees this reads. */
+int line_table_called(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n);
+
 /* All address ranges of a line, in units decoded so far, sorted and merged; *ret is the caller's (free). @file must match by
  * line_file_matches. -ENOENT when there is none. */
 int line_table_ranges(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n);

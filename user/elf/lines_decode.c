@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The names of a unit's files, and its rows. The names come from the header of the line program alone: libdwarf would run the
  * program for them, for all units when a user names a file. */
+#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include <libdwarf/dwarf.h>
@@ -24,6 +25,7 @@ struct entries {
 
 struct tables {
 	struct line_table *t;
+	struct debug_file *file; /* that has the program and the strings */
 	const struct line_header *h;
 	struct entries dirs, files;
 	struct debug_unit unit; /* what forms need to know */
@@ -116,7 +118,7 @@ static bool read_new(struct tables *s, struct reader *r, struct entries *out)
 static bool text_of(const struct tables *s, struct debug_value v, char *buf)
 {
 	if (v.form != DW_FORM_string)
-		return debug_value_string(s->t->debug, &s->unit, &(struct debug_root){0}, v, buf, MAX_PATH);
+		return debug_value_string(s->file, &s->unit, &(struct debug_root){0}, v, buf, MAX_PATH);
 	if (strlen((const char *)s->h->bytes + v.v) >= MAX_PATH)
 		return false;
 	memcpy(buf, s->h->bytes + v.v, strlen((const char *)s->h->bytes + v.v) + 1);
@@ -146,34 +148,29 @@ static uint32_t intern(const struct tables *s, const char *comp_dir, const struc
 	return line_file_intern(s->t, comp_dir, has_dir ? dir : NULL, name);
 }
 
-static bool read_names(struct tables *s, struct line_unit *u)
+static bool read_names(struct tables *s, const struct line_unit *u, struct file_numbers *ret)
 {
 	char comp_dir[MAX_PATH];
 	bool has_comp_dir = comp_dir_of(s->t, u, comp_dir) ||
 			    (s->h->version >= 5 && s->dirs.n && text_of(s, s->dirs.all[0].path, comp_dir));
 
-	u->numbers = reallocarray(NULL, s->files.n + 1, sizeof(*u->numbers));
-	u->files = reallocarray(NULL, s->files.n + 1, sizeof(*u->files));
-	if (!u->numbers || !u->files)
+	ret->ids = reallocarray(NULL, s->files.n + 1, sizeof(*ret->ids));
+	if (!ret->ids)
 		return false;
-	for (size_t i = 0; i < s->files.n; i++) {
-		uint32_t id = s->files.all[i].path.form ? intern(s, has_comp_dir ? comp_dir : NULL, &s->files.all[i]) : NO_FILE;
-
-		u->numbers[u->n_numbers++] = id;
-		if (id != NO_FILE)
-			u->files[u->n_files++] = id;
-	}
+	for (size_t i = 0; i < s->files.n; i++)
+		ret->ids[ret->n++] = s->files.all[i].path.form ? intern(s, has_comp_dir ? comp_dir : NULL, &s->files.all[i]) : NO_FILE;
 	return true;
 }
 
-static bool read_tables(struct line_table *t, struct line_unit *u)
+static bool read_tables(struct line_table *t, const struct line_unit *u, struct debug_file *file, uint64_t program,
+			struct file_numbers *ret)
 {
-	struct tables s = {.t = t};
+	struct tables s = {.t = t, .file = file};
 	struct line_header h;
 	struct reader r;
 	bool ok;
 
-	if (!line_header_read(t, u->program, false, &h))
+	if (!line_header_read(file, program, false, &h))
 		return false;
 	s.h = &h;
 	s.unit = (struct debug_unit){.version = h.version, .word = h.word, .address_size = 8};
@@ -182,11 +179,23 @@ static bool read_tables(struct line_table *t, struct line_unit *u)
 		ok = read_new(&s, &r, &s.dirs) && read_new(&s, &r, &s.files);
 	else
 		ok = read_old(&s, &r, &s.dirs, false) && read_old(&s, &r, &s.files, true);
-	ok = ok && read_names(&s, u);
+	ok = ok && read_names(&s, u, ret);
 	free(s.dirs.all);
 	free(s.files.all);
 	line_header_free(&h);
 	return ok;
+}
+
+bool line_split_files(struct line_table *t, const struct line_unit *u, struct debug_file *split, uint64_t at, struct file_numbers *ret)
+{
+	struct file_numbers numbers = {0};
+
+	if (!read_tables(t, u, split, at, &numbers)) {
+		free(numbers.ids);
+		return false;
+	}
+	*ret = numbers;
+	return true;
 }
 
 static int by_id(const void *pa, const void *pb)
@@ -211,16 +220,30 @@ static size_t unique(uint32_t *ids, size_t n)
 static void count_bad(struct line_table *t, const struct line_unit *u)
 {
 	t->bad++;
+	if (t->remote) /* the decoder has said it */
+		return;
 	line_table_warn(t, "%s: damaged line information (program at 0x%llx of .debug_line); its lines are missing", t->debug->path,
 			(unsigned long long)u->program);
+}
+
+static bool keep_files(struct line_unit *u)
+{
+	u->files = reallocarray(NULL, u->numbers.n + 1, sizeof(*u->files));
+	for (size_t i = 0; u->files && i < u->numbers.n; i++)
+		if (u->numbers.ids[i] != NO_FILE)
+			u->files[u->n_files++] = u->numbers.ids[i];
+	u->n_files = unique(u->files, u->n_files);
+	return u->files;
 }
 
 bool line_unit_files(struct line_table *t, struct line_unit *u)
 {
 	if (u->files_state != UNIT_UNREAD)
 		return u->files_state == UNIT_READ;
-	u->files_state = read_tables(t, u) ? UNIT_READ : UNIT_BAD;
-	u->n_files = unique(u->files, u->n_files);
+	if (t->remote)
+		u->files_state = lines_remote_files(t, u) ? UNIT_READ : UNIT_BAD;
+	else
+		u->files_state = read_tables(t, u, t->debug, u->program, &u->numbers) && keep_files(u) ? UNIT_READ : UNIT_BAD;
 	if (u->files_state == UNIT_BAD)
 		count_bad(t, u);
 	return u->files_state == UNIT_READ;
@@ -231,16 +254,13 @@ bool line_unit_rows(struct line_table *t, struct line_unit *u)
 	if (u->rows_state != UNIT_UNREAD)
 		return u->rows_state == UNIT_READ;
 	u->rows_state = UNIT_BAD;
-	if (!line_unit_files(t, u)) /* which counts it */
+	if (!t->remote && !line_unit_files(t, u)) /* which counts it */
 		return false;
-	if (line_program_run(t, u)) {
+	if (t->remote ? lines_remote_rows(t, u) : line_program_run(t, u)) {
 		u->rows_state = UNIT_READ;
 		t->decoded++;
 	} else {
 		count_bad(t, u);
 	}
-	free(u->numbers);
-	u->numbers = NULL;
-	u->n_numbers = 0;
 	return u->rows_state == UNIT_READ;
 }

@@ -46,9 +46,9 @@ static bool read_numbers(struct line_header *h, struct reader *r)
 	return true;
 }
 
-bool line_header_read(struct line_table *t, uint64_t program, bool whole, struct line_header *ret)
+bool line_header_read(struct debug_file *f, uint64_t program, bool whole, struct line_header *ret)
 {
-	struct debug_section *s = &t->debug->sections[DEBUG_LINE];
+	struct debug_section *s = &f->sections[DEBUG_LINE];
 	struct line_header h = {0};
 	unsigned char head[32];
 	uint64_t rest, start;
@@ -56,7 +56,7 @@ bool line_header_read(struct line_table *t, uint64_t program, bool whole, struct
 	size_t n;
 
 	n = debug_section_read(s, program, head, sizeof(head));
-	if (!read_lengths(&h, head, n, &rest, &start) || h.size > s->size - program || h.size > MAX_PROGRAM)
+	if (!read_lengths(&h, head, n, &rest, &start) || program > s->size || h.size > s->size - program || h.size > MAX_PROGRAM)
 		return false;
 	n = whole ? h.size : start;
 	h.bytes = malloc(n ? n : 1);

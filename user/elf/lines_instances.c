@@ -19,6 +19,7 @@ struct walk {
 	struct debug_range_source source;
 	uint64_t ranges_left;
 	size_t instance; /* the one whose ranges are being added */
+	const struct file_numbers *files; /* of the unit that is walked */
 	bool (*wanted)(uint64_t lo, uint64_t hi, void *arg);
 	void *arg;
 };
@@ -72,6 +73,17 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 		}
 }
 
+static void find_call(struct walk *w, Dwarf_Die die)
+{
+	struct line_instance *i = &w->out->all[w->instance];
+	struct debug_value file = line_tree_value(w->dwarf, die, DW_AT_call_file), line = line_tree_value(w->dwarf, die, DW_AT_call_line);
+
+	if (!file.form || !line.form || file.v >= w->files->n || !line.v || line.v > UINT32_MAX)
+		return;
+	i->call_file = w->files->ids[file.v];
+	i->call_line = (uint32_t)line.v;
+}
+
 /* Can there be code below an entry that has none itself? Methods of local classes are in their class. */
 static bool holds_code(Dwarf_Half tag)
 {
@@ -93,6 +105,8 @@ static bool holds_code(Dwarf_Half tag)
 
 static bool any_wanted(const struct walk *w, size_t first)
 {
+	if (!w->wanted)
+		return true;
 	for (size_t i = first; i < w->out->n_ranges; i++)
 		if (w->wanted(w->out->ranges[i].lo, w->out->ranges[i].hi, w->arg))
 			return true;
@@ -136,8 +150,10 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool
 		o->n_ranges = before;
 		return 0;
 	}
-	o->all[o->n++].parent = parent;
+	o->all[o->n++] = (struct line_instance){.parent = parent, .inlined = tag == DW_TAG_inlined_subroutine, .call_file = NO_FILE};
 	find_entry(w, die, before);
+	if (tag == DW_TAG_inlined_subroutine)
+		find_call(w, die);
 	*ret = w->instance;
 	return 0;
 }
@@ -277,10 +293,21 @@ static void use_split(struct walk *w, const struct debug_split *s, const struct 
 	}
 }
 
+/* A split unit has file numbers of its own. Without such a table it means those of its skeleton. */
+static void use_split_files(struct walk *w, const struct line_unit *u, const struct line_tree *tree, const struct debug_split *s,
+			    struct file_numbers *room)
+{
+	struct debug_value program = line_tree_value(tree->dwarf, tree->root, DW_AT_stmt_list);
+
+	if (program.form && program.v < s->line.size && line_split_files(w->t, u, s->file, s->line.at + program.v, room))
+		w->files = room;
+}
+
 /* Adds what the unit at @at has. Damaged ones add nothing. */
-static int read_unit(struct walk *w, uint64_t at)
+static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 {
 	struct line_table *t = w->t;
+	struct file_numbers files = {0};
 	struct debug_split split = {0};
 	struct debug_root root;
 	struct debug_unit u;
@@ -291,16 +318,23 @@ static int read_unit(struct walk *w, uint64_t at)
 	if (!debug_unit_read(t->debug, at, &u) || !debug_root_read(&t->roots, &u, &root))
 		return 0;
 	debug_range_source_init(&w->source, t->debug, &u, &root, &w->ranges_left);
+	w->files = &of->numbers;
 	if (debug_skeleton_id(&u, &root)) {
 		if (!find_split(t, &u, &root, &split))
 			return 0;
 		use_split(w, &split, &root);
+		if (!w->wanted && split.unit.end > LINE_MAX_TREE) {
+			debug_split_close(&split);
+			return 0;
+		}
 		open = line_tree_open(&tree, split.file, split.info.at, split.unit.end, split.abbrev.at, split.abbrev.size);
 	} else {
 		open = line_tree_open(&tree, t->debug, u.at, u.end - u.at, 0, t->debug->sections[DEBUG_ABBREV].size);
 	}
 	if (open) {
 		w->dwarf = tree.dwarf;
+		if (split.file)
+			use_split_files(w, of, &tree, &split, &files);
 		r = walk_unit(w, tree.root);
 		line_tree_close(&tree);
 	} else {
@@ -308,7 +342,20 @@ static int read_unit(struct walk *w, uint64_t at)
 				split.file ? split.file->path : t->debug->path, (unsigned long long)at);
 	}
 	debug_split_close(&split);
+	free(files.ids);
 	return r;
+}
+
+uint64_t line_unit_size(struct line_table *t, const struct line_unit *u)
+{
+	size_t unit = (size_t)(u - t->units);
+	struct debug_unit header;
+	uint64_t size = 0;
+
+	for (size_t i = line_unit_first_die(t, u); i < t->n_dies && t->dies[i].unit == unit; i++)
+		if (debug_unit_read(t->debug, t->dies[i].offset, &header))
+			size += header.end - header.at;
+	return size;
 }
 
 size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u)
@@ -335,7 +382,7 @@ int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*
 
 	*ret = (struct line_instances){0};
 	for (size_t i = line_unit_first_die(t, u); r == 0 && i < t->n_dies && t->dies[i].unit == unit; i++)
-		r = read_unit(&w, t->dies[i].offset);
+		r = read_unit(&w, u, t->dies[i].offset);
 	if (ret->n_ranges)
 		qsort(ret->ranges, ret->n_ranges, sizeof(*ret->ranges), outer_first);
 	if (r < 0)

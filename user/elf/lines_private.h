@@ -37,6 +37,12 @@ enum unit_state {
 	UNIT_BAD,
 };
 
+/* File ids by the numbers that a line program and the entries of its unit have for them; NO_FILE: none. */
+struct file_numbers {
+	uint32_t *ids;
+	size_t n;
+};
+
 struct line_unit {
 	uint64_t program; /* offset in .debug_line */
 	enum unit_state rows_state, files_state;
@@ -44,8 +50,10 @@ struct line_unit {
 	size_t n_rows;
 	uint32_t *files; /* ids in the file table, ascending, each once */
 	size_t n_files;
-	uint32_t *numbers; /* file ids by the program's numbers, until the rows are read */
-	size_t n_numbers;
+	struct file_numbers numbers;
+	enum unit_state inlined_state;
+	struct line_inlined *inlined; /* by address, outer before inner */
+	size_t n_inlined;
 };
 
 /* A further or first compilation unit of a program; sorted by unit. */
@@ -62,6 +70,8 @@ struct unit_range {
 struct line_table {
 	const struct elf_object *object;
 	struct line_options options; /* its arrays are the caller's */
+	bool remote;                 /* a decoder reads it: what is about debug files and units' places stays empty here */
+	char *debug_path;            /* remote: of what would be @debug */
 	struct debug_file *debug;    /* which has the line information: the object's own file, or a separate one */
 	struct debug_file *package;  /* of split units */
 	bool package_tried;
@@ -98,12 +108,14 @@ struct line_header {
 	bool stmt;
 	const unsigned char *operands; /* of the standard opcodes */
 };
-bool line_header_read(struct line_table *t, uint64_t program, bool whole, struct line_header *ret);
+bool line_header_read(struct debug_file *f, uint64_t program, bool whole, struct line_header *ret);
 void line_header_free(struct line_header *h);
 
 /* lines_decode.c. Both read once; false: the unit is bad (and counted). */
 bool line_unit_rows(struct line_table *t, struct line_unit *u);
 bool line_unit_files(struct line_table *t, struct line_unit *u);
+/* The files of a split unit, whose places in its own .debug_line.dwo count from @at. False: damaged. ret->ids is the caller's. */
+bool line_split_files(struct line_table *t, const struct line_unit *u, struct debug_file *split, uint64_t at, struct file_numbers *ret);
 
 /* lines_program.c: fills @u->rows from its program and @u->numbers. */
 bool line_program_run(struct line_table *t, struct line_unit *u);
@@ -121,6 +133,8 @@ struct line_instance {
 	size_t parent; /* SIZE_MAX: none */
 	uint64_t entry; /* first address of the range that holds the entry */
 	uint64_t entry_end;
+	bool inlined;
+	uint32_t call_file, call_line; /* where, if it was inlined: NO_FILE, not said */
 };
 struct instance_range {
 	uint64_t lo, hi;
@@ -132,11 +146,28 @@ struct line_instances {
 	struct instance_range *ranges; /* by lo, outer before inner */
 	size_t n_ranges;
 };
-/* Of those with code that @wanted(lo, hi, arg) says true to; trees of others are passed over. What was readable; empty when nothing
- * was. -ENOMEM. */
+/* Of those with code that @wanted(lo, hi, arg) says true to (NULL: all); trees of others are passed over. What was readable; empty when
+ * nothing was. -ENOMEM. */
 int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg),
 			void *arg, struct line_instances *ret);
 void line_instances_free(struct line_instances *i);
+
+/* Of .debug_info: the tree of a larger unit, of a whole program that was optimised at link time, would take too long and too much memory
+ * to look at all of it. */
+#define LINE_MAX_TREE (32ULL << 20)
+
+/* lines_inlined.c: finds u->inlined, once; false: there is none to be had, or the unit's entries have more than @most bytes, which may be
+ * asked again. */
+bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
+/* The file of a call; NO_FILE: not said. */
+static inline uint32_t line_inlined_file(const struct line_inlined *x)
+{
+	return x->call.file ? ((const struct line_file *)(const void *)(x->call.file - offsetof(struct line_file, name)))->id : NO_FILE;
+}
+/* lines.c: the unit that covers @vaddr, or NULL. */
+struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr);
+/* lines_instances.c: bytes of .debug_info that the unit's entries take, without those of split units. */
+uint64_t line_unit_size(struct line_table *t, const struct line_unit *u);
 
 /* lines_query.c: which files are wanted, each asked once. */
 struct file_filter {
@@ -161,3 +192,5 @@ struct range_list {
 int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi);
 /* Sorts, drops empty ranges, joins those that touch. */
 void range_list_merge(struct range_list *l);
+/* Merges, and hands the array over if @r is 0; else, or if there is nothing in it (-ENOENT), frees it and returns why. */
+int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size_t *ret_n);

@@ -41,7 +41,7 @@ struct machine {
 static void emit(struct rows *out, const struct machine *m, bool end)
 {
 	struct line_row row = {.addr = m->addr, .stmt = m->stmt, .end = end};
-	uint32_t file = m->file < out->unit->n_numbers ? out->unit->numbers[m->file] : NO_FILE;
+	uint32_t file = m->file < out->unit->numbers.n ? out->unit->numbers.ids[m->file] : NO_FILE;
 
 	/* Addresses only rise within a sequence. Where they do not, what follows cannot be trusted to belong to it. */
 	if (out->open && row.addr < out->all[out->n - 1].addr)
@@ -188,7 +188,7 @@ bool line_program_run(struct line_table *t, struct line_unit *u)
 	struct reader r;
 	bool ok;
 
-	if (!line_header_read(t, u->program, true, &h))
+	if (!line_header_read(t->debug, u->program, true, &h))
 		return false;
 	/* Programs do not overlap; where a file says so, few bytes could stand for any number of rows. */
 	if (next < t->n_units && t->units[next].program - u->program < h.size) {

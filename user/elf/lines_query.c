@@ -66,7 +66,7 @@ static int unit_ranges(struct file_filter *f, const struct line_unit *u, uint32_
 	return r;
 }
 
-static int finish(struct range_list *l, int r, struct addr_range **ret, size_t *ret_n)
+int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size_t *ret_n)
 {
 	if (r == 0)
 		range_list_merge(l);
@@ -91,7 +91,7 @@ int line_table_ranges(struct line_table *t, const char *file, uint32_t line, str
 		if (t->units[i].rows_state == UNIT_READ)
 			r = unit_ranges(&f, &t->units[i], line, &out);
 	file_filter_free(&f);
-	return finish(&out, r, ret, ret_n);
+	return range_list_finish(&out, r, ret, ret_n);
 }
 
 int line_table_read_file(struct line_table *t, const char *file)
@@ -119,7 +119,7 @@ int line_table_scope(struct line_table *t, bool (*match)(const char *file, void 
 		if (line_unit_rows(t, &t->units[i]))
 			r = unit_ranges(&f, &t->units[i], 0, &out);
 	file_filter_free(&f);
-	return finish(&out, r, ret, ret_n);
+	return range_list_finish(&out, r, ret, ret_n);
 }
 
 static int by_value(const void *pa, const void *pb)

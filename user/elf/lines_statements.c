@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where to put a probe for a line: once in each function and each inlined or cloned copy. A loop's line has several runs of
  * code in one function (start, condition, step); a probe on each would count it several times. */
+#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include <errno.h>
@@ -225,6 +226,8 @@ int line_table_statements(struct line_table *t, const char *file, uint32_t line,
 	int r = 0;
 	bool known = false;
 
+	if (t->remote)
+		return lines_remote_statements(t, file, line, ret, ret_n, ret_nearest);
 	for (size_t i = 0; r == 0 && i < t->n_units; i++) {
 		if (!file_filter_unit(&f, &t->units[i]))
 			continue;

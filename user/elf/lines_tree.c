@@ -127,6 +127,7 @@ struct debug_value line_tree_value(Dwarf_Debug d, Dwarf_Die die, Dwarf_Half name
 	Dwarf_Attribute attr;
 	Dwarf_Half form = 0;
 	Dwarf_Unsigned number = 0;
+	Dwarf_Signed sign = 0;
 	int r = dwarf_attr(die, name, &attr, &e);
 
 	if (r != DW_DLV_OK) {
@@ -149,6 +150,10 @@ struct debug_value line_tree_value(Dwarf_Debug d, Dwarf_Die die, Dwarf_Half name
 			break;
 		case DW_FORM_sec_offset:
 			r = dwarf_global_formref(attr, &number, &e);
+			break;
+		case DW_FORM_implicit_const: /* which the library takes for signed */
+			r = dwarf_formsdata(attr, &sign, &e);
+			number = (Dwarf_Unsigned)sign;
 			break;
 		default:
 			r = dwarf_formudata(attr, &number, &e);

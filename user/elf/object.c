@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/object.h"
+#include "elf/decoder_private.h"
 #include "elf/object_private.h"
 
 #include "base/cleanup.h"
@@ -180,24 +181,21 @@ static int open_error(struct error *e, const char *path, int errnum)
 	return fail(e, errnum, "%s: cannot open: %s", path, strerror(errnum));
 }
 
-/* @name is what errors call it. */
-static int object_open(const char *path, const char *name, struct elf_object **ret, struct error *e)
+int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = calloc(1, sizeof(*o));
 	struct stat st;
 	int r;
 
-	if (!o)
+	if (!o) {
+		(void)close(fd);
 		return fail(e, ENOMEM, "out of memory");
-	o->fd = -1;
+	}
+	o->fd = fd;
 	o->path = strdup(name);
 	o->symbols = symbol_index_new();
 	if (!o->path || !o->symbols)
 		return fail(e, ENOMEM, "out of memory");
-	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
-	o->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (o->fd < 0)
-		return open_error(e, name, errno);
 	if (fstat(o->fd, &st) < 0)
 		return open_error(e, name, errno);
 	if (!S_ISREG(st.st_mode))
@@ -221,13 +219,16 @@ static int object_open(const char *path, const char *name, struct elf_object **r
 
 int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 {
-	return object_open(path, path, ret, e);
+	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	return fd < 0 ? open_error(e, path, errno) : elf_object_open_fd(fd, path, ret, e);
 }
 
 int elf_object_open_image(const char *name, const void *image, size_t size, struct elf_object **ret, struct error *e)
 {
 	_cleanup_close_ int fd = memfd_create("cozbpf-image", MFD_CLOEXEC);
-	char path[64];
+	int r;
 
 	if (fd < 0)
 		return fail(e, errno, "%s: cannot keep a copy of it: %s", name, strerror(errno));
@@ -238,14 +239,17 @@ int elf_object_open_image(const char *name, const void *image, size_t size, stru
 			return fail(e, n < 0 ? errno : EIO, "%s: cannot keep a copy of it: %s", name, strerror(n < 0 ? errno : EIO));
 		done += (size_t)n;
 	}
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return object_open(path, name, ret, e);
+	r = elf_object_open_fd(TAKE_FD(fd), name, ret, e);
+	if (r == 0)
+		(*ret)->is_image = true;
+	return r;
 }
 
 void elf_object_close(struct elf_object *o)
 {
 	if (!o)
 		return;
+	decoder_close(o->decoder);
 	symbol_index_free(o->symbols);
 	if (o->elf)
 		(void)elf_end(o->elf);
@@ -256,6 +260,11 @@ void elf_object_close(struct elf_object *o)
 	free(o->interpreter);
 	free(o->path);
 	free(o);
+}
+
+void elf_object_set_options(struct elf_object *o, const struct line_options *options)
+{
+	o->options = options;
 }
 
 const char *elf_object_path(const struct elf_object *o)

@@ -8,6 +8,7 @@
 
 struct error;
 struct elf_object;
+struct line_options;
 
 struct elf_symbol {
 	const char *name; /* as in the symbol table; owned by the object */
@@ -30,14 +31,17 @@ static inline void elf_object_closep(struct elf_object **o)
 	elf_object_close(*o);
 }
 
+/* Where to look for the debug file that has the symbols of a stripped one; @options must outlive the object. */
+void elf_object_set_options(struct elf_object *o, const struct line_options *options);
+
 const char *elf_object_path(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o);            /* still owned by the object */
 /* The path of its dynamic linker; the caller frees. NULL: it has none. */
 char *elf_object_interpreter(const struct elf_object *o);
 bool elf_object_is_dynamic(const struct elf_object *o);   /* has PT_INTERP: LD_PRELOAD can work */
-/* Functions in .symtab; without one, in .dynsym and in mini debug information (.gnu_debugdata). */
+/* Functions in .symtab; without one, in .dynsym and in the separate debug file or in mini debug information (.gnu_debugdata). */
 bool elf_object_has_symbols(const struct elf_object *o);
-/* One line on symbols that should be there and cannot be read (mini debug information), or NULL. Owned by the object. */
+/* One line on symbols that should be there and cannot be read (a debug file, mini debug information), or NULL. Owned by the object. */
 const char *elf_object_symbol_problem(const struct elf_object *o);
 /* Lower-case hex of the GNU build id, or NULL. Owned by the object. */
 const char *elf_object_build_id(const struct elf_object *o);

@@ -7,6 +7,7 @@
 #include <gelf.h>
 #include <libelf.h>
 
+struct line_options;
 struct symbol_index;
 
 struct elf_segment {
@@ -25,8 +26,14 @@ struct elf_object {
 	bool dynamic;
 	char *interpreter; /* owned; NULL: none, or none that makes sense */
 	char *build_id;
+	const struct line_options *options; /* where debug files are; NULL: where the system has them */
+	bool is_image; /* not a file's, but one in memory */
 	struct symbol_index *symbols; /* empty until first asked for */
+	struct decoder *decoder; /* NULL: everything is read here, or nothing has been asked for */
 };
+
+/* As elf_object_open, of an open file, which it takes over; @name is what errors call it. */
+int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e);
 
 struct symbol_index *symbol_index_new(void);
 void symbol_index_free(struct symbol_index *x);

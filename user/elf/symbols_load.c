@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "elf/debug_find.h"
+#include "elf/decoder_private.h"
 #include "elf/symbols_private.h"
 
 #include <errno.h>
@@ -23,6 +25,7 @@ void symbol_index_free(struct symbol_index *x)
 	free(x->copies);
 	free(x->all);
 	minidebug_close(&x->mini);
+	debug_file_close(x->separate);
 	free(x);
 }
 
@@ -206,6 +209,37 @@ static void fill_sizes(const struct elf_object *o)
 	}
 }
 
+/* The separate debug file of a stripped one. */
+static bool open_separate(const struct elf_object *o, struct symbol_index *x)
+{
+	_cleanup_debug_file_ struct debug_file *self = NULL;
+
+	/* Objects of a process are opened through its /proc; the file's own name is what others are found by. */
+	return !o->is_image && debug_file_open(o->path, o->fd, false, &self, NULL) == 0 &&
+	       debug_find_separate(o, self, o->options, false, &x->separate, &x->problem) == 0;
+}
+
+/* Stripped: what it exports, and the rest if it is in a debug file, or came along packed. */
+static int load_stripped(const struct elf_object *o, const struct symbol_source *own)
+{
+	struct symbol_index *x = o->symbols;
+	struct error no_separate;
+	int r = load_type(o, own, SHT_DYNSYM);
+
+	if (r == 0 && open_separate(o, x)) {
+		x->problem.text[0] = 0; /* another one, elsewhere, did not belong */
+		return load_type(o, &(struct symbol_source){x->separate->elf, x->separate->size}, SHT_SYMTAB);
+	}
+	no_separate = x->problem;
+	if (r == 0 && minidebug_open(o, &x->mini, &x->problem) == 0) {
+		x->problem.text[0] = 0;
+		r = load_type(o, &(struct symbol_source){x->mini.elf, x->mini.size}, SHT_SYMTAB);
+	} else if (no_separate.text[0]) {
+		x->problem = no_separate;
+	}
+	return r;
+}
+
 int symbols_load(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
@@ -215,14 +249,12 @@ int symbols_load(const struct elf_object *o)
 	if (x->loaded)
 		return 0;
 	x->loaded = true;
+	if (decoder_serves(o))
+		return decoder_symbols(o);
 	x->go = is_go(o);
 	r = load_type(o, &own, SHT_SYMTAB);
-	if (r == 0 && !x->n) {
-		/* Stripped: what it exports, and the rest if it came along packed. */
-		r = load_type(o, &own, SHT_DYNSYM);
-		if (r == 0 && minidebug_open(o, &x->mini, &x->problem) == 0)
-			r = load_type(o, &(struct symbol_source){x->mini.elf, x->mini.size}, SHT_SYMTAB);
-	}
+	if (r == 0 && !x->n)
+		r = load_stripped(o, &own);
 	if (x->n)
 		qsort(x->all, x->n, sizeof(*x->all), by_address);
 	fill_sizes(o);

@@ -2,6 +2,7 @@
 /* What the symbols*.c files share. */
 #pragma once
 
+#include "elf/debug_file.h"
 #include "elf/minidebug.h"
 #include "elf/object.h"
 #include "elf/object_private.h"
@@ -27,6 +28,7 @@ struct symbol_index {
 	char **copies; /* names that needed one: without their version, without their suffixes */
 	size_t n_copies;
 	struct minidebug mini;
+	struct debug_file *separate; /* with the symbols of a stripped file; or NULL */
 	struct error problem;
 };
 

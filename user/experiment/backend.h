@@ -12,7 +12,7 @@ struct error;
 #define BACKEND_MAX_POINTS 64
 #define BACKEND_MAX_INTERVALS 64
 
-/* Half-open, addresses in the running process. */
+/* Half-open, places in the code as in backend_sample. */
 struct backend_interval {
 	uint64_t lo, hi;
 };
@@ -75,8 +75,9 @@ struct backend_latency {
 };
 
 struct backend_sample {
-	uint64_t addr; /* in the running process */
+	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
+	bool more; /* the next one is another frame of the same samples' call chain, with the same count */
 };
 
 /* Every function returns 0 or a negative errno. */
@@ -98,6 +99,12 @@ struct backend_ops {
 	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are equal pointers. *ret_function may
 	 * be NULL. -ENOENT: no line there; -ENODATA: the object has no debug information. */
 	int (*name)(void *b, uint64_t addr, const char **ret_line, const char **ret_function);
+	/* Optional, where a sample counts for all lines of its call chain: names of further lines that samples at @addr count for, since its code
+	 * was inlined by calls there; at most @max, interned. Returns how many. */
+	size_t (*callers)(void *b, uint64_t addr, const char **ret, size_t max);
+	/* Optional: the lines on the way from @addr out of the inlined copies around it, its own first, separated by tabs. Interned as names
+	 * are; NULL: it was not inlined. */
+	const char *(*inlined)(void *b, uint64_t addr);
 	/* The intervals of a name that name() returned or the user wrote. At most BACKEND_MAX_INTERVALS are written. -ENOENT. */
 	int (*intervals)(void *b, const char *line, struct backend_interval *ret, size_t *ret_n);
 };

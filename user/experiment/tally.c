@@ -5,6 +5,8 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +17,32 @@
 /* A program can make code without end: past this many addresses the cache starts anew. Lines need no bound of their own,
  * they are interned from the line tables of files. */
 #define MAX_ADDRESSES (1U << 18)
+/* Of one line, as many as can be told apart by looking at them. */
+#define MAX_COPIES 64
+/* Further lines of one address. */
+#define MAX_CALLERS 16
+
+/* An inlined copy of a line, or of what it calls. */
+struct copy_entry {
+	const char *text; /* interned by the backend */
+	uint64_t count;
+	struct copy_entry *next;
+};
 
 struct line_entry {
 	struct tally_line line; /* first: callers hold a pointer to it */
+	uint64_t group;         /* the last group of samples that was counted for it */
+	struct copy_entry *copies; /* as they were seen first, at most MAX_COPIES */
+	char *inlined;          /* all of them in words, made by tally_list */
 	UT_hash_handle hh;      /* by the address of the interned name */
 };
 
 struct address_entry {
 	uint64_t addr;
 	struct line_entry *line; /* NULL: none */
+	struct copy_entry *copy; /* the line's; NULL: it was not inlined */
+	struct line_entry **callers; /* further lines that its samples count for */
+	size_t n_callers;
 	UT_hash_handle hh;
 };
 
@@ -33,6 +52,7 @@ struct tally {
 	struct line_entry *lines;
 	struct address_entry *addresses;
 	struct tally_sums sums;
+	uint64_t group; /* of samples with one call chain: they count once for each of its lines */
 };
 
 /* Counts come from a table that the program fills: a wrapped sum would upset the draw. */
@@ -60,6 +80,7 @@ static void clear_addresses(struct tally *t)
 
 	HASH_ITER(hh, t->addresses, a, tmp) {
 		HASH_DEL(t->addresses, a);
+		free(a->callers);
 		free(a);
 	}
 }
@@ -73,6 +94,13 @@ void tally_free(struct tally *t)
 	clear_addresses(t);
 	HASH_ITER(hh, t->lines, l, tmp) {
 		HASH_DEL(t->lines, l);
+		while (l->copies) {
+			struct copy_entry *next = l->copies->next;
+
+			free(l->copies);
+			l->copies = next;
+		}
+		free(l->inlined);
 		free(l);
 	}
 	free(t);
@@ -100,8 +128,48 @@ static int line_entry(struct tally *t, const char *name, const char *function, s
 	return 0;
 }
 
+/* The copy of @l's called @text. NULL: there are too many, or no memory for one more; nothing depends on them. */
+static struct copy_entry *copy_entry(struct line_entry *l, const char *text)
+{
+	struct copy_entry **at = &l->copies;
+
+	for (size_t n = 0; n < MAX_COPIES; n++, at = &(*at)->next) {
+		if (!*at) {
+			*at = calloc(1, sizeof(**at));
+			if (*at)
+				(*at)->text = text;
+			return *at;
+		}
+		if ((*at)->text == text)
+			return *at;
+	}
+	return NULL;
+}
+
+/* Finds the further lines of @a, which are in @function as well. */
+static int find_callers(struct tally *t, struct address_entry *a, const char *function)
+{
+	const char *names[MAX_CALLERS];
+	size_t n = t->ops->callers ? t->ops->callers(t->backend, a->addr, names, MAX_CALLERS) : 0;
+
+	if (!n)
+		return 0;
+	a->callers = calloc(n, sizeof(struct line_entry *));
+	if (!a->callers)
+		return -ENOMEM;
+	for (; a->n_callers < n; a->n_callers++) {
+		int r = line_entry(t, names[a->n_callers], function, &a->callers[a->n_callers]);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int address_entry(struct tally *t, uint64_t addr, struct address_entry **ret)
 {
+	const char *copy;
+
 	const char *name = NULL, *function = NULL;
 	struct line_entry *line = NULL;
 	struct address_entry *a;
@@ -129,8 +197,13 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 		return -ENOMEM;
 	a->addr = addr;
 	a->line = line;
-	HASH_ADD(hh, t->addresses, addr, sizeof(a->addr), a);
-	if (!a->hh.tbl) {
+	copy = line && t->ops->inlined ? t->ops->inlined(t->backend, addr) : NULL;
+	a->copy = copy ? copy_entry(line, copy) : NULL;
+	r = line ? find_callers(t, a, function) : 0;
+	if (r == 0)
+		HASH_ADD(hh, t->addresses, addr, sizeof(a->addr), a);
+	if (r < 0 || !a->hh.tbl) {
+		free(a->callers);
 		free(a);
 		return -ENOMEM;
 	}
@@ -138,10 +211,23 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 	return 0;
 }
 
+/* Once in a group. */
+static bool count_line(struct tally *t, struct line_entry *l, uint64_t n)
+{
+	if (l->group == t->group)
+		return false;
+	l->group = t->group;
+	add(&l->line.total, n);
+	add(&l->line.recent, n);
+	add(&t->sums.recent, n);
+	return true;
+}
+
 int tally_drain(struct tally *t)
 {
 	_cleanup_free_ struct backend_sample *samples = NULL;
 	struct address_entry *a;
+	bool found = false;
 	size_t n = 0;
 	int r;
 
@@ -152,14 +238,18 @@ int tally_drain(struct tally *t)
 		r = address_entry(t, samples[i].addr, &a);
 		if (r < 0)
 			return r;
-		add(&t->sums.samples, samples[i].count);
-		if (!a->line) {
-			add(&t->sums.without_line, samples[i].count);
-			continue;
+		if (!i || !samples[i - 1].more) {
+			t->group++;
+			found = false;
+			add(&t->sums.samples, samples[i].count);
 		}
-		add(&a->line->line.total, samples[i].count);
-		add(&a->line->line.recent, samples[i].count);
-		add(&t->sums.recent, samples[i].count);
+		if (a->line && count_line(t, a->line, samples[i].count) && a->copy)
+			add(&a->copy->count, samples[i].count);
+		for (size_t k = 0; k < a->n_callers; k++)
+			(void)count_line(t, a->callers[k], samples[i].count);
+		found |= a->line != NULL;
+		if (!samples[i].more && !found)
+			add(&t->sums.without_line, samples[i].count);
 	}
 	return 0;
 }
@@ -231,7 +321,44 @@ static int larger_first(const void *pa, const void *pb)
 	return strcmp(a->location, b->location);
 }
 
-int tally_list(const struct tally *t, struct profile_samples **ret, size_t *ret_n)
+static int more_first(const void *pa, const void *pb)
+{
+	const struct copy_entry *const *a = pa, *const *b = pb;
+
+	if ((*a)->count != (*b)->count)
+		return (*a)->count < (*b)->count ? 1 : -1;
+	return strcmp((*a)->text, (*b)->text);
+}
+
+/* See profile_samples.inlined. The line keeps it. */
+static char *describe_copies(struct line_entry *l)
+{
+	const struct copy_entry *sorted[MAX_COPIES];
+	size_t n = 0, used = 0;
+	char *text;
+
+	for (const struct copy_entry *c = l->copies; c; c = c->next)
+		if (c->count)
+			sorted[n++] = c;
+	free(l->inlined);
+	l->inlined = text = n ? malloc(PROFILE_MAX_INLINED) : NULL;
+	if (!text)
+		return NULL;
+	qsort(sorted, n, sizeof(struct copy_entry *), more_first);
+	*text = '\0';
+	for (size_t i = 0; i < n; i++) {
+		int add = snprintf(text + used, PROFILE_MAX_INLINED - used, "%s%" PRIu64 "\t%s", i ? "\n" : "", sorted[i]->count, sorted[i]->text);
+
+		if (add < 0 || (size_t)add >= PROFILE_MAX_INLINED - used) {
+			text[used] = '\0';
+			break;
+		}
+		used += (size_t)add;
+	}
+	return used ? text : NULL;
+}
+
+int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 {
 	struct profile_samples *list;
 	size_t n = 0;
@@ -244,9 +371,13 @@ int tally_list(const struct tally *t, struct profile_samples **ret, size_t *ret_
 	list = calloc(HASH_COUNT(t->lines), sizeof(*list));
 	if (!list)
 		return -ENOMEM;
-	for (const struct line_entry *l = t->lines; l; l = l->hh.next)
+	for (struct line_entry *l = t->lines; l; l = l->hh.next)
 		if (l->line.total > 0)
-			list[n++] = (struct profile_samples){ .location = (char *)l->line.name, .count = l->line.total };
+			list[n++] = (struct profile_samples){
+				.location = (char *)l->line.name,
+				.count = l->line.total,
+				.inlined = describe_copies(l),
+			};
 	if (n == 0) {
 		free(list);
 		list = NULL;

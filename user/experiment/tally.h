@@ -22,7 +22,7 @@ struct tally_line {
 struct tally_sums {
 	uint64_t samples;      /* drained so far */
 	uint64_t without_line; /* of these */
-	uint64_t recent;       /* with a line, since tally_forget_recent */
+	uint64_t recent;       /* with a line, since tally_forget_recent; one with several lines counts for each */
 	size_t tried;          /* lines that an experiment selected */
 	bool no_debug_info;    /* an object had none */
 };
@@ -43,5 +43,6 @@ void tally_drop_recent(struct tally *t, struct tally_line *l);
 /* The next draw is over the samples from here on. */
 void tally_forget_recent(struct tally *t);
 void tally_get_sums(const struct tally *t, struct tally_sums *ret);
-/* Samples per line since the start, largest first; *ret is the caller's (free), NULL when there are none. */
-int tally_list(const struct tally *t, struct profile_samples **ret, size_t *ret_n);
+/* Samples per line since the start, largest first; *ret is the caller's (free), NULL when there are none; its strings are the tally's, those
+ * of inlined copies up to the next call. */
+int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n);

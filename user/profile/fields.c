@@ -35,7 +35,7 @@ static const struct field startup_list[] = {
 	S(version, FIELD_STRING), S(command, FIELD_STRING), S(kernel, FIELD_STRING),   S(host, FIELD_STRING),
 	S(sync, FIELD_STRING),	  S(pay, FIELD_STRING),	    S(fallback, FIELD_STRING), S(granularity, FIELD_STRING),
 	S(seed, FIELD_U64),	  S(period_ns, FIELD_U64),
-	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64),
+	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64), S(attribution, FIELD_STRING),
 };
 const struct field_table startup_fields = {startup_list, COUNT(startup_list)};
 
@@ -68,6 +68,7 @@ static const struct field latency_measured_list[] = {
 const struct field_table latency_measured_fields = {latency_measured_list, COUNT(latency_measured_list)};
 static const struct field runtime_list[] = {
 	FIELD(profile_runtime, time, FIELD_U64, true),
+	FIELD(profile_runtime, samples, FIELD_U64, false),
 	FIELD(profile_runtime, unattributed, FIELD_U64, false),
 };
 const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
@@ -75,6 +76,7 @@ const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),
+	FIELD(profile_samples, inlined, FIELD_STRING, false),
 };
 const struct field_table samples_fields = {samples_list, COUNT(samples_list)};
 

@@ -15,6 +15,7 @@ struct profile_startup {
 	char *pay;      /* the payer used: "sleep", "hold", "spin" */
 	char *fallback; /* what had to be replaced on this kernel, in words; NULL: nothing */
 	char *granularity; /* "line", "function" */
+	char *attribution; /* what a sample belongs to: "first" line in scope of its call chain, "inclusive": all of them; NULL: the first */
 	uint64_t seed, period_ns;
 	uint64_t pay_overhead_ns, hit_overhead_ns; /* as calibrated: what a payment and a hit stop their threads for, beside what is measured */
 };
@@ -88,13 +89,20 @@ struct profile_point {
 	struct profile_latency *latency; /* owned; NULL: begins and ends were counted only */
 };
 
-/* Log records, at a run's end: the time it took, and samples of one location. */
+/* Log records, at a run's end: the time it took with the samples that have a location, and how many of them each location has. Where a
+ * sample has several (inclusive attribution), the locations' sum is larger. */
 struct profile_runtime {
 	uint64_t time;
+	uint64_t samples; /* ours; 0: as many as the locations have */
 	uint64_t unattributed; /* ours: samples of the program that belong to no location */
 };
 
 struct profile_samples {
 	char *location;
 	uint64_t count;
+	/* ours: which inlined copies of it were sampled, most samples first; NULL: none. Each is a text line: how many samples, and the source
+	 * lines from the innermost out, separated by tabs. What the innermost was inlined into need not be in scope, and the location is one
+	 * of them. */
+	char *inlined;
 };
+#define PROFILE_MAX_INLINED 4000 /* bytes of it */

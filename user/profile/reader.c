@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <json-c/json.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -78,8 +79,15 @@ static size_t merge_samples(struct profile_samples *s, size_t n)
 	qsort(s, n, sizeof(*s), by_location);
 	for (size_t i = 1; i < n; i++) {
 		if (strcmp(s[i].location, s[out].location) == 0) {
+			/* Of two runs' copies, those of the one with more samples. */
+			if (s[i].inlined && (!s[out].inlined || s[i].count > s[out].count)) {
+				char *other = s[out].inlined;
+
+				s[out].inlined = s[i].inlined;
+				s[i].inlined = other;
+			}
 			s[out].count = add_saturated(s[out].count, s[i].count);
-			free(s[i].location);
+			fields_free(&samples_fields, &s[i]);
 		} else {
 			s[++out] = s[i];
 		}
@@ -106,14 +114,19 @@ static int move_samples(struct profile *p, struct profile_samples *s, size_t n)
 /* The current run is over: its last log is what counts. */
 static int end_run(struct parser *ps)
 {
-	int r = move_samples(&ps->p, ps->log, ps->n_log);
+	uint64_t sampled = ps->log_time.samples;
+	int r;
 
+	for (size_t i = 0; !ps->log_time.samples && i < ps->n_log; i++)
+		sampled = add_saturated(sampled, ps->log[i].count);
+	r = move_samples(&ps->p, ps->log, ps->n_log);
 	if (r)
 		return r;
 	free(ps->log);
 	ps->log = NULL;
 	ps->n_log = 0;
 	ps->p.runtime_ns = add_saturated(ps->p.runtime_ns, ps->log_time.time);
+	ps->p.sampled = add_saturated(ps->p.sampled, sampled);
 	ps->log_time = (struct profile_runtime){0};
 	return 0;
 }
@@ -279,6 +292,7 @@ static int join(struct profile *p, struct profile *add)
 	p->n_runs += add->n_runs;
 	p->n_experiments += add->n_experiments;
 	p->runtime_ns = add_saturated(p->runtime_ns, add->runtime_ns);
+	p->sampled = add_saturated(p->sampled, add->sampled);
 	if (!p->first_bad_line)
 		p->first_bad_line = add->first_bad_line;
 	p->bad_lines += add->bad_lines;
@@ -410,14 +424,47 @@ static int rename_one(char **name, char *(*rename)(const char *line, void *arg),
 	return 0;
 }
 
+/* Each line of each copy. */
+static int rename_inlined(char **text, char *(*rename)(const char *line, void *arg), void *arg)
+{
+	char *out = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&out, &size);
+	int r = f ? 0 : -ENOMEM;
+
+	for (const char *from = *text; r == 0 && *from;) {
+		size_t n = strcspn(from, "\t\n");
+		_cleanup_free_ char *word = strndup(from, n);
+
+		r = word ? rename_one(&word, rename, arg) : -ENOMEM;
+		if (r == 0)
+			(void)fwrite(word, 1, strlen(word), f);
+		from += n;
+		if (r == 0 && *from)
+			(void)fputc(*from++, f);
+	}
+	if (f && fclose(f) != 0)
+		r = -ENOMEM;
+	if (r < 0) {
+		free(out);
+		return r;
+	}
+	free(*text);
+	*text = out;
+	return 0;
+}
+
 int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg), void *arg)
 {
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < p->n_experiments; i++)
 		r = rename_one(&p->experiments[i].x.selected, rename, arg);
-	for (size_t i = 0; r == 0 && i < p->n_samples; i++)
+	for (size_t i = 0; r == 0 && i < p->n_samples; i++) {
 		r = rename_one(&p->samples[i].location, rename, arg);
+		if (r == 0 && p->samples[i].inlined)
+			r = rename_inlined(&p->samples[i].inlined, rename, arg);
+	}
 	p->n_samples = merge_samples(p->samples, p->n_samples);
 	return r;
 }

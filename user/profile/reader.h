@@ -22,6 +22,7 @@ struct profile {
 	struct profile_samples *samples; /* merged over runs, one per location */
 	size_t n_samples;
 	uint64_t runtime_ns;  /* summed over runs */
+	uint64_t sampled;     /* samples that have a location, summed over runs; 0: as many as @samples say */
 	size_t bad_lines;     /* skipped */
 	size_t first_bad_line; /* 1-based, 0: none */
 };

@@ -60,6 +60,9 @@ static void print_foreign(const struct report *r)
 			  a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
 	else if (a->foreign > 0.0005)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
+	if (r->h->foreign_share > 0 || r->h->scope_share > 0)
+		paragraph(r, 2, "Of the machine's CPU time the processes in scope took %.1f %%, their pauses included, and the rest of the machine %.1f %%.",
+			  100 * r->h->scope_share, 100 * r->h->foreign_share);
 }
 
 static void print_intervals(const struct report *r)
@@ -94,6 +97,26 @@ static void print_intervals(const struct report *r)
 static bool same(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool is_inclusive(const struct profile_startup *s)
+{
+	return s->attribution && strcmp(s->attribution, "inclusive") == 0;
+}
+
+static void print_attribution(const struct report *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->p->n_runs; i++)
+		n += is_inclusive(&r->p->runs[i]);
+	if (!n)
+		return;
+	paragraph(r, 2, "Attribution is inclusive: a sample counts for every line of its call chain that can be tried, so shares add up to more "
+			"than 100 %%, and the effect of a line is that of all that it calls.");
+	if (n < r->p->n_runs)
+		paragraph(r, 2, "Warning: %zu of %zu runs attributed samples to the first line only: their effects are not comparable. Report "
+				"them apart.", r->p->n_runs - n, r->p->n_runs);
 }
 
 /* How it was measured: each different way once. */
@@ -154,6 +177,7 @@ void footer_print(const struct report *r)
 	print_intervals(r);
 	print_placebo(r);
 	print_runs(r);
+	print_attribution(r);
 	if (any_verdict(r->a, VERDICT_HURTS))
 		paragraph(r, 2,
 			  "A negative effect means contention: if the line gets faster, threads meet more often where they "

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The analysis for other programs: one JSON object. What is unknown is null. */
+#include "report/inlined.h"
 #include "report/report.h"
 
 #include "base/cleanup.h"
@@ -140,14 +141,45 @@ static struct json_object *intervals_of(const struct analysis_intervals *in)
 	return NULL;
 }
 
-static struct json_object *line_of(const struct analysis_line *l)
+static int add_text(struct json_object *to, const char *text)
+{
+	_cleanup_free_ char *clean = utf8_clean(text, strlen(text));
+
+	return clean ? json_object_array_add(to, json_object_new_string(clean)) : -ENOMEM;
+}
+
+/* Copies of the line, and of what was inlined into it: samples, and source lines from the innermost out. */
+static struct json_object *copies_of(const struct profile *p, const char *selected)
+{
+	struct json_object *copies = json_object_new_array(), *o, *lines;
+	const struct profile_samples *s = inlined_samples(p, selected);
+	_cleanup_free_ char *text = s && s->inlined ? strdup(s->inlined) : NULL;
+	struct inlined_copy c;
+	char *at = text;
+	int r = s && s->inlined && !text ? -ENOMEM : 0;
+
+	while (copies && r == 0 && at && inlined_next(&at, &c)) {
+		o = json_object_new_object();
+		lines = json_object_new_array();
+		r |= json_object_array_add(copies, o) | add_count(o, "samples", c.count) | add(o, "lines", lines);
+		for (size_t i = 0; lines && i < c.n; i++)
+			r |= add_text(lines, c.lines[i]);
+	}
+	if (!r)
+		return copies;
+	json_object_put(copies);
+	return NULL;
+}
+
+static struct json_object *line_of(const struct profile *all, const struct analysis_line *l)
 {
 	struct json_object *o = json_object_new_object();
 	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
 		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
 		add_number(o, "best_speedup", l->best_speedup) | add_number(o, "best_effect", l->best_effect) |
 		add_number(o, "missing_s", l->missing_s) | add_number(o, "allowed_share", l->allowed_share) |
-		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve));
+		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve)) |
+		add(o, "inlined", copies_of(all, l->selected));
 
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
@@ -157,7 +189,7 @@ static struct json_object *line_of(const struct analysis_line *l)
 	return NULL;
 }
 
-static struct json_object *point_of(const struct analysis_point *p)
+static struct json_object *point_of(const struct profile *all, const struct analysis_point *p)
 {
 	struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
 	int r = add_string(o, "name", p->name) | add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
@@ -166,7 +198,7 @@ static struct json_object *point_of(const struct analysis_point *p)
 	if (p->intervals)
 		r |= add(o, "intervals", intervals_of(p->intervals));
 	for (size_t i = 0; lines && i < p->n_lines; i++)
-		r |= json_object_array_add(lines, line_of(&p->lines[i]));
+		r |= json_object_array_add(lines, line_of(all, &p->lines[i]));
 	if (!r)
 		return o;
 	json_object_put(o);
@@ -190,14 +222,25 @@ static struct json_object *fidelity_of(const struct analysis *a)
 	return NULL;
 }
 
+/* NULL: not known, or not the same in all runs. */
+static const char *attribution_of(const struct profile *p)
+{
+	const char *rule = p->n_runs ? p->runs[0].attribution : NULL;
+
+	for (size_t i = 0; rule && i < p->n_runs; i++)
+		if (!p->runs[i].attribution || strcmp(p->runs[i].attribution, rule) != 0)
+			return NULL;
+	return rule;
+}
+
 int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
 	const char *text;
-	int r = add_count(root, "runs", p->n_runs) | add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
+	int r = add_count(root, "runs", p->n_runs) | add_string(root, "attribution", attribution_of(p)) | add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
 
 	for (size_t i = 0; points && i < a->n_points; i++)
-		r |= json_object_array_add(points, point_of(&a->points[i]));
+		r |= json_object_array_add(points, point_of(p, &a->points[i]));
 	r |= add(root, "fidelity", fidelity_of(a));
 	text = r ? NULL : json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (text)

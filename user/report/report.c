@@ -25,6 +25,7 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 		o = &no_options;
 	r.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	r.color = o->color;
+	r.inlined = o->inlined;
 	r.width = o->width > 0 ? o->width : DEFAULT_WIDTH;
 	r.width = r.width < MIN_WIDTH ? MIN_WIDTH : r.width > MAX_WIDTH ? MAX_WIDTH : r.width;
 	r.top = o->top ? o->top : DEFAULT_TOP;
@@ -86,6 +87,8 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	}
 	if (point->n_lines > r->top)
 		(void)fprintf(r->out, "(%zu more lines: --top %zu)\n", point->n_lines - r->top, point->n_lines);
+	if (r->inlined)
+		inlined_print(r, point);
 	curves_print(r, point);
 }
 

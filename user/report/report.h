@@ -9,6 +9,7 @@
 
 struct report_options {
 	bool color;
+	bool inlined;     /* show into what lines were inlined */
 	int width;        /* columns; 0: 100 */
 	size_t top;       /* lines per point; 0: 15 */
 	size_t curves;    /* text curves for the top lines; (size_t)-1: none, 0: 3 */
@@ -24,6 +25,8 @@ struct report_hints {
 	bool by_function;          /* functions were tried, not lines */
 	uint64_t samples_in_scope, samples_out_of_scope, samples_without_line;
 	double run_s;
+	/* Of the machine's CPU time during the run, the shares of what was out of scope and in it; both 0: not to be said. */
+	double foreign_share, scope_share;
 	const char *kernel_counters; /* several lines: non-zero outcome counters in words, or NULL */
 };
 

@@ -9,7 +9,7 @@ struct report {
 	const struct profile *p;
 	const struct analysis *a;
 	const struct report_hints *h; /* never NULL */
-	bool utf8, color;
+	bool utf8, color, inlined;
 	int width;
 	size_t top, curves;
 	size_t prefix; /* so many bytes at the start of each line's name are the common directory */
@@ -40,6 +40,8 @@ void heading(const struct report *r, const char *fmt, ...) __attribute__((format
 void paragraph(const struct report *r, int indent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 bool table_print(const struct report *r, const struct analysis_point *point);
+/* Under the table: into what its lines were inlined, and what into them. */
+void inlined_print(const struct report *r, const struct analysis_point *point);
 void curves_print(const struct report *r, const struct analysis_point *point);
 /* Of a latency point that measured. */
 void latency_print_head(const struct report *r, const struct analysis_intervals *in);

@@ -200,28 +200,75 @@ static int end(void *b)
 	return 0;
 }
 
-static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
+/* Of all the table's entries, key by key and value by value; *ret_n: how many. Empties it. */
+static int drain(const struct bpf_map *map, void *keys, uint64_t *counts, uint32_t max, uint32_t *ret_n)
 {
-	struct session *s = b;
+	unsigned char batch[sizeof(struct abi_chain)]; /* room for a key, whatever the kernel needs of it */
+
+	*ret_n = max;
+	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, batch, keys, counts, ret_n, NULL) < 0 && errno != ENOENT)
+		return -errno;
+	return 0;
+}
+
+static size_t sites_of(const struct abi_chain *c)
+{
+	size_t n = 0;
+
+	while (n < ABI_CHAIN_SITES && c->sites[n])
+		n++;
+	return n;
+}
+
+static int inclusive_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct abi_chain *keys = calloc(ABI_MAX_CHAINS, sizeof(*keys));
+	_cleanup_free_ uint64_t *counts = calloc(ABI_MAX_CHAINS, sizeof(*counts));
+	struct backend_sample *out;
+	size_t total = 0, used = 0;
+	uint32_t n;
+	int r = keys && counts ? drain(s->skel->maps.chains, keys, counts, ABI_MAX_CHAINS, &n) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < n; i++)
+		total += sites_of(&keys[i]);
+	out = calloc(total + 1, sizeof(*out));
+	if (!out)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		for (size_t k = 0, sites = sites_of(&keys[i]); k < sites; k++)
+			out[used++] = (struct backend_sample){.addr = keys[i].sites[k], .count = counts[i], .more = k + 1 < sites};
+	*ret = out;
+	*ret_n = used;
+	return 0;
+}
+
+static int first_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
+{
 	_cleanup_free_ struct abi_sample_key *keys = calloc(ABI_MAX_SAMPLES, sizeof(*keys));
 	_cleanup_free_ uint64_t *counts = calloc(ABI_MAX_SAMPLES, sizeof(*counts));
 	struct backend_sample *out;
-	uint32_t batch, n = ABI_MAX_SAMPLES;
-	int r;
+	uint32_t n;
+	int r = keys && counts ? drain(s->skel->maps.samples, keys, counts, ABI_MAX_SAMPLES, &n) : -ENOMEM;
 
-	if (!keys || !counts)
-		return -ENOMEM;
-	r = bpf_map_lookup_and_delete_batch(bpf_map__fd(s->skel->maps.samples), NULL, &batch, keys, counts, &n, NULL);
-	if (r < 0 && errno != ENOENT)
-		return -errno;
+	if (r < 0)
+		return r;
 	out = calloc(n ? n : 1, sizeof(*out));
 	if (!out)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = (struct backend_sample){keys[i].addr, counts[i]};
+		out[i] = (struct backend_sample){.addr = keys[i].code, .count = counts[i]};
 	*ret = out;
 	*ret_n = n;
 	return 0;
+}
+
+static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
+{
+	struct session *s = b;
+
+	return s->options.inclusive ? inclusive_samples(s, ret, ret_n) : first_samples(s, ret, ret_n);
 }
 
 static void add_record(const struct abi_thread_record *r, struct backend_owed *sum)
@@ -274,6 +321,20 @@ static int name(void *b, uint64_t addr, const char **ret_line, const char **ret_
 	return code_map_name(s->code, addr, ret_line, ret_function);
 }
 
+static size_t callers(void *b, uint64_t addr, const char **ret, size_t max)
+{
+	struct session *s = b;
+
+	return code_map_callers(s->code, addr, ret, max);
+}
+
+static const char *inlined(void *b, uint64_t addr)
+{
+	struct session *s = b;
+
+	return code_map_inlined(s->code, addr);
+}
+
 static int intervals(void *b, const char *line, struct backend_interval *ret, size_t *ret_n)
 {
 	struct session *s = b;
@@ -297,5 +358,7 @@ const struct backend_ops session_backend = {
 	.owed = owed,
 	.latency = latency_measured,
 	.name = name,
+	.callers = callers,
+	.inlined = inlined,
 	.intervals = intervals,
 };

@@ -223,6 +223,7 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	if (r < 0)
 		return r;
 	c->signals_ok = by_shim;
+	processes_calibrate(s, true);
 	c->epoch |= 1;
 	a->asker = (unsigned int)asker->tid;
 	a->payer = (unsigned int)payer->tid;
@@ -232,6 +233,7 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	(void)usleep(1000);
 	c->epoch = (c->epoch + 1) & ~1ULL;
 	c->signals_ok = 0;
+	processes_calibrate(s, false);
 	stop_watcher(asker);
 	stop_watcher(payer);
 	if (r == 0)

@@ -35,6 +35,8 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 			name_file(&why, path, o->entry.path);
 		o->why = strdup(why.text);
 	}
+	if (!o->elf_tried && o->elf)
+		elf_object_set_options(o->elf, o->line_options);
 	o->elf_tried = true;
 	if (!o->elf)
 		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
@@ -157,6 +159,9 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	if (!m)
 		return fail(e, ENOMEM, "out of memory");
 	m->functions = scope->functions;
+	m->spaces = calloc(1, sizeof(*m->spaces));
+	m->n_spaces = m->spaces ? 1 : 0;
+	m->inclusive = scope->inclusive;
 	if (scope->lines)
 		m->lines = *scope->lines;
 	if (stat(main_path, &st) == 0) {
@@ -165,13 +170,15 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 		entry.inode = st.st_ino;
 	}
 	if (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
-	    globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 || !add_object(m, &entry, 0)) {
+	    globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 || !m->spaces || !add_object(m, &entry, 0)) {
 		r = fail(e, ENOMEM, "out of memory");
 	} else {
 		m->objects[0]->elf_tried = true;
 		r = elf_object_open(main_path, &m->objects[0]->elf, e);
+		if (r == 0)
+			elf_object_set_options(m->objects[0]->elf, &m->lines);
 		if (r == 0 && scope->automatic)
-			m->functions = !code_object_lines(m->objects[0], NULL);
+			m->functions = m->automatic = !code_object_lines(m->objects[0], NULL);
 		if (r == 0)
 			r = scope->lenient ? 0 : check_scope(m, scope->automatic, e);
 	}
@@ -191,7 +198,9 @@ void code_map_close(struct code_map *m)
 	for (size_t i = 0; i < m->n_objects; i++)
 		object_free(m->objects[i]);
 	free(m->objects);
-	free(m->mappings);
+	for (size_t i = 0; i < m->n_spaces; i++)
+		free(m->spaces[i].mappings);
+	free(m->spaces);
 	globs_free(&m->sources);
 	globs_free(&m->binaries);
 	free(m);
@@ -201,27 +210,37 @@ static bool same_file(const struct code_object *o, const struct map_entry *p)
 {
 	if (o->entry.inode == p->inode && o->entry.dev_major == p->dev_major && o->entry.dev_minor == p->dev_minor)
 		return true;
-	/* Some file systems (btrfs, overlays) give stat another device than the mapping. */
-	return !strcmp(o->entry.path, p->path) && (o->entry.inode == p->inode || o->is_main);
+	/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another inode. */
+	return !strcmp(o->entry.path, p->path) && (o->entry.inode == p->inode || (o->is_main && !o->mapped));
 }
 
-static size_t find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
+size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
 {
 	/* A library's mappings follow each other: the last object is the likely one. */
-	for (size_t i = m->n_objects; i > 0; i--)
-		if (same_file(m->objects[i - 1], p))
-			return i - 1;
+	for (size_t i = m->n_objects; i > 0; i--) {
+		struct code_object *o = m->objects[i - 1];
+
+		if (!same_file(o, p))
+			continue;
+		if (!o->mapped && p->end) { /* from now on it is this file; another one of that name, in a container say, is not */
+			o->entry.inode = p->inode;
+			o->entry.dev_major = p->dev_major;
+			o->entry.dev_minor = p->dev_minor;
+			o->mapped = true;
+		}
+		return i - 1;
+	}
 	return add_object(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
 }
 
 /* What an earlier refresh found out about the same mapping. */
-static const struct code_mapping *known(const struct code_map *m, const struct code_mapping *p)
+static const struct code_mapping *known(const struct code_space *s, const struct code_mapping *p)
 {
-	size_t lo = 0, hi = m->n_mappings;
+	size_t lo = 0, hi = s->n;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
-		const struct code_mapping *k = &m->mappings[mid];
+		const struct code_mapping *k = &s->mappings[mid];
 
 		if (k->start == p->start)
 			return k->end == p->end && k->offset == p->offset && k->object == p->object ? k : NULL;
@@ -247,11 +266,11 @@ static const struct elf_object *open_passing(const struct code_object *o, const 
 	return elf_object_open(path ? path : entry.path, ret, NULL) == 0 ? *ret : NULL;
 }
 
-static int place(struct code_map *m, struct code_mapping *p)
+static int place(struct code_map *m, const struct code_space *s, struct code_mapping *p)
 {
 	struct code_object *o = m->objects[p->object];
 	_cleanup_elf_object_ struct elf_object *passing = NULL;
-	const struct code_mapping *k = known(m, p);
+	const struct code_mapping *k = known(s, p);
 	const struct elf_object *elf;
 	int r;
 
@@ -290,7 +309,7 @@ static struct code_object *vdso(struct code_map *m, size_t *ret_index)
 }
 
 /* The kernel's own code: not a file, so it is not in the list. */
-static int place_vdso(struct code_map *m, pid_t pid, struct code_mapping *ret, bool *ret_placed)
+static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid, struct code_mapping *ret, bool *ret_placed)
 {
 	uint64_t start = code_vdso_start(pid);
 	struct code_object *o;
@@ -304,7 +323,7 @@ static int place_vdso(struct code_map *m, pid_t pid, struct code_mapping *ret, b
 		return 0;
 	ret->start = start;
 	ret->end = start + o->entry.end;
-	r = place(m, ret);
+	r = place(m, s, ret);
 	*ret_placed = r == 0 && ret->placed;
 	return r;
 }
@@ -316,17 +335,17 @@ static int by_start(const void *pa, const void *pb)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-static bool same(const struct code_map *m, const struct code_mapping *all, size_t n)
+static bool same(const struct code_space *s, const struct code_mapping *all, size_t n)
 {
-	if (n != m->n_mappings)
+	if (n != s->n)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (!known(m, &all[i]))
+		if (!known(s, &all[i]))
 			return false;
 	return true;
 }
 
-static int read_mappings(struct code_map *m, const struct map_list *list, pid_t pid, bool *ret_changed)
+static int read_mappings(struct code_map *m, struct code_space *s, const struct map_list *list, pid_t pid, bool *ret_changed)
 {
 	struct code_mapping *all = calloc(list->n + 2, sizeof(*all));
 	bool has_vdso = false;
@@ -337,30 +356,30 @@ static int read_mappings(struct code_map *m, const struct map_list *list, pid_t 
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		const struct map_entry *p = &list->entries[i];
-		size_t object = find_object(m, p, pid);
+		size_t object = code_map_find_object(m, p, pid);
 
 		if (object == SIZE_MAX || p->end <= p->start)
 			continue;
 		all[n] = (struct code_mapping){.start = p->start, .end = p->end, .offset = p->offset, .object = object};
-		r = place(m, &all[n++]);
+		r = place(m, s, &all[n++]);
 	}
 	if (r == 0)
-		r = place_vdso(m, pid, &all[n], &has_vdso);
+		r = place_vdso(m, s, pid, &all[n], &has_vdso);
 	if (r < 0) {
 		free(all);
 		return r;
 	}
 	n += has_vdso;
 	qsort(all, n, sizeof(*all), by_start);
-	*ret_changed = !m->mappings || !same(m, all, n);
-	free(m->mappings);
-	m->mappings = all;
-	m->n_mappings = n;
+	*ret_changed = !s->mappings || !same(s, all, n);
+	free(s->mappings);
+	s->mappings = all;
+	s->n = n;
 	return 0;
 }
 
 /* Takes what naming has found out of scope out of the tables. */
-static int cut_rows(struct code_map *m, bool *ret_changed)
+int code_map_cut(struct code_map *m, bool *ret_changed)
 {
 	int r = 0;
 
@@ -371,15 +390,20 @@ static int cut_rows(struct code_map *m, bool *ret_changed)
 
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e)
 {
+	return code_map_refresh_space(m, 0, pid, ret_changed, e);
+}
+
+int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *ret_changed, struct error *e)
+{
 	struct map_list list = {0};
 	int r = map_list_read(pid, &list, e);
 
 	if (r < 0)
 		return r;
-	r = read_mappings(m, &list, pid, ret_changed);
+	r = read_mappings(m, &m->spaces[space], &list, pid, ret_changed);
 	map_list_free(&list);
 	if (r == 0)
-		r = cut_rows(m, ret_changed);
+		r = code_map_cut(m, ret_changed);
 	return r < 0 ? fail(e, -r, "out of memory for the code map") : 0;
 }
 
@@ -424,7 +448,7 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 		entry.dev_minor = minor(st.st_dev);
 		entry.inode = st.st_ino;
 		if (path) {
-			size_t i = find_object(m, &entry, 0);
+			size_t i = code_map_find_object(m, &entry, 0);
 
 			o = i == SIZE_MAX ? NULL : m->objects[i];
 		}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The code of the running process: which loaded objects are in scope, and names for addresses in them, read lazily. */
+/* The code of the running processes: which loaded objects are in scope, and names for places in them, read lazily. Places are ABI_CODE
+ * (shared/abi.h): the same in every process that has the object mapped. */
 #pragma once
 
 #include "elf/lines.h"
@@ -9,6 +10,7 @@
 #include <sys/types.h>
 
 struct error;
+struct code_kernel;
 struct code_map;
 
 struct code_scope {
@@ -18,6 +20,7 @@ struct code_scope {
 	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes; none: the main executable only.
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
+	bool inclusive;              /* --attribution inclusive: what was inlined by a call in a line counts for that line as well */
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
 	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
 					   * must outlive the map */
@@ -34,11 +37,36 @@ void code_map_close(struct code_map *m); /* NULL is allowed */
  * is new, and takes code that naming has found to be out of scope out of them. *ret_changed: the executable mappings or the tables are not
  * what they were. */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
+/* The same of another address space than the first one, which exists from the beginning. */
+int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *ret_changed, struct error *e);
+/* An address space in which nothing is mapped yet; -E2BIG: there are ABI_MAX_SPACES already. */
+int code_map_add_space(struct code_map *m, size_t *ret);
+/* Not the first one. Its number is given to another one later. */
+void code_map_drop_space(struct code_map *m, size_t space);
+/* Is what @space has mapped what @pid has? False also if that cannot be read. */
+bool code_map_same_space(struct code_map *m, size_t space, pid_t pid);
+/* @pid's executable is a main one as well: in scope unless --binary says otherwise. To be called before its first refresh. *ret_added and
+ * *ret_lines: the object if it was not known to be one, else NULL; and its lines. By function only because the executables so far had no lines, and this one has
+ * some: goes over to lines. */
+int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **ret_added, struct line_table **ret_lines, struct error *e);
+/* The kernel's functions by name, for root. -EPERM, -ENOTSUP: it hides them, or has no names. */
+int code_kernel_open(struct code_kernel **ret, struct error *e);
+void code_kernel_close(struct code_kernel *k); /* NULL is allowed */
+/* Where they begin: for session_options.kernel_base. */
+uint64_t code_kernel_base(const struct code_kernel *k);
+/* Makes them targets of their own. @k must outlive the map. */
+void code_map_set_kernel(struct code_map *m, const struct code_kernel *k);
+/* Of processes that run: can anything in scope be named? -ENODATA as of code_map_open. */
+int code_map_check(struct code_map *m, struct error *e);
 /* Has naming found code out of scope that the next refresh will take out of the tables? */
 bool code_map_is_stale(const struct code_map *m);
-/* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
-int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
-/* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */
+/* See backend_ops.name: interned line ("<file>:<line>") or function name. */
+int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function);
+/* See backend_ops.callers. */
+size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max);
+/* See backend_ops.inlined. */
+const char *code_map_inlined(struct code_map *m, uint64_t code);
+/* The ranges of a line (or function), merged; at most @max, the largest first if there are more. -ENOENT. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
 /* Are its names functions? As asked, or as automatic came out. */
 bool code_map_by_function(const struct code_map *m);

@@ -28,6 +28,7 @@ struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;              /* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
+	bool mapped;            /* entry has device and inode as a mapping has them, which stat may not */
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	const struct line_options *line_options; /* the map's */
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
@@ -55,6 +56,13 @@ struct code_mapping {
 	size_t object;
 };
 
+/* Where one process, or several of the same layout, have mapped the objects. */
+struct code_space {
+	struct code_mapping *mappings; /* by start; NULL: not read yet */
+	size_t n;
+	bool used;
+};
+
 struct code_function {
 	size_t object;
 	struct addr_range range;
@@ -62,7 +70,7 @@ struct code_function {
 
 struct code_name {
 	UT_hash_handle hh;
-	bool read; /* every unit with the line's file has been read */
+	size_t n_read; /* of as many objects every unit with the line's file has been read */
 	/* Of this name: the function's own code; of a line, what was inlined into it as far as samples have fallen into it. */
 	struct code_function *functions;
 	size_t n_functions;
@@ -71,12 +79,14 @@ struct code_name {
 
 struct code_map {
 	struct globs sources, binaries;
-	bool functions;
+	bool functions, inclusive;
+	bool automatic; /* by function for want of lines: another executable may have some */
 	struct line_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
-	struct code_mapping *mappings; /* by start */
-	size_t n_mappings;
+	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
+	struct code_space *spaces; /* the first is always used */
+	size_t n_spaces;
 	struct code_name *names;
 	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
 	struct error rows_error; /* ... and why, for the first */
@@ -92,20 +102,45 @@ int code_scope_read(struct code_map *m, struct code_object *o);
 /* Sorts and joins; returns how many are left. */
 size_t code_ranges_merge(struct addr_range *all, size_t n);
 
-/* Do the objects' ranges say all there is to know of what is in scope? Else naming finds out more (code_owner.c). */
-bool code_scope_is_known(const struct code_map *m);
-
 /* code_owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are in scope.
  *
- * A function is of the file that its entry is in. Code of another file in it was inlined. Where such code is out of scope it belongs to the
- * line in scope that stands before it in the line table, which is where compilers leave the place of the call. A function that is itself
- * out of scope keeps only what was inlined into it from files in scope; the rest of it is cut out of the object's table at the next
- * refresh: that is how the scope is found, so that no line information is read which nobody's sample asks for. */
+ * A function is of the file that it begins in. Code of another file in it was inlined. Where such code is out of scope it belongs to the
+ * innermost call in scope that it was inlined by; where no call is said (-g1), to the line in scope that stands before it in the line
+ * table, which is where compilers leave the place of the call. A function that is itself out of scope keeps only what was inlined
+ * into it from files in scope, and what was inlined into that; the rest of it is cut out of the object's table at the next refresh: that
+ * is how the scope is found, so that no line information is read which nobody's sample asks for. */
 
+/* Where a function begins that is entered at @entry: by the first row there. The last one, which is in force, is that of code that was inlined
+ * if the function has nothing of its own to do first. False: nowhere known. */
+bool code_function_location(struct line_table *t, uint64_t entry, struct line_location *ret);
+/* "<file>:<line>", interned; NULL: out of memory. */
+struct code_name *code_line_name(struct code_map *m, const struct line_location *where);
 /* The line of @vaddr, "<file>:<line>", interned. -ENOENT: of none in scope. */
 int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const char **ret);
 /* Is the function in scope? Yes if nothing is known of its source. */
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s);
+
+/* code_inlined.c: goes through a function from its start, and says at each address, which must not fall, where the code there was
+ * inlined. Begin: 0 or -ENOMEM; without a tree of entries nothing was inlined. */
+struct inline_sweep {
+	const struct code_map *m;
+	const struct line_inlined *all; /* the line table's */
+	size_t n, next;
+	size_t *stack, depth;
+	const char *file; /* looked at last */
+	bool file_in;
+};
+int inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t, uint64_t lo, uint64_t hi);
+void inline_sweep_end(struct inline_sweep *w);
+/* The innermost call in scope that brought the code to @addr. False: none. */
+bool inline_sweep_owner(struct inline_sweep *w, uint64_t addr, struct line_location *ret);
+/* The next address above @addr where that may be another one; UINT64_MAX: none. */
+uint64_t inline_sweep_edge(struct inline_sweep *w, uint64_t addr);
+/* The lines on the way out of inlined copies, from that of @vaddr itself on, separated by tabs; interned. NULL: it was not inlined. */
+const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_t vaddr);
+
+/* The lines in scope that the code at @vaddr was inlined by, innermost first, interned. */
+size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr, const char **ret, size_t max);
 
 /* code_rows.c: makes the object's unwinding table from @elf, once; without usable call frame information it says only what is in scope.
  * The scope must have been read. -ENOMEM. */
@@ -118,7 +153,18 @@ int code_rows_cut(struct code_object *o, bool *ret_changed);
 int code_vdso_open(struct elf_object **ret, size_t *ret_size);
 uint64_t code_vdso_start(pid_t pid); /* in the process; 0: it has none */
 
-/* code_map.c: open on demand; NULL when it cannot be. */
+/* code_kernel.c: the interned name of the kernel's function at @pc. -ENOENT. */
+int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret);
+/* Is it a name of a kernel function's? */
+bool code_kernel_has(const struct code_map *m, const char *name);
+/* The ranges of such a name, at most @max; returns how many. */
+size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max);
+
+/* code_map.c: takes what naming has found out of scope out of all tables. -ENOMEM. */
+int code_map_cut(struct code_map *m, bool *ret_changed);
+/* The object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
+size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
+/* Open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
 struct line_table *code_object_lines(struct code_object *o, struct error *e);
 

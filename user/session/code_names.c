@@ -48,36 +48,29 @@ static struct code_name *function_name(struct code_map *m, const struct elf_symb
 	return name ? code_name_intern(m, name) : NULL;
 }
 
-static const struct code_mapping *mapping_at(const struct code_map *m, uint64_t addr)
+int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
 {
-	size_t lo = 0, hi = m->n_mappings;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (m->mappings[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || addr >= m->mappings[lo - 1].end || !m->mappings[lo - 1].placed)
-		return NULL;
-	return m->objects[m->mappings[lo - 1].object]->in_scope ? &m->mappings[lo - 1] : NULL;
-}
-
-int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function)
-{
-	const struct code_mapping *p = mapping_at(m, addr);
+	size_t object = ABI_CODE_OBJECT(code);
 	struct code_name *function = NULL;
 	const char *line;
 	struct code_object *o;
 	struct elf_symbol s;
+	uint64_t vaddr;
 	int r;
 
-	if (!p)
+	if (object == ABI_KERNEL_OBJECT) {
+		r = code_kernel_name(m, ABI_CODE_PC(code), ret_line);
+		if (r == 0 && ret_function)
+			*ret_function = *ret_line;
+		return r;
+	}
+	if (object >= m->n_objects)
 		return -ENOENT;
-	o = m->objects[p->object];
-	if (elf_object_function_at(o->elf, addr - p->bias, &s) == 0) {
+	o = m->objects[object];
+	if (!o->in_scope || !o->elf || !o->rows_tried)
+		return -ENOENT;
+	vaddr = o->rows_base + ABI_CODE_PC(code);
+	if (elf_object_function_at(o->elf, vaddr, &s) == 0) {
 		if (m->functions && !code_owner_function(m, o, &s))
 			return -ENOENT;
 		function = function_name(m, &s);
@@ -89,7 +82,7 @@ int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, cons
 	} else {
 		if (!code_object_lines(o, NULL))
 			return -ENODATA;
-		r = code_owner_line(m, p->object, addr - p->bias, &line);
+		r = code_owner_line(m, object, vaddr, &line);
 		if (r < 0)
 			return r;
 	}
@@ -99,35 +92,57 @@ int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, cons
 	return 0;
 }
 
+/* The object that @code is in, if it has lines to name it by; *ret_vaddr: where in the file. */
+static struct code_object *object_with_lines(struct code_map *m, uint64_t code, uint64_t *ret_vaddr)
+{
+	size_t object = ABI_CODE_OBJECT(code);
+
+	if (m->functions || object >= m->n_objects || !m->objects[object]->rows_tried)
+		return NULL;
+	*ret_vaddr = m->objects[object]->rows_base + ABI_CODE_PC(code);
+	return m->objects[object];
+}
+
+size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max)
+{
+	uint64_t vaddr;
+	struct code_object *o = m->inclusive ? object_with_lines(m, code, &vaddr) : NULL;
+
+	return o ? code_inlined_callers(m, o, vaddr, ret, max) : 0;
+}
+
+const char *code_map_inlined(struct code_map *m, uint64_t code)
+{
+	uint64_t vaddr;
+	struct code_object *o = object_with_lines(m, code, &vaddr);
+
+	return o ? code_inlined_text(m, o, vaddr) : NULL;
+}
+
 struct found {
 	struct addr_range *all;
 	size_t n;
 };
 
-/* Adds an object's range wherever the process maps it. */
+/* Adds an object's range, if anybody maps it. */
 static int add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
 {
-	for (size_t i = 0; i < m->n_mappings; i++) {
-		const struct code_mapping *p = &m->mappings[i];
-		struct addr_range *grown;
-		uint64_t lo = r.lo + p->bias, hi = r.hi + p->bias;
+	const struct code_object *o = m->objects[object];
+	struct addr_range *grown;
 
-		if (p->object != object || !p->placed)
-			continue;
-		if (lo < p->start)
-			lo = p->start;
-		if (hi > p->end)
-			hi = p->end;
-		if (lo >= hi)
-			continue;
-		if (!(f->n & (f->n - 1))) { /* at powers of two */
-			grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			f->all = grown;
-		}
-		f->all[f->n++] = (struct addr_range){lo, hi};
+	if (!o->rows_tried)
+		return 0;
+	if (r.lo < o->rows_base)
+		r.lo = o->rows_base;
+	if (r.lo >= r.hi || r.hi - o->rows_base > UINT32_MAX)
+		return 0;
+	if (!(f->n & (f->n - 1))) { /* at powers of two */
+		grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		f->all = grown;
 	}
+	f->all[f->n++] = (struct addr_range){ABI_CODE(object, r.lo - o->rows_base), ABI_CODE(object, r.hi - o->rows_base)};
 	return 0;
 }
 
@@ -196,8 +211,8 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line, bool read, struct found *out)
 {
 	struct line_table *lines = code_object_lines(m->objects[object], NULL);
-	_cleanup_free_ struct addr_range *all = NULL;
-	size_t n = 0;
+	_cleanup_free_ struct addr_range *all = NULL, *called = NULL;
+	size_t n = 0, n_called = 0;
 	int r;
 
 	if (!lines)
@@ -205,10 +220,14 @@ static int object_line(struct code_map *m, size_t object, const char *file, uint
 	if (read)
 		(void)line_table_read_file(lines, file);
 	r = line_table_ranges(lines, file, line, &all, &n);
+	if (m->inclusive && (r == 0 || r == -ENOENT))
+		r = line_table_called(lines, file, line, &called, &n_called);
 	if (r == -ENOENT)
-		return 0;
+		r = 0;
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = add_found(out, m, object, all[i]);
+	for (size_t i = 0; r == 0 && i < n_called; i++)
+		r = add_found(out, m, object, called[i]);
 	return r;
 }
 
@@ -255,12 +274,11 @@ static int find_line(struct code_map *m, const char *name, struct found *out)
 	ours = x->text == name;
 	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
 		if (m->objects[i]->in_scope && m->objects[i]->elf)
-			r = object_line(m, i, file, (uint32_t)line, !ours && !x->read, out);
+			r = object_line(m, i, file, (uint32_t)line, !ours && i >= x->n_read, out);
 	if (r == 0)
 		r = ours ? add_name(m, x, out) : add_names(m, file, (uint32_t)line, out);
-	/* A library that comes later has its units read when it is sampled. */
-	if (r == 0 && !ours && m->n_mappings)
-		x->read = true;
+	if (r == 0 && !ours)
+		x->n_read = m->n_objects;
 	return r;
 }
 
@@ -277,7 +295,13 @@ static int by_size(const void *pa, const void *pb)
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n)
 {
 	struct found f = {0};
-	int r = m->functions ? find_function(m, name, &f) : find_line(m, name, &f);
+	int r;
+
+	if (code_kernel_has(m, name)) {
+		*ret_n = code_kernel_ranges(m, name, ret, max);
+		return *ret_n ? 0 : -ENOENT;
+	}
+	r = m->functions ? find_function(m, name, &f) : find_line(m, name, &f);
 
 	f.n = r == 0 ? code_ranges_merge(f.all, f.n) : 0;
 	if (f.n > max) {

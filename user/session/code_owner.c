@@ -25,16 +25,17 @@ static int first_row(struct addr_range r, const struct line_location *where, voi
 	(void)r;
 	if (where)
 		*(struct line_location *)arg = *where;
-	return 1;
+	return where != NULL;
 }
 
-/* Where the function that begins at @vaddr was written. Of several lines that begin there the first is its own; what was inlined at its very
- * beginning comes after. */
+bool code_function_location(struct line_table *t, uint64_t entry, struct line_location *ret)
+{
+	return line_table_rows(t, entry, entry + 1, first_row, ret) > 0;
+}
+
 static enum where look_at_entry(const struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
 {
-	*ret = (struct line_location){0};
-	(void)line_table_rows(t, vaddr, vaddr + 1, first_row, ret);
-	if (!ret->file)
+	if (!code_function_location(t, vaddr, ret))
 		return NOWHERE;
 	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
 }
@@ -54,7 +55,7 @@ static void take_out(struct code_object *o, struct addr_range r)
 	o->cuts[o->n_cuts++] = r;
 }
 
-static struct code_name *line_name(struct code_map *m, const struct line_location *where)
+struct code_name *code_line_name(struct code_map *m, const struct line_location *where)
 {
 	_cleanup_free_ char *text = NULL;
 
@@ -88,6 +89,7 @@ struct walk {
 	struct line_location owner;
 	const char *file; /* looked at last: rows of one file follow each other, and one spelling is one address */
 	bool file_in;
+	struct inline_sweep inlining;
 };
 
 static int add_inlined(struct code_object *o, struct addr_range r, const char *line)
@@ -114,16 +116,29 @@ static int file_inlined(struct walk *w)
 		take_out(o, r);
 	if (!w->owner.line)
 		return add_inlined(o, r, NULL);
-	owner = line_name(w->m, &w->owner);
+	owner = code_line_name(w->m, &w->owner);
 	if (!owner || code_name_add(owner, w->object, r) < 0)
 		return -ENOMEM;
 	return add_inlined(o, r, owner->text);
 }
 
+/* Code of one owner that goes on where the last such code ended is one with it. */
+static int add_piece(struct walk *w, struct addr_range r, struct line_location owner)
+{
+	int err = 0;
+
+	if (w->inlined.hi != r.lo || w->owner.file != owner.file || w->owner.line != owner.line) {
+		err = file_inlined(w);
+		w->inlined.lo = r.lo;
+		w->owner = owner;
+	}
+	w->inlined.hi = r.hi;
+	return err;
+}
+
 static int walk_row(struct addr_range r, const struct line_location *where, void *arg)
 {
 	struct walk *w = arg;
-	struct line_location owner = {0};
 	int err = 0;
 
 	if (where && w->file != where->file) {
@@ -136,14 +151,15 @@ static int walk_row(struct addr_range r, const struct line_location *where, void
 		return 0;
 	if (where ? w->file_in : !w->outside)
 		return file_inlined(w);
-	if (!w->outside)
-		owner = w->last;
-	if (w->inlined.hi != r.lo || w->owner.file != owner.file || w->owner.line != owner.line) {
-		err = file_inlined(w);
-		w->inlined.lo = r.lo;
-		w->owner = owner;
+	while (err == 0 && r.lo < r.hi) {
+		uint64_t edge = inline_sweep_edge(&w->inlining, r.lo), hi = edge < r.hi ? edge : r.hi;
+		struct line_location owner = {0};
+
+		if (!inline_sweep_owner(&w->inlining, r.lo, &owner) && !w->outside)
+			owner = w->last;
+		err = add_piece(w, (struct addr_range){r.lo, hi}, owner);
+		r.lo = hi;
 	}
-	w->inlined.hi = r.hi;
 	return err;
 }
 
@@ -165,9 +181,15 @@ static const struct code_inlined *find_inlined(const struct code_object *o, uint
 static int walk_function(struct code_map *m, size_t object, const struct elf_symbol *s, bool outside)
 {
 	struct walk w = {.m = m, .object = object, .outside = outside};
-	int r = line_table_rows(m->objects[object]->lines, s->addr, s->addr + s->size, walk_row, &w);
+	struct line_table *lines = m->objects[object]->lines;
+	int r = inline_sweep_begin(&w.inlining, m, lines, s->addr, s->addr + s->size);
 
-	return r == 0 ? file_inlined(&w) : r;
+	if (r == 0)
+		r = line_table_rows(lines, s->addr, s->addr + s->size, walk_row, &w);
+	if (r == 0)
+		r = file_inlined(&w);
+	inline_sweep_end(&w.inlining);
+	return r;
 }
 
 /* Finds what is inlined in the function around @vaddr, once: that is all its code of files out of scope. */
@@ -260,11 +282,11 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 	struct code_name *x;
 	enum where where = look_at(m, o->lines, vaddr, &line);
 
-	if (!code_scope_is_known(m) && read_unit(m, object, vaddr) < 0)
+	if (read_unit(m, object, vaddr) < 0)
 		return -ENOMEM;
 	if (where == NOWHERE)
 		return -ENOENT;
-	if (where == OUTSIDE && !code_scope_is_known(m)) {
+	if (where == OUTSIDE) {
 		in = find_inlined(o, vaddr);
 		if (!in) {
 			int r = read_function(m, object, vaddr);
@@ -278,7 +300,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 		*ret = in->line;
 		return 0;
 	}
-	x = line_name(m, &line);
+	x = code_line_name(m, &line);
 	if (!x)
 		return -ENOMEM;
 	*ret = x->text;

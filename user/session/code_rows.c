@@ -11,7 +11,8 @@
 #include <string.h>
 
 _Static_assert((int)ABI_ROW_NONE == (int)CFI_NONE && (int)ABI_ROW_RSP == (int)CFI_RSP && (int)ABI_ROW_RBP == (int)CFI_RBP &&
-		       (int)ABI_ROW_PLT == (int)CFI_PLT && (int)ABI_ROW_SIGNAL == (int)CFI_SIGNAL && (int)ABI_ROW_END == (int)CFI_END,
+		       (int)ABI_ROW_PLT == (int)CFI_PLT && (int)ABI_ROW_SIGNAL == (int)CFI_SIGNAL && (int)ABI_ROW_END == (int)CFI_END &&
+		       (int)ABI_ROW_DRAP == (int)CFI_DRAP,
 	       "kinds are copied");
 
 /* The places where the scope begins or ends, in the object's own addresses, and how it is before the first. */

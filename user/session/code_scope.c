@@ -135,6 +135,59 @@ static size_t subtract(const struct addr_range *from, size_t n, const struct add
 	return used;
 }
 
+/* Cuts [@at, @hi) at the functions in it: up to where the first one ends, and is that a function that begins in scope, so that all of it
+ * is somebody's line? Code of other files in it was inlined (code_owner.c). */
+static bool next_function(const struct code_map *m, const struct code_object *o, struct line_table *lines, uint64_t at, uint64_t hi,
+			  struct addr_range *ret)
+{
+	struct line_location entry;
+	struct elf_symbol s;
+
+	*ret = (struct addr_range){at, hi};
+	if (elf_object_function_at(o->elf, at, &s) < 0)
+		return false;
+	*ret = (struct addr_range){s.addr, s.addr + s.size};
+	return code_function_location(lines, s.addr, &entry) && code_scope_source(m, entry.file);
+}
+
+static int add_range(struct addr_range **all, size_t *n, struct addr_range r)
+{
+	struct addr_range *grown;
+
+	if (!(*n & (*n - 1))) { /* at powers of two */
+		grown = reallocarray(*all, *n ? 2 * *n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		*all = grown;
+	}
+	(*all)[(*n)++] = r;
+	return 0;
+}
+
+/* Of @all: with @whole, that and the functions in scope that it is in; else what of it is in no such function. Takes @all over. */
+static int by_functions(const struct code_map *m, const struct code_object *o, struct line_table *lines, bool whole,
+			struct addr_range **all, size_t *n)
+{
+	struct addr_range *out = NULL, f;
+	size_t used = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < *n; i++)
+		for (uint64_t at = (*all)[i].lo, end; r == 0 && at < (*all)[i].hi; at = end) {
+			bool in = next_function(m, o, lines, at, (*all)[i].hi, &f);
+
+			end = f.hi < (*all)[i].hi ? f.hi : (*all)[i].hi;
+			if (in && whole)
+				r = add_range(&out, &used, f);
+			else if (!in)
+				r = add_range(&out, &used, (struct addr_range){at, end});
+		}
+	free(*all);
+	*all = out;
+	*n = code_ranges_merge(out, used);
+	return r;
+}
+
 static int without_excludes(struct code_map *m, struct code_object *o, struct line_table *lines)
 {
 	struct addr_range *out, *left;
@@ -143,7 +196,11 @@ static int without_excludes(struct code_map *m, struct code_object *o, struct li
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	n = code_ranges_merge(out, n);
+	r = by_functions(m, o, lines, false, &out, &n);
+	if (r < 0) {
+		free(out);
+		return r;
+	}
 	left = calloc(o->n_ranges + n + 1, sizeof(*left));
 	if (left) {
 		o->n_ranges = subtract(o->ranges, o->n_ranges, out, n, left);
@@ -170,7 +227,7 @@ int code_scope_read(struct code_map *m, struct code_object *o)
 	if (m->sources.n_includes) {
 		r = line_table_scope(lines, wanted, m, &o->ranges, &o->n_ranges);
 		if (r == 0)
-			o->n_ranges = code_ranges_merge(o->ranges, o->n_ranges);
+			r = by_functions(m, o, lines, true, &o->ranges, &o->n_ranges);
 		return r == -ENOENT ? 0 : r;
 	}
 	r = line_table_covered(lines, &o->ranges, &o->n_ranges);
@@ -205,9 +262,4 @@ size_t code_ranges_merge(struct addr_range *all, size_t n)
 		}
 	}
 	return used;
-}
-
-bool code_scope_is_known(const struct code_map *m)
-{
-	return !m->functions && m->sources.n_includes;
 }

@@ -66,6 +66,12 @@ struct session {
 	struct latencies *latencies; /* NULL: none */
 	uint64_t late_begin[ABI_LATE_BUCKETS];
 	uint64_t epoch; /* of the experiment under way or just ended */
+	struct ring_buffer *ring; /* of execs, in a scope of many processes */
+	pid_t execs[256];
+	size_t n_execs;
+	size_t n_without_space; /* looks at processes for whose mappings there was no space */
+	unsigned char *space_idle; /* for how many calls of session_tidy nobody has run in each address space */
+	size_t n_space_idle;
 };
 
 /* events.c */
@@ -92,6 +98,13 @@ int latency_measured(void *b, size_t index, struct backend_latency *ret);
 
 /* loader.c */
 void loader_close(struct session *s);
+/* processes.c */
+int processes_open(struct session *s, struct error *e);
+void processes_close(struct session *s); /* not opened: allowed */
+/* @pid has a handler of the payment signal, unless *@execs moves meanwhile; its children inherit that. */
+void processes_allow_signals(struct session *s, pid_t pid, const volatile unsigned long long *execs);
+/* The controller itself, while it calibrates. */
+void processes_calibrate(struct session *s, bool begins);
 
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
@@ -105,11 +118,13 @@ void sync_active(struct session *s, bool active);
 int sync_attach(struct session *s, struct error *e);
 
 /* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
- * whenever its mappings have changed. unwind_complain says what could not be taken in, one a line. */
+ * and the mappings of @space, whenever they have changed. unwind_complain says what could not be taken in, one a line. */
 int unwind_open(struct session *s, struct error *e);
 int unwind_opened(struct session *s, struct error *e);
 void unwind_close(struct session *s); /* not opened: allowed */
-int unwind_set(struct session *s, struct error *e);
+int unwind_set(struct session *s, size_t space, struct error *e);
+/* No process runs in @space any more, and none has for a while. */
+void unwind_drop(struct session *s, size_t space);
 void unwind_complain(const struct session *s, FILE *f);
 
 /* calibration.c: measures what payments and hits cost beside what BPF can see, tells BPF, and keeps it for later runs. Some 0.2 s. */

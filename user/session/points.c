@@ -22,9 +22,39 @@ static struct point *new_point(struct session *s, const char *name)
 	return p->name ? p : NULL;
 }
 
+int session_extend_point(struct session *s, size_t point, const struct session_site *sites, size_t n_sites, struct error *e)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = point);
+	struct point *p = &s->points[point];
+	struct bpf_link **grown = reallocarray(p->links, p->n_links + n_sites + 1, sizeof(struct bpf_link *));
+
+	if (!grown)
+		return fail(e, ENOMEM, "out of memory");
+	p->links = grown;
+	for (size_t i = 0; i < n_sites; i++) {
+		const char *path = elf_object_path(sites[i].object);
+		uint64_t offset;
+		int r = elf_object_vaddr_to_offset(sites[i].object, sites[i].vaddr, &offset);
+
+		if (r < 0)
+			return fail(e, -r, "%s: %s: the address 0x%llx is not in the file", p->name, path,
+				    (unsigned long long)sites[i].vaddr);
+		p->links[p->n_links] = bpf_program__attach_uprobe_opts(s->skel->progs.progress_visit, s->pid, path, offset, &opts);
+		if (!p->links[p->n_links])
+			return fail(e, errno, "%s: cannot put a probe at %s+0x%llx: %s", p->name, path, (unsigned long long)offset,
+				    strerror(errno));
+		p->n_links++;
+	}
+	return 0;
+}
+
+size_t session_point_sites(const struct session *s, size_t i)
+{
+	return s->points[i].n_links;
+}
+
 int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = s->n_points);
 	struct point *p;
 
 	for (size_t i = 0; i < s->n_points; i++)
@@ -35,25 +65,7 @@ int session_add_point(struct session *s, const char *name, const struct session_
 		return fail(e, E2BIG, "too many progress points; at most %d", ABI_MAX_POINTS);
 	p->probed = true;
 	p->has_begin = true;
-	p->links = calloc(n_sites, sizeof(*p->links));
-	if (!p->links)
-		return fail(e, ENOMEM, "out of memory");
-	s->n_points++;
-	for (size_t i = 0; i < n_sites; i++) {
-		const char *path = elf_object_path(sites[i].object);
-		uint64_t offset;
-		int r = elf_object_vaddr_to_offset(sites[i].object, sites[i].vaddr, &offset);
-
-		if (r < 0)
-			return fail(e, -r, "%s: %s: the address 0x%llx is not in the file", name, path,
-				    (unsigned long long)sites[i].vaddr);
-		p->links[i] = bpf_program__attach_uprobe_opts(s->skel->progs.progress_visit, s->pid, path, offset, &opts);
-		if (!p->links[i])
-			return fail(e, errno, "%s: cannot put a probe at %s+0x%llx: %s", name, path, (unsigned long long)offset,
-				    strerror(errno));
-		p->n_links++;
-	}
-	return 0;
+	return session_extend_point(s, s->n_points++, sites, n_sites, e);
 }
 
 void points_close(struct session *s)
@@ -111,8 +123,11 @@ size_t session_find_counters(struct session *s)
 	struct abi_control *c = &s->skel->bss->control;
 
 	/* Its launch is the first exec. After a second one the program's image has no shim. */
-	if (s->page && !c->signals_ok && c->execs == 1 && __atomic_load_n(&s->page->loaded, __ATOMIC_ACQUIRE))
+	if (s->page && !c->signals_ok && c->execs == 1 && __atomic_load_n(&s->page->loaded, __ATOMIC_ACQUIRE)) {
 		c->signals_ok = 1;
+		if (s->options.many)
+			processes_allow_signals(s, (pid_t)c->main, &c->execs);
+	}
 
 	/* An entry is there once its type is; one that a thread has only begun to claim is looked at again next time. */
 	for (size_t i = 0; s->page && i < SHIM_MAX_COUNTERS; i++) {

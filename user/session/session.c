@@ -49,11 +49,17 @@ static void configure(struct session *s)
 	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
 	c->sync = s->options.sync;
 	c->has_switch = s->sync_switch;
+	c->many = s->options.many;
+	c->all_execs = s->options.all_execs;
 	c->threshold_ns = THRESHOLD_NS;
 	c->bank_ns = BANK_NS;
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	c->kernel_base = s->options.kernel_base;
+	c->inclusive = s->options.inclusive;
+	if (!c->inclusive)
+		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
 	c->slows = s->options.slows;
 	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
 }
@@ -116,6 +122,11 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return r;
 	}
+	r = processes_open(s, e);
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
 	*ret = s;
 	return 0;
 }
@@ -133,6 +144,7 @@ void session_close(struct session *s)
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
+	processes_close(s);
 	unwind_close(s);
 	latency_close(s);
 	cozbpf_bpf__destroy(s->skel);
@@ -171,17 +183,19 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 		s->skel->progs.edge_exec,
 		s->skel->progs.edge_exit,
 		s->skel->progs.edge_waking,
+		s->skel->progs.edge_raise,
+		s->skel->progs.edge_softirq_exit,
 		s->skel->progs.edge_switch,
 	};
 	int r;
 
-	s->pid = pid;
-	s->skel->bss->control.tgid = (unsigned long long)pid;
-	if (s->sync) {
+	s->pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
+	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
+	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | ABI_PROC_FOLLOW, e) : 0;
+	if (r == 0 && s->sync)
 		r = sync_attach(s, e);
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
 	for (size_t i = 0; !s->sync && i < sizeof(progs) / sizeof(*progs); i++) {
 		r = attach_one(s, progs[i], e);
 		if (r < 0)
@@ -197,7 +211,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
 {
 	s->code = map;
-	return unwind_set(s, e);
+	return unwind_set(s, 0, e);
 }
 
 uint64_t session_exit_ns(const struct session *s)

@@ -27,10 +27,14 @@ struct session_options {
 	int signo;            /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
+	bool many;            /* the scope is what session_take enters, and what comes from that; else one process */
+	bool all_execs;       /* session_execs tells of every exec on the machine, not only of those entered */
+	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
 	bool slows;           /* experiments may slow the line for real */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	size_t latencies;     /* how many pairs there will be (session_pair_points) */
 	bool calibrate;       /* anew, whatever an earlier run has found */
+	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
 
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
@@ -42,12 +46,40 @@ void session_calibrate(struct session *s);
 
 /* The map of payment slots, for the shim to map. Owned by the session. */
 int session_slots_fd(const struct session *s);
-/* Names @pid as the scope, attaches the scheduler's edges and starts sampling. */
+/* Names @pid as the scope (of many: as one process of it; 0: none yet), attaches the scheduler's edges and starts sampling. */
 int session_attach(struct session *s, pid_t pid, struct error *e);
 /* Names and intervals of samples come from @map, and it defines which addresses are in scope and how stacks are walked; it must outlive the
  * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
+/* @pid has a handler of the payment signal now, which its children inherit; or does not after all. May be called in any thread. */
+void session_set_signals(struct session *s, pid_t pid, bool has);
+
+/* A scope of many processes. What is entered leaves by itself when it ends. */
+struct session_process {
+	pid_t pid;
+	unsigned int flags; /* ABI_PROC_* */
+	unsigned int space; /* its address space, or ABI_SPACE_NONE */
+};
+/* Enters @pid, or changes what it is: @flags ABI_PROC_IN: in scope; ABI_PROC_FOLLOW: so will its children be, as it is. */
+int session_take(struct session *s, pid_t pid, unsigned int flags, struct error *e);
+/* The flags of @pid; -ENOENT: it is not entered. */
+int session_flags(const struct session *s, pid_t pid, unsigned int *ret);
+void session_leave(struct session *s, pid_t pid);
+/* All that are entered now. The array is the caller's. */
+int session_processes(const struct session *s, struct session_process **ret, size_t *ret_n);
+/* Reads what @pid has mapped, if that is not what it was. To be called after an exec, and now and then. */
+int session_look(struct session *s, pid_t pid, struct error *e);
+/* Takes in what naming has found out of the code that all have mapped. */
+int session_refresh_code(struct session *s);
+/* Readable when processes have started other programs; -1: not a scope of many. */
+int session_execs_fd(const struct session *s);
+/* Which have, since the last call; owned by the session. Call until there are none. */
+size_t session_execs(struct session *s, const pid_t **ret);
+/* Forgets the address spaces in which no process runs any more, at the second call that finds none: a few times a second. */
+void session_tidy(struct session *s);
+/* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
+void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns);
 /* --sync pthread: where the C library's calls are seen. One of these, after session_attach.
  * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of them that the program maps (it can be
  * one in /proc/PID/fd). */
@@ -57,7 +89,8 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
 /* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped none yet. */
 int session_sync_libraries(struct session *s, struct error *e);
-/* Has the dynamic linker of @program, which is about to run, tell when it has mapped or unmapped libraries: after session_attach. Without it
+/* Has the dynamic linker of @program, which is about to run (in the process of session_attach only), tell when it has mapped or unmapped
+ * libraries: after session_attach. Without it
  * they must be looked for. -ENOENT: a static executable, or a linker that does not tell. */
 int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e);
 /* Readable when it has; -1: not watched. Owned by the session. */
@@ -70,12 +103,15 @@ struct session_site {
 	const struct elf_object *object;
 	uint64_t vaddr;
 };
-/* Adds a throughput point: a uprobe, in the process only, on each site. */
+/* Adds a throughput point: a uprobe on each site; where the scope is one process in that process only. Of many there may be none yet. */
 int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e);
 /* Makes two points, by the order in which they were added, one latency point that is called as the first: an interval begins with a visit of
  * @begin and ends with one of @end by the same thread or, with arguments (1..ABI_MAX_ARGUMENT; 0: by thread), where that argument of both
  * functions has the same value. At most session_options.latencies times. */
 int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e);
+/* More sites of point @i, in an executable that was not known. */
+int session_extend_point(struct session *s, size_t i, const struct session_site *sites, size_t n_sites, struct error *e);
+size_t session_point_sites(const struct session *s, size_t i);
 /* The page that the shim fills: its coz.h counters become points as they appear. The page must outlive the session. */
 void session_set_page(struct session *s, const struct shim_page *page);
 

@@ -63,6 +63,9 @@ char *session_counters(struct session *s)
 			if (t.counters[i] && !ordinary(&t, i))
 				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
 	unwind_complain(s, f);
+	if (s->n_without_space)
+		(void)fprintf(f, "%zu x no room for what a process has mapped (%d different ones at most): its samples were not counted\n", s->n_without_space,
+			      ABI_MAX_SPACES);
 	if (s->page && s->page->no_slot)
 		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->page->no_slot);
 	if (s->page && s->page->lost_counters)

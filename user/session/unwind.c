@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Hands the unwinding tables of the code map to BPF (bpf/unwind.h). A library that goes and comes back finds its own rows. The modules, which
- * say where the rows belong, are double-buffered, and so are the rows of objects whose scope changes. */
+ * say where the rows belong in each address space, are double-buffered, and so are the rows of objects whose scope changes. */
 #include "session/internal.h"
 
 #include "base/cleanup.h"
@@ -17,7 +17,7 @@
 
 #define MAX_CHUNKS (ABI_MAX_ROWS / ABI_ROW_CHUNK)
 #define CHUNK_BYTES (ABI_ROW_CHUNK * sizeof(struct abi_row))
-#define MODULES_BYTES (2 * ABI_MAX_MODULES * sizeof(struct abi_module))
+#define MODULES_BYTES (ABI_MODULE_POOL * sizeof(struct abi_module))
 
 /* An object's rows in the map. */
 struct unwind_rows {
@@ -27,10 +27,27 @@ struct unwind_rows {
 	unsigned int spare_lo, spare_room;
 };
 
+/* A part of the map of modules. */
+struct unwind_part {
+	unsigned int first, room;
+};
+
+/* An address space's modules: those in force, and the place for the next. */
+struct unwind_space {
+	struct unwind_part now, spare;
+};
+
 struct unwind {
 	struct abi_row *chunks[MAX_CHUNKS];
 	size_t n_chunks, n_rows;
-	struct abi_module *modules; /* the two halves */
+	struct abi_module *modules; /* the map */
+	unsigned int n_pool;        /* of it given away so far */
+	struct unwind_part *free;   /* of spaces that are gone */
+	size_t n_free;
+	struct unwind_space *spaces; /* by the code map's index */
+	size_t n_spaces;
+	size_t n_surplus_spaces;
+	bool moved; /* rows of an object that was there already are elsewhere now */
 	struct unwind_rows *objects; /* by the code map's index */
 	size_t n_objects;
 	size_t n_left_out;
@@ -154,6 +171,8 @@ void unwind_close(struct session *s)
 	if (u->modules)
 		(void)munmap(u->modules, MODULES_BYTES);
 	free(u->objects);
+	free(u->spaces);
+	free(u->free);
 	free(u->left_out);
 	free(u->kept);
 	free(u);
@@ -244,6 +263,7 @@ static void add_object(struct session *s, size_t index)
 		leave_out(u, x, o);
 		fits = o->in_scope && find_room(u, x, o->n_rows);
 	}
+	u->moved |= fits && x->added;
 	if (fits)
 		write_rows(u, x, o);
 	/* Naming can only cut from the scope of objects that are in it. */
@@ -282,39 +302,120 @@ static int add_objects(struct session *s, struct error *e)
 	return 0;
 }
 
-int unwind_set(struct session *s, struct error *e)
+/* Room for @n modules. What is given back has been out of force for a while. */
+static bool take_part(struct unwind *u, struct unwind_part *p, unsigned int n)
+{
+	unsigned int room = (n + n / 4 + 16) & ~15U;
+
+	if (p->room >= n)
+		return true;
+	for (size_t i = 0; i < u->n_free; i++) {
+		struct unwind_part had = *p;
+
+		if (u->free[i].room < n)
+			continue;
+		*p = u->free[i];
+		if (had.room)
+			u->free[i] = had;
+		else
+			u->free[i] = u->free[--u->n_free];
+		return true;
+	}
+	if (room > ABI_MODULE_POOL - u->n_pool)
+		return false;
+	*p = (struct unwind_part){u->n_pool, room};
+	u->n_pool += room;
+	return true;
+}
+
+static void give_part(struct unwind *u, struct unwind_part p)
+{
+	struct unwind_part *grown = p.room ? reallocarray(u->free, u->n_free + 1, sizeof(*grown)) : NULL;
+
+	if (!grown) /* lost until the end, which the next in want says */
+		return;
+	u->free = grown;
+	u->free[u->n_free++] = p;
+}
+
+static int grow_spaces(struct unwind *u, size_t n)
+{
+	struct unwind_space *grown;
+
+	if (n <= u->n_spaces)
+		return 0;
+	grown = reallocarray(u->spaces, n, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + u->n_spaces, 0, (n - u->n_spaces) * sizeof(*grown));
+	u->spaces = grown;
+	u->n_spaces = n;
+	return 0;
+}
+
+static void publish(struct session *s, size_t space)
 {
 	struct unwind *u = s->unwind;
-	struct abi_control *c = &s->skel->bss->control;
 	const struct code_map *m = s->code;
-	unsigned int half = !ABI_MODULES_HALF(c->modules);
-	struct abi_module *modules = u->modules + half * ABI_MAX_MODULES;
-	unsigned int n = 0;
-	int r = add_objects(s, e);
+	const struct code_space *k = &m->spaces[space];
+	struct unwind_part *p = &u->spaces[space].spare, used;
+	unsigned int n = 0, wanted = k->n < ABI_MAX_MODULES ? (unsigned int)k->n : ABI_MAX_MODULES;
 
-	if (r < 0)
-		return r;
-	u->n_surplus_modules = 0;
-	for (size_t i = 0; i < m->n_mappings; i++) {
-		const struct code_mapping *p = &m->mappings[i];
-		const struct unwind_rows *x = &u->objects[p->object];
+	u->n_surplus_modules += k->n - wanted;
+	if (!take_part(u, p, wanted)) {
+		u->n_surplus_spaces++;
+		__atomic_store_n(&s->skel->bss->spaces[space], 0, __ATOMIC_RELEASE);
+		return;
+	}
+	for (size_t i = 0; i < k->n && n < wanted; i++) {
+		const struct code_mapping *from = &k->mappings[i];
+		const struct unwind_rows *x = &u->objects[from->object];
 
-		if (!p->placed || !x->added)
+		if (!from->placed || !x->added)
 			continue;
-		if (n == ABI_MAX_MODULES) {
-			u->n_surplus_modules++;
-			continue;
-		}
-		modules[n++] = (struct abi_module){
-			.start = p->start,
-			.end = p->end,
-			.base = m->objects[p->object]->rows_base + p->bias,
+		u->modules[p->first + n++] = (struct abi_module){
+			.start = from->start,
+			.end = from->end,
+			.base = m->objects[from->object]->rows_base + from->bias,
 			.row_lo = x->lo,
 			.row_hi = x->hi,
+			.object = (unsigned int)from->object,
 		};
 	}
-	__atomic_store_n(&c->modules, ABI_MODULES(half, n), __ATOMIC_RELEASE);
+	__atomic_store_n(&s->skel->bss->spaces[space], ABI_MODULES(p->first, n), __ATOMIC_RELEASE);
+	used = *p;
+	*p = u->spaces[space].now;
+	u->spaces[space].now = used;
+}
+
+int unwind_set(struct session *s, size_t space, struct error *e)
+{
+	struct unwind *u = s->unwind;
+	const struct code_map *m = s->code;
+	int r = add_objects(s, e);
+
+	if (r == 0 && grow_spaces(u, m->n_spaces) < 0)
+		r = fail(e, ENOMEM, "out of memory");
+	if (r < 0)
+		return r;
+	u->n_surplus_modules = u->n_surplus_spaces = 0;
+	for (size_t i = 0; i < m->n_spaces; i++)
+		if (i == space || (u->moved && m->spaces[i].mappings))
+			publish(s, i);
+	u->moved = false;
 	return 0;
+}
+
+void unwind_drop(struct session *s, size_t space)
+{
+	struct unwind *u = s->unwind;
+
+	__atomic_store_n(&s->skel->bss->spaces[space], 0, __ATOMIC_RELEASE);
+	if (space >= u->n_spaces)
+		return;
+	give_part(u, u->spaces[space].now);
+	give_part(u, u->spaces[space].spare);
+	u->spaces[space] = (struct unwind_space){0};
 }
 
 void unwind_complain(const struct session *s, FILE *f)
@@ -334,4 +435,7 @@ void unwind_complain(const struct session *s, FILE *f)
 			      "in scope with --source\n", u->n_kept, ABI_MAX_ROWS, u->kept ? u->kept : "?");
 	if (u->n_surplus_modules)
 		(void)fprintf(f, "%zu x an executable mapping was left out (%d at most)\n", u->n_surplus_modules, ABI_MAX_MODULES);
+	if (u->n_surplus_spaces)
+		(void)fprintf(f, "%zu x no room for the mappings of a process (%d in all): its samples are not counted\n", u->n_surplus_spaces,
+			      ABI_MODULE_POOL);
 }

@@ -118,7 +118,8 @@ static void attach(void)
 	if (page->pay == SHIM_PAY_SLEEP || page->pay == SHIM_PAY_SPIN)
 		shim_pay_install((enum shim_pay)page->pay, (int)page->signo);
 	/* Last: from here on the ledger may raise the signal. */
-	__atomic_store_n(&page->loaded, 1, __ATOMIC_RELEASE);
+	if (__atomic_exchange_n(&page->loaded, 1, __ATOMIC_ACQ_REL))
+		shim_exec_announce();
 }
 
 struct shim_page *shim_attach(void)

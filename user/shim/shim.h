@@ -22,6 +22,9 @@ struct shim_slot *shim_own_slot(void);
 /* Installs the payment handler for @signo and unblocks it in the calling thread, whose mask later threads inherit. */
 void shim_pay_install(enum shim_pay pay, int signo);
 
+/* Tells the controller that this process, which another program than the launched one was before, has a handler now. */
+void shim_exec_announce(void);
+
 static inline void shim_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -4,6 +4,7 @@
 
 #include "target/launch.h"
 
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Where the child failed, for the message; it sends this and an errno. */
@@ -32,6 +33,10 @@ struct child_plan {
 
 /* The child's life from fork to exec; every signal is blocked when it starts. */
 _Noreturn void child_run(const struct child_plan *plan);
+
+/* A memory file with the library, for LD_PRELOAD to name; the caller closes it. */
+struct error;
+int target_make_image(const void *shim, size_t shim_size, int *ret_fd, struct error *e);
 
 /* Gives the calling process the mask and the dispositions that target_save_signals remembered. */
 void signals_restore(void);

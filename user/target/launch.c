@@ -34,11 +34,11 @@ struct target {
 	int status;
 };
 
-static int make_image(const struct target_spec *spec, int *ret_fd, struct error *e)
+int target_make_image(const void *shim, size_t shim_size, int *ret_fd, struct error *e)
 {
 	_cleanup_close_ int fd = memfd_create("cozbpf-shim", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-	const char *p = spec->shim;
-	size_t left = spec->shim_size;
+	const char *p = shim;
+	size_t left = shim_size;
 
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("cozbpf-shim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -171,7 +171,7 @@ int target_spawn(const struct target_spec *spec, struct target **ret, struct err
 	*t = (struct target){.pidfd = -1, .socket = -1, .image_fd = -1, .reaped = true};
 	r = target_find_executable(spec->argv[0], &t->path, e);
 	if (r == 0 && spec->shim_size > 0)
-		r = make_image(spec, &t->image_fd, e);
+		r = target_make_image(spec->shim, spec->shim_size, &t->image_fd, e);
 	if (r == 0) {
 		plan.path = t->path;
 		plan.image_fd = t->image_fd;

@@ -202,7 +202,10 @@ static inline void start_thread(void *(*body)(void *), void *arg)
 	}
 }
 
-static uint64_t visits, last_visit_ns;
+struct visit_counts {
+	uint64_t visits, last_ns;
+};
+static struct visit_counts own_counts, *visit_counts = &own_counts; /* a program of several processes has them in memory that they share */
 
 /* The progress point. */
 static KEEP void progress(void)
@@ -213,8 +216,8 @@ static KEEP void progress(void)
 
 static inline void visit(void)
 {
-	__atomic_store_n(&last_visit_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
-	(void)__atomic_add_fetch(&visits, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&visit_counts->last_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+	(void)__atomic_add_fetch(&visit_counts->visits, 1, __ATOMIC_RELEASE);
 	progress();
 }
 
@@ -224,9 +227,9 @@ static inline uint64_t visits_so_far(uint64_t *ret_last_ns)
 	uint64_t n;
 
 	do {
-		n = __atomic_load_n(&visits, __ATOMIC_ACQUIRE);
-		*ret_last_ns = __atomic_load_n(&last_visit_ns, __ATOMIC_ACQUIRE);
-	} while (n != __atomic_load_n(&visits, __ATOMIC_ACQUIRE));
+		n = __atomic_load_n(&visit_counts->visits, __ATOMIC_ACQUIRE);
+		*ret_last_ns = __atomic_load_n(&visit_counts->last_ns, __ATOMIC_ACQUIRE);
+	} while (n != __atomic_load_n(&visit_counts->visits, __ATOMIC_ACQUIRE));
 	return n;
 }
 

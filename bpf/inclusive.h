@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* --attribution inclusive: a sample belongs to every frame of its call chain that is in scope. Their call sites, each once however deep a
+ * recursion is, are what is counted and what is compared with the selected line. Whoever includes this has defined selected(). */
+#pragma once
+
+#include "bpf/unwind.h"
+
+/* Of this CPU's sample. Nothing else runs here between its walk and its count: samples do not interrupt each other. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct abi_chain);
+} chain_here SEC(".maps");
+
+/* One entry where attribution is not inclusive: set before load. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MAX_CHAINS);
+	__type(key, struct abi_chain);
+	__type(value, u64);
+} chains SEC(".maps");
+
+struct chain_walk {
+	struct frame frame;
+	u64 modules;
+	u32 outcome; /* enum frame_outcome; FRAME_CALLER: the chain goes on */
+	u32 n;       /* sites in chain_here */
+};
+
+/* Adds a site to the @n that are there, unless it is one of them; returns how many there are then. */
+__noinline u32 chain_add(u32 n, u64 code)
+{
+	u32 zero = 0;
+	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
+
+	if (!c)
+		return n;
+	for (u32 i = 0; i < ABI_CHAIN_SITES; i++) {
+		if (i >= n) {
+			c->sites[i] = code;
+			return i + 1;
+		}
+		if (c->sites[i] == code)
+			return n;
+	}
+	return n;
+}
+
+static long chain_walk_step(u32 i, struct chain_walk *w)
+{
+	u64 code = 0;
+	union row_bits row = unwind_row(frame_call_site(&w->frame), w->modules, &code);
+
+	if (row.row.kind & ABI_ROW_IN_SCOPE)
+		w->n = chain_add(w->n, code);
+	w->outcome = frame_step(&w->frame, row.row);
+	return w->outcome != FRAME_CALLER;
+}
+
+/* How many sites are in scope, all of them in chain_here. */
+__noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
+{
+	struct chain_walk w = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = in_force};
+	u64 code;
+	u32 zero = 0;
+	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
+
+	if (!c)
+		return 0;
+	__builtin_memset(c, 0, sizeof(*c));
+	if (in_call)
+		w.frame.exact = unwind_row(ip, w.modules, &code).row.kind != ABI_ROW_NONE;
+	bpf_loop(ABI_MAX_CHAIN_FRAMES, chain_walk_step, &w, 0);
+	if (w.outcome != FRAME_END || !w.n)
+		chain_count(w.outcome);
+	return w.n;
+}
+
+static __always_inline u64 sites_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+{
+	struct frame own = *interrupted;
+	bool in_call = frame_of_thread(&own, user, task);
+
+	return chain_gather(own.ip, own.sp, own.bp, in_call, modules_of(task));
+}
+
+/* Counts the sites in chain_here together. Verified once, like all that returns a number and is not inlined. */
+__noinline int chain_count_sample(void)
+{
+	u32 zero = 0;
+	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
+	u64 one = 1, *n;
+
+	if (!c)
+		return 0;
+	n = bpf_map_lookup_elem(&chains, c);
+	if (!n) {
+		if (!bpf_map_update_elem(&chains, c, &one, BPF_NOEXIST))
+			return 1;
+		n = bpf_map_lookup_elem(&chains, c);
+		if (!n) {
+			count(COUNTER_sample_table_full);
+			return 0;
+		}
+	}
+	ADD(*n, 1);
+	return 1;
+}
+
+struct chain_match {
+	u64 epoch, hit;
+};
+
+static long chain_match_step(u32 i, struct chain_match *m)
+{
+	u32 zero = 0;
+	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
+
+	if (!c || i >= ABI_CHAIN_SITES)
+		return 1;
+	m->hit = selected(&control.setups[(m->epoch >> 1) & 1], c->sites[i]);
+	return m->hit;
+}
+
+/* Is one of the first @n sites in the selected line? */
+__noinline int chain_selected(u64 epoch, u32 n)
+{
+	struct chain_match m = {.epoch = epoch};
+
+	bpf_loop(n, chain_match_step, &m, 0);
+	return m.hit != 0;
+}

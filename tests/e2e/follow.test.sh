@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Children of the program, however they come to be, are part of its profile; or are not, where that is asked.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+parent=$(line_of tree parent)
+child=$(line_of tree child)
+
+# What the program says of itself.
+said() { # WHO
+	sed -n "s/^$1 visits=//p" "$tmp/out" | tail -n 1
+}
+
+sampled() { # LINE
+	ask "sum(n for at, n in samples.items() if at.endswith('$1'))"
+}
+
+for how in fork vfork spawn exec double; do
+	why=''
+	profiled -p progress --experiment 100 -- "$programs/tree" "$how" 1.1 || why+=" status $?;"
+	both=$(($(said parent) + $(said child)))
+	# All but the visits before the probes were in place and after they were gone; double's child may outlive the program.
+	holds "visits('progress') > 0.5 * $both" || why+=" $(ask "visits('progress')") of $both visits;"
+	[ "$(sampled "$parent")" -gt 100 ] || why+=" $(sampled "$parent") samples in the parent;"
+	[ "$(sampled "$child")" -gt 100 ] || why+=" $(sampled "$child") samples in the child;"
+	holds "any(x['selected'].endswith('$child') for x in experiments)" || why+=' no experiment with the child;'
+	verdict "follows: $how" "$why" out err
+done
+
+# Lines of the parent are sped up: the child is paused for it, and the other way round.
+why=''
+profiled -p progress --fixed-line "$parent" --fixed-speedup 50 --experiment 200 -- "$programs/tree" fork 2 || why+=" status $?;"
+holds "total('paid') > 0" || why+=' nothing was paid;'
+verdict "a child pays for its parent's line" "$why" err
+
+why=''
+profiled --follow exec -p progress --experiment 100 -- "$programs/tree" fork 1 || why+=" status $?;"
+[ "$(sampled "$child")" -eq 0 ] || why+=" $(sampled "$child") samples in the child;"
+[ "$(sampled "$parent")" -gt 100 ] || why+=" $(sampled "$parent") samples in the parent;"
+verdict "--follow exec leaves children alone" "$why" err
+
+why=''
+profiled --follow none -p progress --experiment 100 -- "$programs/tree" exec 1 || why+=" status $?;"
+[ "$(sampled "$child")" -eq 0 ] || why+=" $(sampled "$child") samples in the child;"
+verdict "--follow none" "$why" err
+
+# A wrapper: what it starts is what counts, its point and its lines.
+for wrapper in "sh -c" "env bash -c"; do
+	why=''
+	# shellcheck disable=SC2086 # the wrapper's words
+	profiled -p progress --experiment 100 -- $wrapper "$programs/tree fork 1.2; exit 3"
+	status=$?
+	[ "$status" -eq 3 ] || why+=" status $status;"
+	holds "visits('progress') > 50" || why+=" $(ask "visits('progress')") visits;"
+	holds "any(x['selected'].endswith('$child') for x in experiments)" || why+=' no experiment with the child;'
+	verdict "a wrapper: $wrapper" "$why" err
+done
+
+# Two programs in a pipeline, one of which is left out.
+why=''
+profiled --only 'tree' -p progress --experiment 100 -- sh -c "$programs/steady 1.5 | cat & $programs/tree fork 1.2; wait" || why+=" status $?;"
+holds "sum(n for at, n in samples.items() if 'steady.c' in at) == 0" || why+=' samples of what --only leaves out;'
+[ "$(sampled "$child")" -gt 100 ] || why+=" $(sampled "$child") samples in the child;"
+verdict "--only" "$why" err
+
+# Its coz.h counters are there as well: the library goes along.
+if [ -x "$programs/coz_macros" ]; then
+	why=''
+	profiled --experiment 200 -- bash -c "$programs/coz_macros 1.5; true" || why+=" status $?;"
+	items=$(sed -n 's/^items=//p' out)
+	holds "visits('items') > 0.5 * ${items:-0} > 0" || why+=" $(ask "visits('items')") of ${items:-no} visits;"
+	verdict "coz.h counters behind a wrapper" "$why" out err
+fi
+
+# The wrapper sees nothing of it: neither descriptors nor variables.
+why=''
+profiled -- sh -c "env; ls /proc/self/fd | wc -l; $programs/launch" || why+=" status $?;"
+! grep -q '^LD_PRELOAD=' out || why+=' LD_PRELOAD is set;'
+sh -c "ls /proc/self/fd | wc -l" >native.out
+grep -qxF "$(cat native.out)" out || why+=' other descriptors;'
+verdict "children find nothing of the library" "$why" out err
+
+none_left || verdict "nothing is left behind" "$(left_behind)"

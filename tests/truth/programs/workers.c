@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* handover with processes for threads: a parent forks two workers, one with work a and one with work b, which hand over through pipes,
+ * through TCP over the loopback device, or through a counter in shared memory with a process-shared mutex and condition variable (--kind). With --window 1 they strictly
+ * alternate, with more the slower sets the pace. The parent only waits. */
+#include "program.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+struct channel {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	uint32_t count;
+	int in, out; /* of a pipe or a connection */
+};
+
+static struct shared {
+	struct channel items, credits;
+	struct visit_counts counts;
+} *shared;
+
+static uint64_t steps_a, steps_b;
+static struct program p = { .round_us = 5000, .share_a = 60, .window = 1, .kind = "pipe" };
+static bool by_descriptor;
+
+static KEEP void work_a(void)
+{
+	SPIN(steps_a); /* LINE:a */
+}
+
+static KEEP void work_b(void)
+{
+	SPIN(steps_b); /* LINE:b */
+}
+
+static void check(bool ok, const char *what)
+{
+	if (ok)
+		return;
+	perror(what);
+	exit(2);
+}
+
+static void connect_ends(int fds[2])
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	check(listener >= 0 && bind(listener, (struct sockaddr *)&at, size) == 0 && listen(listener, 1) == 0, "listen");
+	check(getsockname(listener, (struct sockaddr *)&at, &size) == 0, "getsockname");
+	fds[1] = socket(AF_INET, SOCK_STREAM, 0);
+	check(fds[1] >= 0 && connect(fds[1], (struct sockaddr *)&at, size) == 0, "connect");
+	(void)setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	fds[0] = accept(listener, NULL, NULL);
+	check(fds[0] >= 0, "accept");
+	(void)close(listener);
+}
+
+static void open_channel(struct channel *c)
+{
+	pthread_mutexattr_t m;
+	pthread_condattr_t v;
+	int fds[2];
+
+	if (strcmp(p.kind, "tcp") == 0)
+		connect_ends(fds);
+	else
+		check(pipe(fds) == 0, "pipe");
+	c->in = fds[0];
+	c->out = fds[1];
+	(void)pthread_mutexattr_init(&m);
+	(void)pthread_mutexattr_setpshared(&m, PTHREAD_PROCESS_SHARED);
+	(void)pthread_mutex_init(&c->lock, &m);
+	(void)pthread_condattr_init(&v);
+	(void)pthread_condattr_setpshared(&v, PTHREAD_PROCESS_SHARED);
+	(void)pthread_cond_init(&c->cond, &v);
+}
+
+static void give(struct channel *c)
+{
+	if (by_descriptor) {
+		check(write(c->out, "x", 1) == 1, "write");
+		return;
+	}
+	(void)pthread_mutex_lock(&c->lock);
+	c->count++;
+	(void)pthread_cond_signal(&c->cond);
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+static void take(struct channel *c)
+{
+	char byte;
+
+	if (by_descriptor) {
+		while (read(c->in, &byte, 1) != 1)
+			check(errno == EINTR, "read");
+		return;
+	}
+	(void)pthread_mutex_lock(&c->lock);
+	while (c->count == 0)
+		(void)pthread_cond_wait(&c->cond, &c->lock);
+	c->count--;
+	(void)pthread_mutex_unlock(&c->lock);
+}
+
+static void producer(void)
+{
+	pin_to(&p, 0);
+	for (;;) {
+		take(&shared->credits);
+		work_a();
+		give(&shared->items);
+	}
+}
+
+static void consumer(void)
+{
+	pin_to(&p, 1);
+	for (;;) {
+		take(&shared->items);
+		work_b();
+		visit();
+		give(&shared->credits);
+	}
+}
+
+static void start_worker(void (*body)(void))
+{
+	pid_t parent = getpid(), pid = fork();
+
+	check(pid >= 0, "fork");
+	if (pid)
+		return;
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
+		_exit(2);
+	body();
+	_exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	program_start(&p, argc, argv);
+	by_descriptor = strcmp(p.kind, "mutex") != 0;
+	if (by_descriptor && strcmp(p.kind, "pipe") != 0 && strcmp(p.kind, "tcp") != 0)
+		program_usage(argv[0]);
+	steps_a = program_steps(&p, p.round_us * p.share_a / 100, p.speedup_a);
+	steps_b = program_steps(&p, p.round_us * (100 - p.share_a) / 100, p.speedup_b);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	check(shared != MAP_FAILED, "mmap");
+	visit_counts = &shared->counts;
+	open_channel(&shared->items);
+	open_channel(&shared->credits);
+	for (long i = 0; i < p.window; i++)
+		give(&shared->credits);
+	start_worker(producer);
+	start_worker(consumer);
+	program_finish(&p, NULL);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options that say which processes a run is about. */
+#pragma once
+
+#include "cmd/options.h"
+#include "target/rule.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Who starts what is profiled: cozbpf run, attach, system. */
+enum run_kind { RUN_LAUNCH, RUN_ATTACH, RUN_SYSTEM };
+
+enum run_follow {
+	FOLLOW_ALL,  /* the process, what it executes, and its children with theirs */
+	FOLLOW_EXEC, /* the process and what it executes */
+	FOLLOW_NONE, /* the process until it executes something else */
+};
+
+struct scope_options {
+	enum run_follow follow;
+	bool follow_given;
+	const char *only; /* glob over executables; NULL: any */
+	struct process_rule_options rule; /* system */
+	bool kernel;                      /* system: its functions are targets */
+	pid_t *pids;                      /* attach: at least one, distinct; owned */
+	size_t n_pids;
+};
+
+/* The rows that the command has beside those that they all have; their target is a struct run_options. */
+const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n);
+/* Is a row of run's meant for programs that we start, and so none of the other commands'? */
+bool scope_option_is_runs(const struct option_row *row);
+/* PID[,PID...] of attach. */
+int scope_options_pids(struct scope_options *s, const char *word, struct error *e);
+bool scope_options_has_rule(const struct scope_options *s);
+void scope_options_free(struct scope_options *s);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the decoder*.c files and their users share.
+ *
+ * A decoder and its client talk over a stream socket. The client sends a request, the decoder answers with a head and some blobs; in between
+ * it may ask for files to be opened. Nothing in an answer is trusted: whoever unpacks one checks every number in it. */
+#pragma once
+
+#include "elf/decoder.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct decoder;
+struct elf_object;
+struct line_options;
+struct line_table;
+struct line_unit;
+struct cfi_table;
+struct error;
+
+enum decoder_op {
+	DECODER_OBJECT,     /* the first: the payload is its name, the file comes along */
+	DECODER_SYMBOLS,    /* the payload has the options */
+	DECODER_CFI,        /* a: at most so many rows */
+	DECODER_LINES,      /* the payload has the options */
+	DECODER_FILES,      /* a: unit */
+	DECODER_ROWS,       /* a: unit */
+	DECODER_INLINED,    /* a: unit, b: at most so many bytes of entries */
+	DECODER_STATEMENTS, /* a: line; the payload is the file */
+};
+
+struct decoder_request {
+	uint32_t op, size; /* of the payload that follows */
+	uint64_t a, b;
+};
+#define DECODER_MAX_PAYLOAD (1U << 20)
+
+enum decoder_kind {
+	DECODER_RESULT,
+	DECODER_OPEN, /* open the file whose name is the only blob */
+};
+
+/* Blobs of a result: the arrays, names of files that the client has not heard of, and text: what went wrong, or a warning. */
+enum { BLOB_ARRAY, BLOB_MORE, BLOB_NAMES, BLOB_TEXT, DECODER_BLOBS };
+
+struct decoder_head {
+	uint32_t kind;
+	int32_t status; /* 0 or a negative errno */
+	uint64_t a, b;
+	uint64_t size[DECODER_BLOBS];
+};
+
+struct decoder_reply {
+	struct decoder_head head;
+	unsigned char *blobs[DECODER_BLOBS]; /* owned; a zero byte stands behind each */
+};
+void decoder_reply_free(struct decoder_reply *r);
+
+/* decoder_socket.c: whole messages, or an error: -EPIPE the other end is gone, -ETIMEDOUT, -EBADMSG nonsense. @deadline_ns: of
+ * CLOCK_MONOTONIC, 0: none. */
+int decoder_send(int fd, const void *bytes, size_t n);
+int decoder_send_fd(int fd, int passed, const void *bytes, size_t n); /* passed -1: none */
+int decoder_read(int fd, void *bytes, size_t n, uint64_t deadline_ns);
+/* With a file that came along (else -1), and the sender's process id, if that is wanted. */
+int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *ret_fd, int *ret_pid);
+
+/* decoder_client.c. Is the object's information to be had from a decoder? */
+bool decoder_serves(const struct elf_object *o);
+/* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so. */
+int decoder_ask(const struct elf_object *o, const struct decoder_request *q, const void *payload, struct decoder_reply *ret, struct error *e);
+/* An answer made no sense: ends the decoder. Returns -EIO and says so. */
+int decoder_distrust(const struct elf_object *o, struct error *e);
+/* What the payload of DECODER_SYMBOLS and DECODER_LINES is; the caller frees. @o may be NULL. NULL: out of memory. */
+char *decoder_pack_options(const struct line_options *o, size_t *ret_n);
+/* Reads one answer, opening files as asked. What the tests drive: -EPIPE and others as above. */
+int decoder_read_reply(int fd, uint64_t deadline_ns, struct decoder_reply *ret);
+void decoder_close(struct decoder *d); /* NULL is allowed */
+/* For tests: @fd speaks as the object's decoder. It is taken over. -ENOMEM */
+int decoder_adopt(struct elf_object *o, int fd);
+
+/* decoder_sandbox.c: gives up all rights; then, in a decoder, bounds memory and time and forbids all system calls but those that it needs.
+ * False: that did not work. */
+bool decoder_drop_rights(void);
+bool decoder_confine(const struct decoder_limits *limits);
+/* From now on so much more time. */
+void decoder_allow_time(const struct decoder_limits *limits);
+
+/* decoder_serve.c: answers until the client is gone. Never returns. */
+_Noreturn void decoder_serve(int fd, const struct decoder_limits *limits);
+/* Opens a file for reading: in a decoder through its client, else itself. -1 with errno set. */
+int decoder_open_file(const char *path);
+
+/* Unpacking answers. decoder_symbols.c: fills o->symbols. decoder_cfi.c. decoder_lines.c: as the functions without "remote". */
+int decoder_symbols(const struct elf_object *o);
+int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
+int lines_remote_open(struct line_table *t, struct error *e);
+bool lines_remote_files(struct line_table *t, struct line_unit *u);
+bool lines_remote_rows(struct line_table *t, struct line_unit *u);
+bool lines_remote_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
+int lines_remote_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
+
+/* What symbols look like on the way. Names are offsets in the blob BLOB_MORE. */
+struct wire_symbol {
+	uint64_t addr, size;
+	uint32_t name, own, kind, rank, unit, order;
+};
+struct wire_range {
+	uint64_t lo, hi, unit;
+};
+struct wire_inlined {
+	uint64_t lo, hi;
+	uint32_t file, line; /* UINT32_MAX: not said */
+};

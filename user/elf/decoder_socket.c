@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/decoder_private.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MOST_NS (60 * NSEC_PER_SEC)
+
+int decoder_send(int fd, const void *bytes, size_t n)
+{
+	while (n) {
+		ssize_t r = send(fd, bytes, n, MSG_NOSIGNAL);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return -EPIPE;
+		bytes = (const char *)bytes + r;
+		n -= (size_t)r;
+	}
+	return 0;
+}
+
+int decoder_send_fd(int fd, int passed, const void *bytes, size_t n)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct iovec v = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	struct cmsghdr *c;
+	ssize_t r;
+
+	if (passed >= 0) {
+		m.msg_control = control.bytes;
+		m.msg_controllen = sizeof(control.bytes);
+		c = CMSG_FIRSTHDR(&m);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(c), &passed, sizeof(int));
+	}
+	do
+		r = sendmsg(fd, &m, MSG_NOSIGNAL);
+	while (r < 0 && errno == EINTR);
+	if (r <= 0)
+		return -EPIPE;
+	return decoder_send(fd, (const char *)bytes + r, n - (size_t)r);
+}
+
+/* Something to read, or the end of it. */
+static int wait_for(int fd, uint64_t deadline_ns)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	for (;;) {
+		uint64_t now = deadline_ns ? clock_monotonic_ns() : 0;
+		int r;
+
+		if (deadline_ns && now >= deadline_ns)
+			return -ETIMEDOUT;
+		r = poll(&p, 1, deadline_ns ? (int)(deadline_ns - now < MOST_NS ? (deadline_ns - now) / NSEC_PER_MSEC + 1 : 60000) : -1);
+		if (r > 0)
+			return 0;
+		if (r < 0 && errno != EINTR)
+			return -EPIPE;
+	}
+}
+
+int decoder_read(int fd, void *bytes, size_t n, uint64_t deadline_ns)
+{
+	while (n) {
+		ssize_t r;
+		int err = wait_for(fd, deadline_ns);
+
+		if (err < 0)
+			return err;
+		r = recv(fd, bytes, n, 0);
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return -EPIPE;
+		bytes = (char *)bytes + r;
+		n -= (size_t)r;
+	}
+	return 0;
+}
+
+static void take_control(struct msghdr *m, int *ret_fd, int *ret_pid)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+		if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
+			memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(struct ucred)) && ret_pid) {
+			struct ucred who;
+
+			memcpy(&who, CMSG_DATA(c), sizeof(who));
+			*ret_pid = who.pid;
+		}
+	}
+}
+
+int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *ret_fd, int *ret_pid)
+{
+	union {
+		char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+		struct cmsghdr align;
+	} control = {{0}};
+	struct iovec v = {.iov_base = bytes, .iov_len = n};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+	ssize_t r;
+	int err = wait_for(fd, deadline_ns);
+
+	*ret_fd = -1;
+	if (err < 0)
+		return err;
+	do
+		r = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
+	while (r < 0 && errno == EINTR);
+	if (r <= 0)
+		return -EPIPE;
+	take_control(&m, ret_fd, ret_pid);
+	err = decoder_read(fd, (char *)bytes + r, n - (size_t)r, deadline_ns);
+	if (err < 0 && *ret_fd >= 0) {
+		(void)close(*ret_fd);
+		*ret_fd = -1;
+	}
+	return err;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "report/inlined.h"
+#include "report/text.h"
+
+#include "base/cleanup.h"
+
+#include <string.h>
+
+/* Of one line. */
+#define MAX_SHOWN 5
+
+const struct profile_samples *inlined_samples(const struct profile *p, const char *selected)
+{
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].location && strcmp(p->samples[i].location, selected) == 0)
+			return &p->samples[i];
+	return NULL;
+}
+
+bool inlined_next(char **at, struct inlined_copy *ret)
+{
+	char *line, *word;
+
+	/* A file may hold anything: what is no copy is passed over. */
+	while ((line = strsep(at, "\n"))) {
+		*ret = (struct inlined_copy){0};
+		word = strsep(&line, "\t");
+		if (!*word || strspn(word, "0123456789") != strlen(word))
+			continue;
+		ret->count = strtoull(word, NULL, 10);
+		while (ret->n < INLINED_MAX_LINES && (word = strsep(&line, "\t")))
+			if (*word)
+				ret->lines[ret->n++] = word;
+		if (ret->n)
+			return true;
+	}
+	return false;
+}
+
+/* Code of other files is not in the directory that the tried lines share. */
+static char *line_name(const struct report *r, const char *line)
+{
+	bool shares = r->prefix && strncmp(line, r->a->points[0].lines[0].selected, r->prefix) == 0;
+
+	return shares ? text_line_name(r, line, SIZE_MAX) : text_clean(r, line);
+}
+
+static void print_copy(const struct report *r, const struct inlined_copy *c, uint64_t of)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return;
+	for (size_t i = 0; i < c->n; i++) {
+		_cleanup_free_ char *name = line_name(r, c->lines[i]);
+
+		(void)fprintf(f, "%s%s", i ? " in " : "", name);
+	}
+	if (fclose(f) == 0) {
+		double share = of && c->count < of ? 100 * (double)c->count / (double)of : 100;
+
+		(void)fprintf(r->out, "    %5.1f %%  ", share);
+		paragraph(r, 13, "%s", text);
+	}
+	free(text);
+}
+
+static void print_line(const struct report *r, const struct analysis_line *line, bool *headed)
+{
+	const struct profile_samples *s = inlined_samples(r->p, line->selected);
+	_cleanup_free_ char *text = s && s->inlined ? strdup(s->inlined) : NULL, *name = NULL;
+	struct inlined_copy c;
+	char *at = text;
+	size_t shown = 0, more = 0;
+
+	while (at && inlined_next(&at, &c)) {
+		if (shown == MAX_SHOWN) {
+			more++;
+			continue;
+		}
+		if (!*headed)
+			(void)fputs("Inlined code, with its share of the line's samples:\n", r->out);
+		*headed = true;
+		if (!shown++) {
+			name = line_name(r, line->selected);
+			(void)fprintf(r->out, "  %s\n", name);
+		}
+		print_copy(r, &c, s->count);
+	}
+	if (more)
+		(void)fprintf(r->out, "    (%zu more)\n", more);
+}
+
+void inlined_print(const struct report *r, const struct analysis_point *point)
+{
+	bool headed = false;
+
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
+		print_line(r, &point->lines[i], &headed);
+}

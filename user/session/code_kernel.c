@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The kernel's functions, as far as it names them. */
+#include "session/code_map_private.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SUFFIX " [kernel]"
+#define MAX_SYMBOLS (1 << 20)
+
+struct kernel_symbol {
+	uint32_t pc; /* from the base */
+	size_t name; /* in the names */
+};
+
+struct code_kernel {
+	uint64_t base;
+	struct kernel_symbol *all; /* by pc */
+	size_t n, room;
+	char *names;
+	size_t names_size, names_room;
+};
+
+static int add(struct code_kernel *k, uint64_t addr, const char *name)
+{
+	size_t length = strlen(name) + 1;
+
+	/* Modules lie within 4 GiB above the kernel. */
+	if (addr < k->base || addr - k->base > UINT32_MAX || k->n == MAX_SYMBOLS)
+		return 0;
+	if (k->n == k->room) {
+		size_t room = k->room ? 2 * k->room : 1 << 15;
+		struct kernel_symbol *grown = reallocarray(k->all, room, sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		k->all = grown;
+		k->room = room;
+	}
+	if (k->names_size + length > k->names_room) {
+		size_t room = 2 * k->names_room + length + (1 << 19);
+		char *grown = realloc(k->names, room);
+
+		if (!grown)
+			return -ENOMEM;
+		k->names = grown;
+		k->names_room = room;
+	}
+	memcpy(k->names + k->names_size, name, length);
+	k->all[k->n++] = (struct kernel_symbol){(uint32_t)(addr - k->base), k->names_size};
+	k->names_size += length;
+	return 0;
+}
+
+static int by_pc(const void *pa, const void *pb)
+{
+	const struct kernel_symbol *a = pa, *b = pb;
+
+	return a->pc < b->pc ? -1 : a->pc > b->pc;
+}
+
+/* The file's lines: address, type, name, and of a module its name. */
+static int read_symbols(struct code_kernel *k, FILE *f, bool find_base)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t capacity = 0;
+	int r = 0;
+
+	while (r == 0 && getline(&line, &capacity, f) > 0) {
+		unsigned long long addr;
+		char type, name[512];
+
+		if (sscanf(line, "%llx %c %511s", &addr, &type, name) != 3 || !addr)
+			continue;
+		if (find_base && (strcmp(name, "_text") == 0 || strcmp(name, "_stext") == 0) && (!k->base || addr < k->base))
+			k->base = addr;
+		if (!find_base && strchr("tTwW", type))
+			r = add(k, addr, name);
+	}
+	return r;
+}
+
+int code_kernel_open(struct code_kernel **ret, struct error *e)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	struct code_kernel *k = calloc(1, sizeof(*k));
+	int r;
+
+	if (!k)
+		return fail(e, ENOMEM, "out of memory");
+	if (!f) {
+		code_kernel_close(k);
+		return fail(e, ENOTSUP, "--kernel: this kernel does not name its functions (/proc/kallsyms)");
+	}
+	r = read_symbols(k, f, true);
+	rewind(f);
+	if (r == 0 && k->base)
+		r = read_symbols(k, f, false);
+	if (r < 0 || !k->n) {
+		code_kernel_close(k);
+		return r < 0 ? fail(e, ENOMEM, "out of memory for the kernel's names")
+			     : fail(e, EPERM, "--kernel: the kernel hides the addresses of its functions; sysctl kernel.kptr_restrict=1 "
+					      "shows them to root");
+	}
+	qsort(k->all, k->n, sizeof(*k->all), by_pc);
+	*ret = k;
+	return 0;
+}
+
+void code_kernel_close(struct code_kernel *k)
+{
+	if (!k)
+		return;
+	free(k->all);
+	free(k->names);
+	free(k);
+}
+
+uint64_t code_kernel_base(const struct code_kernel *k)
+{
+	return k->base;
+}
+
+int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret)
+{
+	const struct code_kernel *k = m->kernel;
+	_cleanup_free_ char *text = NULL;
+	size_t lo = 0, hi = k ? k->n : 0;
+	struct code_name *x;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (k->all[mid].pc <= pc)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return -ENOENT;
+	/* Of several names of one place the first is taken every time. */
+	while (lo > 1 && k->all[lo - 2].pc == k->all[lo - 1].pc)
+		lo--;
+	if (asprintf(&text, "%s" SUFFIX, k->names + k->all[lo - 1].name) < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	x = code_name_intern(m, text);
+	if (!x)
+		return -ENOMEM;
+	*ret = x->text;
+	return 0;
+}
+
+bool code_kernel_has(const struct code_map *m, const char *name)
+{
+	size_t n = strlen(name);
+
+	return m->kernel && n > strlen(SUFFIX) && strcmp(name + n - strlen(SUFFIX), SUFFIX) == 0;
+}
+
+size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max)
+{
+	const struct code_kernel *k = m->kernel;
+	size_t length = strlen(name) - strlen(SUFFIX), n = 0;
+
+	for (size_t i = 0; i < k->n && n < max; i++) {
+		const char *own = k->names + k->all[i].name;
+		size_t next = i + 1;
+
+		if (strncmp(own, name, length) != 0 || own[length])
+			continue;
+		while (next < k->n && k->all[next].pc == k->all[i].pc)
+			next++;
+		if (next < k->n)
+			ret[n++] = (struct addr_range){ABI_CODE(ABI_KERNEL_OBJECT, k->all[i].pc), ABI_CODE(ABI_KERNEL_OBJECT, k->all[next].pc)};
+	}
+	return n;
+}

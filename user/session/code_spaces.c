@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Several processes in one map: each has mapped the objects elsewhere, and each has a main executable. */
+#include "session/code_map_private.h"
+
+#include "base/cleanup.h"
+#include "target/process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+void code_map_set_kernel(struct code_map *m, const struct code_kernel *k)
+{
+	m->kernel = k;
+}
+
+int code_map_add_space(struct code_map *m, size_t *ret)
+{
+	struct code_space *grown;
+
+	for (size_t i = 1; i < m->n_spaces; i++)
+		if (!m->spaces[i].used) {
+			m->spaces[i].used = true;
+			*ret = i;
+			return 0;
+		}
+	if (m->n_spaces == ABI_MAX_SPACES)
+		return -E2BIG;
+	grown = reallocarray(m->spaces, m->n_spaces + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	m->spaces = grown;
+	m->spaces[m->n_spaces] = (struct code_space){.used = true};
+	*ret = m->n_spaces++;
+	return 0;
+}
+
+void code_map_drop_space(struct code_map *m, size_t space)
+{
+	free(m->spaces[space].mappings);
+	m->spaces[space] = (struct code_space){0};
+}
+
+static bool maps_file(const struct code_map *m, const struct code_mapping *k, const struct map_entry *p)
+{
+	const struct code_object *o = m->objects[k->object];
+
+	return k->start == p->start && k->end == p->end && k->offset == p->offset &&
+	       ((o->entry.inode == p->inode && o->entry.dev_major == p->dev_major && o->entry.dev_minor == p->dev_minor) ||
+		strcmp(o->entry.path, p->path) == 0);
+}
+
+bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
+{
+	const struct code_space *s = &m->spaces[space];
+	struct map_list list = {0};
+	size_t at = 0, n_vdso = 0;
+	bool same = map_list_read(pid, &list, NULL) == 0;
+
+	for (size_t i = 0; same && i < s->n; i++) {
+		if (m->objects[s->mappings[i].object]->is_vdso) {
+			n_vdso++;
+			continue;
+		}
+		same = at < list.n && maps_file(m, &s->mappings[i], &list.entries[at++]);
+	}
+	same = same && s->n && at == list.n && n_vdso <= 1;
+	map_list_free(&list);
+	return same;
+}
+
+/* Lines are tried after all: what was made for functions is made anew as the objects are mapped again. */
+static int go_over_to_lines(struct code_map *m)
+{
+	int r = 0;
+
+	m->functions = m->automatic = false;
+	for (size_t i = 0; r == 0 && i < m->n_objects; i++) {
+		struct code_object *o = m->objects[i];
+
+		if (!o->in_scope || !o->rows_tried)
+			continue;
+		free(o->rows);
+		o->rows = NULL;
+		o->n_rows = 0;
+		o->rows_tried = false;
+		r = code_scope_read(m, o);
+		if (r == 0 && o->elf)
+			r = code_rows_read(m, o, o->elf);
+	}
+	return r;
+}
+
+/* The executable of @pid as its mapping has it; as stat has it where it is not mapped. */
+static int find_executable(pid_t pid, const char *link, char *path, struct map_entry *ret, struct map_list *list)
+{
+	ssize_t n = readlink(link, path, PATH_MAX - 1);
+	struct stat st;
+
+	if (n < 0 || stat(link, &st) < 0)
+		return -errno;
+	path[n] = '\0';
+	*ret = (struct map_entry){.path = path, .inode = st.st_ino, .dev_major = major(st.st_dev), .dev_minor = minor(st.st_dev)};
+	if (map_list_read(pid, list, NULL) < 0)
+		return 0;
+	for (size_t i = 0; i < list->n; i++)
+		if (strncmp(list->entries[i].path, path, strlen(list->entries[i].path)) == 0 && list->entries[i].inode == st.st_ino) {
+			*ret = list->entries[i];
+			return 0;
+		}
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->entries[i].path, path) == 0) {
+			*ret = list->entries[i];
+			return 0;
+		}
+	return 0;
+}
+
+int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **ret_added, struct line_table **ret_lines, struct error *e)
+{
+	_cleanup_free_ char *path = NULL, *link = NULL;
+	_cleanup_(map_list_free) struct map_list list = {0};
+	struct map_entry entry = {0};
+	struct code_object *o;
+	size_t i;
+	int r;
+
+	*ret_added = NULL;
+	*ret_lines = NULL;
+	path = malloc(PATH_MAX);
+	if (!path || asprintf(&link, "/proc/%d/exe", (int)pid) < 0) {
+		link = NULL;
+		return fail(e, ENOMEM, "out of memory");
+	}
+	r = find_executable(pid, link, path, &entry, &list);
+	if (r < 0)
+		return fail(e, -r, "cannot read the executable of process %d: %s", (int)pid, strerror(-r));
+	/* Opened by the link for as long as the process lives, which is now; the descriptor is kept. */
+	i = code_map_find_object(m, &entry, pid);
+	if (i == SIZE_MAX)
+		return fail(e, ENOMEM, "too many executables and libraries");
+	o = m->objects[i];
+	if (o->is_main)
+		return 0;
+	o->is_main = true;
+	if (!o->elf_tried) {
+		struct error why = {0};
+
+		o->elf_tried = true;
+		if (elf_object_open(process_file_path(o->entry.path, link), &o->elf, &why) < 0)
+			o->why = strdup(why.text);
+	}
+	if (!o->in_scope && !o->rows_tried) /* else its table is that of a library, and stays so */
+		o->in_scope = code_scope_binary(m, o);
+	if (o->in_scope && m->functions && m->automatic && code_object_lines(o, NULL) && go_over_to_lines(m) < 0)
+		return fail(e, ENOMEM, "out of memory for the line information of %s", path);
+	*ret_added = o->elf;
+	*ret_lines = code_object_lines(o, NULL);
+	return 0;
+}
+
+int code_map_check(struct code_map *m, struct error *e)
+{
+	const struct code_object *o = m->objects[0];
+	struct error why = {0};
+
+	for (size_t i = 0; i < m->n_objects; i++) {
+		struct code_object *x = m->objects[i];
+
+		if (!x->in_scope)
+			continue;
+		if (m->functions ? code_object_elf(x, NULL) && elf_object_has_symbols(x->elf) : code_object_lines(x, NULL) != NULL)
+			return 0;
+	}
+	if (!o->in_scope)
+		return fail(e, ENODATA, "nothing is in scope: no executable or library of the processes matches --binary");
+	if (!m->functions && !code_object_lines(m->objects[0], &why))
+		return fail(e, ENODATA, "%s", why.text);
+	return fail(e, ENODATA, "%s: neither line information nor function symbols; build it with -g or without -s, and do not strip it",
+		    o->entry.path);
+}

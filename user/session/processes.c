@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A scope of many processes: BPF enters and removes them (bpf/edges.h), here their address spaces are found out. Processes that were forked
+ * from one another share a space for as long as their mappings are the same. */
+#include "session/internal.h"
+
+#include "base/error.h"
+#include "cozbpf.skel.h"
+#include "session/code_map_private.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of what is read and written back; the thread that hands on the library writes, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int procs_fd(const struct session *s)
+{
+	return bpf_map__fd(s->skel->maps.procs);
+}
+
+static int on_exec(void *arg, void *data, size_t size)
+{
+	struct session *s = arg;
+	unsigned int tgid;
+
+	if (size != sizeof(tgid))
+		return 0;
+	memcpy(&tgid, data, sizeof(tgid));
+	s->execs[s->n_execs++] = (pid_t)tgid;
+	return s->n_execs < sizeof(s->execs) / sizeof(*s->execs) ? 0 : -EAGAIN; /* the rest is asked for again */
+}
+
+int processes_open(struct session *s, struct error *e)
+{
+	if (!s->options.many)
+		return 0;
+	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.execs), on_exec, s, NULL);
+	return s->ring ? 0 : fail(e, errno, "cannot read what programs are started: %s", strerror(errno));
+}
+
+void processes_close(struct session *s)
+{
+	ring_buffer__free(s->ring);
+	free(s->space_idle);
+	s->ring = NULL;
+	s->space_idle = NULL;
+	s->n_space_idle = 0;
+}
+
+int session_execs_fd(const struct session *s)
+{
+	return s->ring ? ring_buffer__epoll_fd(s->ring) : -1;
+}
+
+size_t session_execs(struct session *s, const pid_t **ret)
+{
+	s->n_execs = 0;
+	if (s->ring)
+		(void)ring_buffer__consume(s->ring);
+	*ret = s->execs;
+	return s->n_execs;
+}
+
+static int get(const struct session *s, pid_t pid, struct abi_proc *ret)
+{
+	unsigned int tgid = (unsigned int)pid;
+
+	return bpf_map_lookup_elem(procs_fd(s), &tgid, ret) < 0 ? -errno : 0;
+}
+
+static int put(const struct session *s, pid_t pid, const struct abi_proc *p, unsigned long long how)
+{
+	unsigned int tgid = (unsigned int)pid;
+
+	return bpf_map_update_elem(procs_fd(s), &tgid, p, how) < 0 ? -errno : 0;
+}
+
+int session_take(struct session *s, pid_t pid, unsigned int flags, struct error *e)
+{
+	struct abi_proc p = {.space = ABI_SPACE_NONE};
+	int r;
+
+	(void)pthread_mutex_lock(&lock);
+	if (get(s, pid, &p) == 0)
+		flags |= p.flags & ABI_PROC_SIGNALS;
+	p.flags = flags;
+	if ((pid_t)s->skel->bss->control.tgid == pid && !(flags & ABI_PROC_IN))
+		s->skel->bss->control.tgid = 0;
+	r = put(s, pid, &p, BPF_ANY);
+	(void)pthread_mutex_unlock(&lock);
+	if (r == -E2BIG)
+		return fail(e, E2BIG, "too many processes are in scope; at most %d", ABI_MAX_PROCESSES);
+	return r < 0 ? fail(e, -r, "cannot enter process %d into the scope: %s", (int)pid, strerror(-r)) : 0;
+}
+
+int session_flags(const struct session *s, pid_t pid, unsigned int *ret)
+{
+	struct abi_proc p;
+	int r = get(s, pid, &p);
+
+	if (r == 0)
+		*ret = p.flags;
+	return r;
+}
+
+void processes_allow_signals(struct session *s, pid_t pid, const volatile unsigned long long *execs)
+{
+	unsigned long long before = *execs;
+
+	session_set_signals(s, pid, true);
+	if (*execs != before)
+		session_set_signals(s, pid, false);
+}
+
+void session_set_signals(struct session *s, pid_t pid, bool has)
+{
+	struct abi_proc p;
+
+	if (!s->options.many)
+		return;
+	(void)pthread_mutex_lock(&lock);
+	if (get(s, pid, &p) < 0) {
+		(void)pthread_mutex_unlock(&lock);
+		return;
+	}
+	p.flags = has ? p.flags | ABI_PROC_SIGNALS : p.flags & ~(unsigned int)ABI_PROC_SIGNALS;
+	(void)put(s, pid, &p, BPF_EXIST);
+	(void)pthread_mutex_unlock(&lock);
+}
+
+void processes_calibrate(struct session *s, bool begins)
+{
+	struct abi_proc p = {.flags = ABI_PROC_SIGNALS, .space = ABI_SPACE_NONE};
+
+	if (!s->options.many)
+		return;
+	if (begins)
+		(void)put(s, getpid(), &p, BPF_ANY);
+	else
+		session_leave(s, getpid());
+}
+
+void session_leave(struct session *s, pid_t pid)
+{
+	unsigned int tgid = (unsigned int)pid;
+
+	if ((pid_t)s->skel->bss->control.tgid == pid)
+		s->skel->bss->control.tgid = 0;
+	(void)bpf_map_delete_elem(procs_fd(s), &tgid);
+}
+
+int session_processes(const struct session *s, struct session_process **ret, size_t *ret_n)
+{
+	unsigned int *keys = calloc(ABI_MAX_PROCESSES, sizeof(*keys)), batch, n = ABI_MAX_PROCESSES;
+	struct abi_proc *values = calloc(ABI_MAX_PROCESSES, sizeof(*values));
+	struct session_process *all = NULL;
+	int r = keys && values ? 0 : -ENOMEM;
+
+	if (r == 0 && bpf_map_lookup_batch(procs_fd(s), NULL, &batch, keys, values, &n, NULL) < 0 && errno != ENOENT)
+		r = -errno;
+	if (r == 0) {
+		all = calloc(n + 1, sizeof(*all));
+		r = all ? 0 : -ENOMEM;
+	}
+	for (unsigned int i = 0; r == 0 && i < n; i++)
+		all[i] = (struct session_process){(pid_t)keys[i], values[i].flags, values[i].space};
+	free(keys);
+	free(values);
+	if (r < 0)
+		return r;
+	*ret = all;
+	*ret_n = n;
+	return 0;
+}
+
+/* How many processes run in @space. */
+static size_t users(const struct session *s, unsigned int space)
+{
+	struct session_process *all;
+	size_t n, used = 0;
+
+	if (session_processes(s, &all, &n) < 0)
+		return SIZE_MAX;
+	for (size_t i = 0; i < n; i++)
+		used += all[i].space == space;
+	free(all);
+	return used;
+}
+
+int session_look(struct session *s, pid_t pid, struct error *e)
+{
+	struct abi_proc p;
+	size_t space;
+	bool changed, fresh;
+	int r = get(s, pid, &p);
+
+	if (r < 0)
+		return fail(e, ESRCH, "process %d is not in scope", (int)pid);
+	if (p.space != ABI_SPACE_NONE && code_map_same_space(s->code, p.space, pid))
+		return 0;
+	fresh = p.space == ABI_SPACE_NONE || users(s, p.space) > 1;
+	space = p.space;
+	if (fresh) {
+		r = code_map_add_space(s->code, &space);
+		if (r < 0) {
+			s->n_without_space++;
+			return fail(e, -r, "too many processes that differ in what they map; at most %d", ABI_MAX_SPACES);
+		}
+	}
+	r = code_map_refresh_space(s->code, space, pid, &changed, e);
+	if (r == 0)
+		r = unwind_set(s, space, e);
+	if (r < 0) {
+		if (fresh)
+			code_map_drop_space(s->code, space);
+		return r;
+	}
+	if (!fresh)
+		return 0;
+	/* What BPF has changed since is of another program: that one's exec is still to be read. */
+	(void)pthread_mutex_lock(&lock);
+	r = get(s, pid, &p);
+	p.space = (unsigned int)space;
+	if (r == 0)
+		r = put(s, pid, &p, BPF_EXIST);
+	(void)pthread_mutex_unlock(&lock);
+	return r < 0 && r != -ENOENT ? fail(e, -r, "cannot enter process %d: %s", (int)pid, strerror(-r)) : 0;
+}
+
+int session_refresh_code(struct session *s)
+{
+	bool changed = false;
+	int r = code_map_cut(s->code, &changed);
+
+	return r == 0 && changed ? unwind_set(s, SIZE_MAX, NULL) : r;
+}
+
+void session_tidy(struct session *s)
+{
+	struct session_process *all;
+	size_t n, n_spaces = s->code ? s->code->n_spaces : 0;
+	unsigned char *grown, *used;
+
+	if (n_spaces > s->n_space_idle) {
+		grown = realloc(s->space_idle, n_spaces);
+		if (!grown)
+			return;
+		memset(grown + s->n_space_idle, 0, n_spaces - s->n_space_idle);
+		s->space_idle = grown;
+		s->n_space_idle = n_spaces;
+	}
+	used = calloc(n_spaces + 1, 1);
+	if (!used || session_processes(s, &all, &n) < 0) {
+		free(used);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (all[i].space < n_spaces)
+			used[all[i].space] = 1;
+	/* A child that was entered while we looked is seen the next time. */
+	for (size_t i = 0; i < n_spaces; i++) {
+		s->space_idle[i] = (unsigned char)(used[i] || !s->code->spaces[i].used ? 0 : s->space_idle[i] + 1);
+		if (s->space_idle[i] < 2)
+			continue;
+		unwind_drop(s, i);
+		code_map_drop_space(s->code, i);
+		s->space_idle[i] = 0;
+	}
+	free(all);
+	free(used);
+}
+
+void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns)
+{
+	struct abi_totals t;
+	uint64_t ns = 0;
+
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
+		ns += s->skel->bss->cpus[cpu].foreign;
+	*ret_foreign_ns = ns;
+	*ret_scope_ns = totals_read(s, &t) < 0 ? 0 : t.run_ns;
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "target/process.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <poll.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* include/linux/sched.h; in the flags of /proc/PID/stat. */
+#define PF_EXITING 0x00000004
+#define PF_KTHREAD 0x00200000
+#define CAPABILITY_PTRACE 19
+#define DELETED " (deleted)"
+
+/* The whole of a small file of /proc, NUL-terminated; 0 or -errno. */
+static int read_small(pid_t pid, const char *file, char *text, size_t size)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	size_t have = 0;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (have < size - 1) {
+		n = read(fd, text + have, size - 1 - have);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		have += (size_t)n;
+	}
+	text[have] = '\0';
+	return 0;
+}
+
+static int read_stat(pid_t pid, struct process_facts *f)
+{
+	char text[1024], *open, *close;
+	unsigned int flags;
+	int parent, r = read_small(pid, "stat", text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	/* The name may hold anything, parentheses too: it ends at the last one. */
+	open = strchr(text, '(');
+	close = strrchr(text, ')');
+	if (!open || !close || close < open ||
+	    sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &f->state, &parent, &flags) != 3)
+		return -ESRCH;
+	*close = '\0';
+	(void)snprintf(f->comm, sizeof(f->comm), "%s", open + 1);
+	f->parent = parent;
+	f->kernel = flags & PF_KTHREAD;
+	f->exiting = flags & PF_EXITING;
+	return 0;
+}
+
+int process_read(pid_t pid, struct process_facts *ret)
+{
+	struct process_facts f = {.state = '?'};
+	char text[4096], *uids;
+	int r = read_stat(pid, &f);
+
+	if (r == 0)
+		r = read_small(pid, "status", text, sizeof(text));
+	if (r < 0)
+		return r;
+	uids = strstr(text, "\nUid:");
+	if (!uids || sscanf(uids + 5, "%u %u %u", &f.real, &f.effective, &f.saved) != 3)
+		return -ESRCH;
+	*ret = f;
+	return 0;
+}
+
+bool process_is_live(pid_t pid)
+{
+	struct process_facts f;
+
+	return read_stat(pid, &f) == 0 && !f.kernel && f.state != 'Z' && f.state != 'X';
+}
+
+static bool may_trace_others(void)
+{
+	char text[4096], *caps;
+	unsigned long long effective;
+
+	if (read_small(getpid(), "status", text, sizeof(text)) < 0)
+		return false;
+	caps = strstr(text, "\nCapEff:");
+	return caps && sscanf(caps + 8, "%llx", &effective) == 1 && effective >> CAPABILITY_PTRACE & 1;
+}
+
+static const char *user_name(uid_t uid, char *buffer, size_t size)
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw)
+		(void)snprintf(buffer, size, "%s", pw->pw_name);
+	else
+		(void)snprintf(buffer, size, "%u", uid);
+	return buffer;
+}
+
+static int check_rights(pid_t pid, const struct process_facts *f, struct error *e)
+{
+	uid_t us = getuid();
+	char name[64];
+
+	if (geteuid() == 0)
+		return 0;
+	if (f->real != f->effective || f->real != f->saved)
+		return fail(e, EPERM, "process %d (%s) runs with changed rights (set-uid); only root may profile it: sudo cozbpf attach %d",
+			    (int)pid, f->comm, (int)pid);
+	if (f->real != us && !may_trace_others())
+		return fail(e, EPERM, "process %d (%s) belongs to user %s; sudo cozbpf attach %d, or give cozbpf CAP_SYS_PTRACE", (int)pid,
+			    f->comm, user_name(f->real, name, sizeof(name)), (int)pid);
+	return 0;
+}
+
+/* The processor's mode cannot be seen from outside; the executable's header says it. */
+static int check_architecture(pid_t pid, const struct process_facts *f, struct error *e)
+{
+	_cleanup_close_ int fd = -1;
+	char path[64];
+	Elf64_Ehdr head;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return fail(e, EPERM, "not allowed to read the executable of process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE",
+			    (int)pid, f->comm);
+	if (fd < 0)
+		return fail(e, errno == ENOENT ? ESRCH : errno, "cannot read the executable of process %d (%s): %s", (int)pid, f->comm,
+			    errno == ENOENT ? "it has ended" : strerror(errno));
+	if (read(fd, &head, sizeof(head)) != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return fail(e, ENOEXEC, "the executable of process %d (%s) is no ELF file", (int)pid, f->comm);
+	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
+		return fail(e, ENOEXEC, "process %d (%s) is %s; only 64-bit x86 programs can be profiled", (int)pid, f->comm,
+			    head.e_machine == EM_386 || head.e_ident[EI_CLASS] == ELFCLASS32 ? "a 32-bit program"
+												 : "of another architecture");
+	return 0;
+}
+
+int process_open(pid_t pid, int *ret_pidfd, struct error *e)
+{
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct process_facts f;
+	int r;
+
+	if (fd < 0 && (errno == EINVAL || errno == ENOENT)) /* the latter since Linux 6.15 */
+		return fail(e, EINVAL, "%d is a thread of a process, not a process; attach takes all threads of the process that you name",
+			    (int)pid);
+	if (fd < 0 && errno == ESRCH)
+		return fail(e, ESRCH, "there is no process %d", (int)pid);
+	if (fd < 0)
+		return fail(e, errno, "cannot open process %d: %s", (int)pid, strerror(errno));
+	if (pid == getpid())
+		return fail(e, EINVAL, "%d is cozbpf itself", (int)pid);
+	r = process_read(pid, &f);
+	if (r < 0)
+		return fail(e, ESRCH, "process %d ended", (int)pid);
+	if (f.kernel)
+		return fail(e, EINVAL, "%d (%s) is a kernel thread; only programs can be profiled", (int)pid, f.comm);
+	if (f.state == 'Z' || f.state == 'X')
+		return fail(e, ESRCH, "process %d (%s) has ended already: it is a zombie, which its parent has not waited for", (int)pid,
+			    f.comm);
+	r = check_rights(pid, &f, e);
+	if (r == 0)
+		r = check_architecture(pid, &f, e);
+	if (r < 0)
+		return r;
+	/* What was read is of this process, and of none that took its number. */
+	if (process_has_ended(fd))
+		return fail(e, ESRCH, "process %d (%s) ended", (int)pid, f.comm);
+	*ret_pidfd = TAKE_FD(fd);
+	return 0;
+}
+
+bool process_has_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) != 0;
+}
+
+int process_executable(pid_t pid, char **ret)
+{
+	_cleanup_free_ char *path = malloc(PATH_MAX);
+	char link[64];
+	ssize_t n;
+
+	if (!path)
+		return -ENOMEM;
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	n = readlink(link, path, PATH_MAX - 1);
+	if (n < 0)
+		return -errno;
+	path[n] = '\0';
+	if ((size_t)n > strlen(DELETED) && strcmp(path + n - strlen(DELETED), DELETED) == 0)
+		path[(size_t)n - strlen(DELETED)] = '\0';
+	*ret = TAKE_PTR(path);
+	return 0;
+}
+
+const char *process_file_path(const char *path, const char *link)
+{
+	struct stat here, there;
+
+	if (stat(path, &here) < 0 || stat(link, &there) < 0 || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
+		return link;
+	return path;
+}
+
+bool process_path_matches(const char *glob, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	return fnmatch(glob, path, 0) == 0 || (base && fnmatch(glob, base + 1, 0) == 0);
+}
+
+int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
+{
+	DIR *d = opendir("/proc");
+	const struct dirent *x;
+	int r = 0;
+
+	if (!d)
+		return -errno;
+	while (r == 0 && (x = readdir(d))) {
+		char *end;
+		long pid = strtol(x->d_name, &end, 10);
+
+		if (*x->d_name >= '1' && *x->d_name <= '9' && !*end && pid <= INT_MAX)
+			r = cb((pid_t)pid, arg);
+	}
+	(void)closedir(d);
+	return r;
+}

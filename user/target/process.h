@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Processes that run already: what /proc says of them, and whether they may be profiled. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct error;
+
+struct process_facts {
+	char comm[64];
+	char state;        /* as in /proc/PID/stat: R, S, D, T, Z, ... */
+	bool kernel;       /* a kernel thread */
+	bool exiting;
+	pid_t parent;
+	uid_t real, effective, saved;
+};
+
+/* -ESRCH: there is no such process. */
+int process_read(pid_t pid, struct process_facts *ret);
+/* Is it there to be profiled: neither ended nor a kernel thread? */
+bool process_is_live(pid_t pid);
+/* Opens a pidfd of a process that is to be profiled; the caller closes it. Refused with the reason in @e: what does not exist (-ESRCH), is
+ * a thread, a kernel thread or a zombie, runs code of another architecture (-ENOEXEC), or belongs to somebody else (-EPERM): without
+ * root, neither other users' processes (but with CAP_SYS_PTRACE) nor set-uid programs. */
+int process_open(pid_t pid, int *ret_pidfd, struct error *e);
+/* Has the process of @pidfd ended? */
+bool process_has_ended(int pidfd);
+/* The path of the executable as the kernel has it, " (deleted)" cut off; the caller frees. -errno. */
+int process_executable(pid_t pid, char **ret);
+/* @path if that is the file which the link @link of /proc leads to, else @link: a path in a process's own mount namespace says nothing about
+ * what is there in ours. */
+const char *process_file_path(const char *path, const char *link);
+/* Does @glob match @path or its last component? */
+bool process_path_matches(const char *glob, const char *path);
+/* Calls @cb for every process of /proc until it returns non-zero, which is then returned. */
+int process_each(int (*cb)(pid_t pid, void *arg), void *arg);
