@@ -2,6 +2,7 @@
 /* The scheduler's events: who waits for whom (R3), for a CPU (R4), who is born (R5) and who runs where. */
 #pragma once
 
+#include "bpf/latency.h"
 #include "bpf/pay.h"
 #include "bpf/slow.h"
 #include "bpf/context.h"
@@ -317,6 +318,7 @@ static __always_inline void life_exit(struct task_struct *p)
 		return;
 	}
 	control.exit_ns = bpf_ktime_get_ns();
+	latency_exit(p);
 	t = thread_get(p);
 	if (t && sum) {
 		thread_fold(t, control.exit_ns);

@@ -42,6 +42,8 @@ enum pid_type { PIDTYPE_PID = 0 };
 
 struct pt_regs {
 	unsigned long bp;
+	unsigned long r9;
+	unsigned long r8;
 	unsigned long ax;
 	unsigned long cx;
 	unsigned long dx;

@@ -39,10 +39,11 @@ struct thread {
 	u32 work;        /* which of its two task works is next */
 	u32 sync_blocked; /* --sync pthread: in a call that blocks: pays nothing, what it owes may be credited when that returns */
 	u32 sync_pay;     /* ... but for once, before it wakes others */
-	u32 pad;
+	u32 in_line;     /* its last sample was in the selected line; this and ahead: with latency points only */
 	s64 sync_paid; /* its payments when that call began */
 	u64 sync_info; /* where that call says who sent the signal */
 	u64 spun_seen; /* of the slot's spun_ns, folded in */
+	s64 ahead;       /* what local will be too far behind or ahead for when the line began and ended between samples */
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock. */
-#include "bpf/thread.h"
+#include "bpf/latency.h"
 
 SEC("uprobe")
 int progress_visit(struct pt_regs *ctx)
@@ -19,8 +19,10 @@ int progress_visit(struct pt_regs *ctx)
 		return 0;
 	}
 	ADD(p->visits, 1);
-	if (!experiment_active(epoch))
+	if (!experiment_active(epoch)) {
+		latency_visit(i, task, ctx, NULL, epoch, 0);
 		return 0;
+	}
 	t = thread_get(task);
 	if (!t)
 		return 0;
@@ -34,6 +36,7 @@ int progress_visit(struct pt_regs *ctx)
 	}
 	p->last_ns = now;
 	p->last_local = t->local;
+	latency_visit(i, task, ctx, t, epoch, now);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 /* The timer samples: which line runs, and R1 when it is the selected one. Everything happens in the interrupt. */
 #pragma once
 
+#include "bpf/latency.h"
 #include "bpf/pay.h"
 #include "bpf/slow.h"
 #include "bpf/sync.h"
@@ -115,6 +116,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	struct abi_totals *sum;
 	struct thread *t;
 	u64 code, weight;
+	bool in_line;
+	s64 earned;
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
@@ -162,8 +165,10 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	if (!experiment_active(epoch))
 		return 0;
-	if (code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code))) {
-		s64 earned = ledger_hit(weight, setup->speedup_q16);
+	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));
+	earned = ledger_hit(weight, setup->speedup_q16);
+	latency_sampled(t, in_line, earned);
+	if (in_line) {
 		u64 from = bpf_ktime_get_ns();
 
 		ADD(sum->selected_samples, 1);

@@ -84,6 +84,7 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->start = g;
 	t->hits = t->paid = t->credited = t->rq_credited = 0;
 	t->bank = 0;
+	t->in_line = 0;
 	t->local = g;
 	thread_publish(t);
 	if (gap > 0 && seen) {

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "session/probe.h"
-#include "shared/abi.h"
+#include "shared/latency.h"
 
 #include "cozbpf.skel.h"
 #include "tests/bpf/require.h"
@@ -69,7 +69,8 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive)
+static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive,
+			unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
 	struct abi_config *c;
@@ -98,6 +99,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		.slows = 1, /* the larger programs */
 		.max_frames = ABI_MAX_FRAMES,
 	};
+	skel->rodata->n_latencies = latencies;
 	choose(skel, sync);
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
@@ -110,10 +112,20 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
 {
 	for (int inclusive = 0; inclusive < 2; inclusive++) {
-		loads_scope(sync, payer, task_work, send_signal, false, inclusive);
+		loads_scope(sync, payer, task_work, send_signal, false, inclusive, 0);
 		if (sync == ABI_SYNC_SCHED) /* the calls are those of one process */
-			loads_scope(sync, payer, task_work, send_signal, true, inclusive);
+			loads_scope(sync, payer, task_work, send_signal, true, inclusive, 0);
 	}
+}
+
+static void loads_with_latency_points(void **state)
+{
+	(void)state;
+	REQUIRE_BPF();
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_NONE, false, false, true, true, ABI_MAX_LATENCIES);
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SLEEP, feature_usable("task_work", NULL), feature_usable("send_signal_task", NULL), false, false,
+		    1);
+	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, feature_usable("task_work", NULL), false, false, false, 1);
 }
 
 static void loads_with_this_kernels_features(void **state)
@@ -168,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_with_this_kernels_features),
 		cmocka_unit_test(loads_without_newer_features),
+		cmocka_unit_test(loads_with_latency_points),
 		cmocka_unit_test(probes_agree_with_disable),
 	};
 

@@ -19,7 +19,7 @@ cat >"$tmp/check.js" <<'EOF'
 'use strict';
 const fs = require('fs');
 const vm = require('vm');
-const [viewer, native, text, both] = process.argv.slice(2);
+const [viewer, native, text, both, measured] = process.argv.slice(2);
 let failed = false;
 
 function report(name, problem) {
@@ -71,6 +71,7 @@ function check(path, points) {
 report('viewer reads JSON lines', check(native, ['frame', 'never', 'request']));
 report('viewer reads the text form', check(text, ['frame', 'request']));
 report('viewer reads two runs in one file', check(both, ['frame', 'never', 'request']));
+report('viewer reads latency points that measured', check(measured, ['frame', 'never', 'request']));
 
 // Debian's viewer is not the only one: the rules that every one relies on, key by key.
 const rules = {
@@ -115,5 +116,9 @@ else
 	status=1
 fi
 cat "$tmp/data/exact.jsonl" "$tmp/data/exact.jsonl" >"$tmp/both.jsonl"
-node "$tmp/check.js" "$viewer" "$tmp/data/exact.jsonl" "$tmp/data/exact.coz" "$tmp/both.jsonl" || status=1
+sed '/"latency-point"/s/}$/,"sum_ns":1000,"unmatched":0,"unended":0,"crossed":1,"lost":0,"in_flight_begin":2,"in_flight_end":2,"histogram":{"70":3,"489":97}}/' \
+	"$tmp/data/exact.jsonl" >"$tmp/measured.jsonl"
+grep -q histogram "$tmp/measured.jsonl" || status=1
+node "$tmp/check.js" "$viewer" "$tmp/data/exact.jsonl" "$tmp/data/exact.coz" "$tmp/both.jsonl" "$tmp/measured.jsonl" ||
+	status=1
 exit "$status"

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "profile/reader.h"
 #include "report/report.h"
+#include "shared/histogram.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,6 +25,8 @@ static const char native[] =
 	"b.c:1\",\"speedup\":0.25,\"duration\":500,\"function\":\"f\",\"elapsed\":600}\n"
 	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4}\n"
 	"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
+	"{\"type\":\"latency-point\",\"name\":\"m\",\"arrivals\":5,\"departures\":4,\"difference\":1,\"sum_ns\":900,\"unmatched\":1,"
+	"\"unended\":2,\"crossed\":3,\"lost\":0,\"in_flight_begin\":1,\"in_flight_end\":-2,\"histogram\":{\"70\":3,\"489\":1}}\n"
 	"{\"type\":\"runtime\",\"time\":900}\n"
 	"{\"type\":\"samples\",\"location\":\"/s/a.c:1\",\"count\":12}\n";
 static const char text[] = "startup\ttime=1\n"
@@ -88,6 +91,14 @@ static size_t mutate(struct rng *r, char *data, size_t n)
 	}
 }
 
+static bool latency_holds(const struct profile_latency *l)
+{
+	for (size_t i = 0; l && i < l->n_buckets; i++)
+		if (l->buckets[i].bucket >= HISTOGRAM_BUCKETS || (i && l->buckets[i].bucket <= l->buckets[i - 1].bucket))
+			return false;
+	return true;
+}
+
 static bool holds(const struct profile *p)
 {
 	for (size_t i = 0; i < p->n_experiments; i++) {
@@ -97,7 +108,7 @@ static bool holds(const struct profile *p)
 		    !(x->x.foreign >= 0 && x->x.foreign <= 1))
 			return false;
 		for (size_t j = 0; j < x->n_points; j++)
-			if (!x->points[j].name || (x->points[j].timed && x->points[j].delta < 2))
+			if (!latency_holds(x->points[j].latency) || !x->points[j].name || (x->points[j].timed && x->points[j].delta < 2))
 				return false;
 	}
 	for (size_t i = 1; i < p->n_samples; i++)

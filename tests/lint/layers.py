@@ -8,8 +8,9 @@ import tree
 # What each package may include beside itself: a package, or one header of it.
 ALLOWED = {
     "base": [],
-    "profile": ["base"],
-    "analysis": ["profile", "base"],
+    # The layout of histograms is the kernel side's and the file format's.
+    "profile": ["base", "shared/histogram.h"],
+    "analysis": ["profile", "base", "shared/histogram.h"],
     "report": ["analysis", "profile", "base"],
     "elf": ["base"],
     # The preload hands over the pages that the shim maps.

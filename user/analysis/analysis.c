@@ -4,6 +4,7 @@
 #include "analysis/collect.h"
 #include "analysis/drift.h"
 #include "analysis/fidelity.h"
+#include "analysis/latency.h"
 #include "analysis/line.h"
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
@@ -136,6 +137,40 @@ static struct line_place *place_lines(const struct observation *obs, size_t n, s
 	return places;
 }
 
+/* The line's percentiles; the pool's baseline is made once. */
+static int analyse_latency(const struct point_context *ctx, const struct observation *obs, size_t n, struct latency_base *pool,
+			   struct analysis_line *line)
+{
+	size_t zeros = line_zeros(obs, n), n_base;
+	_cleanup_free_ struct latency_base *own = NULL;
+	const struct observation *base;
+	int r;
+
+	line_baseline(ctx, obs, n, &base, &n_base);
+	if (base != ctx->zeros) {
+		own = calloc(1, sizeof(*own));
+		r = own ? latency_base_make(own, base, n_base, ctx->rng) : -ENOMEM;
+		if (r < 0)
+			return r;
+	}
+	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool, line->allowed_share,
+			    ctx->rng, &line->latency);
+}
+
+/* Percentiles of a latency point that measured, and of at most @max_lines of its lines. */
+static int analyse_intervals(const struct point_context *ctx, const struct observation *obs, size_t n, const struct line_place *places,
+			     size_t max_lines, struct analysis_point *point)
+{
+	_cleanup_free_ struct latency_base *pool = calloc(1, sizeof(*pool));
+	int r = pool ? latency_base_make(pool, ctx->zeros, ctx->n_zeros, ctx->rng) : -ENOMEM;
+
+	if (r == 0)
+		r = latency_point(obs, n, pool, &point->intervals);
+	for (size_t i = 0; r == 0 && i < point->n_lines && i < max_lines && i < LATENCY_LINES_OF_POINT; i++)
+		r = analyse_latency(ctx, obs + places[i].first, places[i].n, pool, &point->lines[i]);
+	return r;
+}
+
 static int analyse_point(struct collection *c, const struct collected_point *from, const struct line_info *info,
 			 size_t max_lines, double run_s, struct rng *rng, struct analysis_point *point)
 {
@@ -180,6 +215,10 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 		if (r)
 			return r;
 	}
+	if (from->measured)
+		r = analyse_intervals(&ctx, obs, from->n, places, LATENCY_LINES / c->n_points, point);
+	if (r)
+		return r;
 	r = point_placebo(&ctx, &point->placebo);
 	return r ? r : verdicts(point->lines, evidence, n_lines, run_s);
 }
@@ -255,8 +294,12 @@ int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 
 void analysis_free(struct analysis *a)
 {
-	for (size_t i = 0; i < a->n_points; i++)
+	for (size_t i = 0; i < a->n_points; i++) {
+		for (size_t j = 0; j < a->points[i].n_lines; j++)
+			latency_line_free(a->points[i].lines[j].latency);
+		free(a->points[i].intervals);
 		free(a->points[i].lines);
+	}
 	free(a->points);
 	*a = (struct analysis){0};
 }

@@ -16,7 +16,7 @@ struct analysis_cell {
 	double speedup;     /* 0..1 */
 	size_t experiments;
 	double visits;
-	double period_ns;   /* pooled effective time per visit, or mean latency (Little's law: L / throughput) */
+	double period_ns;   /* pooled effective time per visit, or mean latency (measured, else Little's law: L / throughput) */
 	double effect, low, high; /* 95 % bootstrap interval over experiments */
 };
 
@@ -37,6 +37,47 @@ struct analysis_curve {
 	double slope_after;		    /* effect per speedup, beyond it */
 };
 
+/* What is said of a latency point whose intervals were measured. */
+enum latency_statistic {
+	LATENCY_MEAN, /* of the intervals themselves */
+	LATENCY_P50,
+	LATENCY_P90,
+	LATENCY_P99,
+	LATENCY_P999,
+	LATENCY_LITTLE, /* the mean by Little's law, from what is under way and what leaves: a check of the first */
+	N_LATENCY_STATISTICS,
+};
+const char *latency_statistic_name(enum latency_statistic s); /* "mean", "p50", "p90", "p99", "p99.9", "little" */
+
+/* An effect and its 95 % interval; NaN where it cannot be told. */
+struct analysis_change {
+	double effect, low, high;
+};
+
+struct analysis_latency_cell {
+	double speedup; /* above 0 */
+	size_t experiments;
+	double intervals;
+	double ns[N_LATENCY_STATISTICS];
+	struct analysis_change change[N_LATENCY_STATISTICS]; /* against 0 % */
+};
+
+/* Of a line: what it does to the statistics of a latency point. */
+struct analysis_latency {
+	struct analysis_latency_cell *cells; /* ascending by speedup */
+	size_t n_cells;
+	struct analysis_change at[N_LATENCY_STATISTICS][ANALYSIS_CURVE_POINTS];
+};
+
+/* Of a latency point. */
+struct analysis_intervals {
+	double ns[N_LATENCY_STATISTICS]; /* at 0 % */
+	double intervals;
+	double in_flight; /* mean */
+	double unmatched, unended, crossed, lost; /* as in struct profile_latency */
+	double distance_ns; /* between samples: what a single interval may be off by, times the speedup */
+};
+
 struct analysis_line {
 	const char *selected; /* owned by the profile */
 	const char *function; /* or NULL */
@@ -49,6 +90,7 @@ struct analysis_line {
 	enum verdict verdict;
 	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
+	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
 struct analysis_point {
@@ -58,6 +100,7 @@ struct analysis_point {
 	struct analysis_line *lines; /* best first: by the lower end of the interval */
 	size_t n_lines;
 	double placebo; /* 95 % half-width of 0 % against 0 %: the run's own noise floor; NaN if too few */
+	struct analysis_intervals *intervals; /* owned; NULL: not a latency point, or its intervals were not measured */
 };
 
 struct analysis {

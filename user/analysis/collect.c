@@ -2,6 +2,7 @@
 #include "analysis/collect.h"
 
 #include "analysis/fidelity.h"
+#include "analysis/histogram.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -39,6 +40,22 @@ static size_t number_names(struct name_ref *refs, size_t n)
 	return distinct;
 }
 
+static void observe_intervals(const struct profile_experiment *x, const struct profile_point *p, struct observation *o)
+{
+	struct latency_mean m = latency_mean(p->latency, (double)x->duration);
+
+	o->visits = m.count;
+	for (int how = 0; how < N_READINGS; how++) {
+		o->num[how] = m.num;
+		o->den[how] = m.den;
+	}
+	o->latency = p->latency;
+	o->window = (double)x->duration;
+	o->flight = ((double)p->latency->in_flight_begin + (double)p->latency->in_flight_end) / 2;
+	o->departures = (double)p->departures;
+	o->scale = 1;
+}
+
 static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
 {
 	struct observation o = {0};
@@ -47,6 +64,10 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	o.key = (uint16_t)lround(speedup * 1000);
 	if (o.key == 0 && speedup > 0)
 		o.key = 1;
+	if (p->kind == PROFILE_LATENCY && p->latency) {
+		observe_intervals(x, p, &o);
+		return o;
+	}
 	if (p->kind == PROFILE_LATENCY) {
 		o.visits = (double)p->departures;
 		o.num[READ_WHOLE] = (double)p->difference * (double)x->duration;
@@ -137,7 +158,8 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 			c->obs[at] = observe(&x->x, point);
 			c->obs[at].line = lines[i];
 			c->obs[at].experiment = (uint32_t)i;
-			refs[at] = (struct name_ref){point->name ? point->name : "", (int)point->kind, &c->obs[at].point};
+			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),
+						     &c->obs[at].point};
 		}
 	}
 	c->n_points = number_names(refs, at);
@@ -145,7 +167,7 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 	if (!c->points)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_points; i++)
-		c->points[i] = (struct collected_point){refs[i].name, (enum profile_point_kind)refs[i].kind, 0, 0};
+		c->points[i] = (struct collected_point){refs[i].name, (enum profile_point_kind)(refs[i].kind / 2), refs[i].kind % 2, 0, 0};
 	return 0;
 }
 

@@ -8,7 +8,7 @@
  * of sums, num / den, over experiments:
  *  - WHOLE (Coz): whole duration and all visits. Unbiased whatever the visits do, but a visit more or less at the edges
  * counts in full: with five visits +-20 %. Latency uses it too: Little's law, W = L / lambda = sum(L * duration) /
- * sum(departures).
+ * sum(departures), or, where the intervals themselves were measured, their sum and their number (latency.h).
  *  - TIMED: from first to last visit, and one visit less. No edges; but gaps that fit into an experiment are the shorter
  * ones, so that the period reads low by about c*c/n of itself, for n visits an experiment whose gaps have a coefficient of
  * variation c (visits of a Poisson process, n = 5: -20 %). That is nothing for the regular visits whose edges matter most.
@@ -30,11 +30,16 @@ struct observation {
 	double sampling_ns;	    /* between samples; 0: not known */
 	double weight;		    /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
+	/* A latency point that measured. */
+	const struct profile_latency *latency; /* the profile's; NULL: it did not */
+	double window, flight, departures;     /* the experiment's length, what was under way, what left */
+	double scale;			       /* of times, to the mean pace (analysis/drift.h) */
 };
 
 struct collected_point {
 	const char *name;
 	enum profile_point_kind kind;
+	bool measured; /* all of its observations are, or none */
 	size_t first, n; /* its observations */
 };
 

@@ -132,6 +132,7 @@ int drift_remove(struct observation *obs, size_t n)
 
 		for (int how = 0; how < N_READINGS; how++)
 			obs[i].num[how] *= scale;
+		obs[i].scale *= scale;
 	}
 	return 1;
 }

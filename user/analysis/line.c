@@ -22,7 +22,7 @@ static size_t line_length(const struct observation *obs, size_t n)
 	return i;
 }
 
-static size_t count_zeros(const struct observation *obs, size_t n)
+size_t line_zeros(const struct observation *obs, size_t n)
 {
 	size_t i = 0;
 
@@ -175,15 +175,25 @@ static void baseline_free(struct baseline *b)
 	free(b->own);
 }
 
+void line_baseline(const struct point_context *ctx, const struct observation *obs, size_t n, const struct observation **ret, size_t *ret_n)
+{
+	size_t own = line_zeros(obs, n);
+	bool pooled = ctx->pooled || own < MIN_OWN_BASELINE;
+
+	*ret = pooled ? ctx->zeros : obs;
+	*ret_n = pooled ? ctx->n_zeros : own;
+}
+
 static int make_baseline(struct point_context *ctx, const struct observation *obs, size_t n, struct baseline *ret)
 {
-	size_t own = count_zeros(obs, n), n_base;
-	bool pooled = ctx->pooled || own < MIN_OWN_BASELINE;
-	const struct observation *base = pooled ? ctx->zeros : obs;
+	size_t own = line_zeros(obs, n), n_base;
+	const struct observation *base;
 	double **at;
+	bool pooled;
 	int r;
 
-	n_base = pooled ? ctx->n_zeros : own;
+	line_baseline(ctx, obs, n, &base, &n_base);
+	pooled = base == ctx->zeros;
 	ret->how = choose_reading(ctx, obs + own, n - own, base, n_base);
 	ret->g = group_make(base, n_base, ret->how);
 	if (n_base == 0)
@@ -269,7 +279,7 @@ static void fill_quarters(const struct point_context *ctx, const struct observat
 
 	for (size_t q = 0; q < N_QUARTERS; q++)
 		ev->quarters[q] = (struct effect){NAN, NAN, 0};
-	for (size_t i = count_zeros(obs, n), len; i < n; i += len) {
+	for (size_t i = line_zeros(obs, n), len; i < n; i += len) {
 		size_t q = ((size_t)obs[i].key - 1) * N_QUARTERS / 1000;
 		struct group g;
 
@@ -284,17 +294,16 @@ static void fill_quarters(const struct point_context *ctx, const struct observat
 	ev->sign = slope.value;
 }
 
-/* Cells are the distinct speedups, or steps of 2 % if these are too many. */
-static unsigned int cell_step(const struct observation *obs, size_t n)
+unsigned int line_cell_step(const struct observation *obs, size_t n)
 {
 	size_t distinct = 1; /* the baseline's */
 
-	for (size_t i = count_zeros(obs, n); i < n; i++)
+	for (size_t i = line_zeros(obs, n); i < n; i++)
 		distinct += i == 0 || obs[i].key != obs[i - 1].key;
 	return distinct <= ANALYSIS_MAX_SPEEDUPS ? 1 : 20;
 }
 
-static unsigned int cell_key(uint16_t key, unsigned int step)
+unsigned int line_cell_key(uint16_t key, unsigned int step)
 {
 	return (key + step - 1) / step * step;
 }
@@ -302,22 +311,22 @@ static unsigned int cell_key(uint16_t key, unsigned int step)
 static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
 		      struct analysis_line *line, struct evidence *ev)
 {
-	unsigned int step = cell_step(obs, n);
+	unsigned int step = line_cell_step(obs, n);
 	double strongest[2] = {-1, -1}, least = NAN, least_sign = 0;
 	size_t tried = 0;
 
 	if (base->g.n)
 		line->cells[line->n_cells++] = (struct analysis_cell){
 			.experiments = base->g.n, .visits = base->g.visits, .period_ns = base->g.period};
-	for (size_t i = count_zeros(obs, n), len; i < n; i += len) {
+	for (size_t i = line_zeros(obs, n), len; i < n; i += len) {
 		struct analysis_cell *cell = &line->cells[line->n_cells];
-		unsigned int key = cell_key(obs[i].key, step);
+		unsigned int key = line_cell_key(obs[i].key, step);
 		struct effect e;
 		struct group g;
 		double chance, t;
 		int r;
 
-		for (len = 1; i + len < n && cell_key(obs[i + len].key, step) == key; len++)
+		for (len = 1; i + len < n && line_cell_key(obs[i + len].key, step) == key; len++)
 			;
 		g = group_make(obs + i, len, base->how);
 		e = effect_of(&g, &base->g, &ctx->noise[base->how]);
@@ -356,8 +365,7 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 	return 0;
 }
 
-/* Adds what is no noise to an interval. Both are 95 % half-widths of independent errors. */
-static void widen(double allowed_share, double effect, double *low, double *high)
+void line_widen(double allowed_share, double effect, double *low, double *high)
 {
 	double allowance = fidelity_allowance(allowed_share, effect);
 
@@ -368,10 +376,10 @@ static void widen(double allowed_share, double effect, double *low, double *high
 static void allow_for_method(struct analysis_line *line, double allowed_share)
 {
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		widen(allowed_share, line->curve.at[k].effect, &line->curve.at[k].low, &line->curve.at[k].high);
+		line_widen(allowed_share, line->curve.at[k].effect, &line->curve.at[k].low, &line->curve.at[k].high);
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup > 0)
-			widen(allowed_share, line->cells[i].effect, &line->cells[i].low, &line->cells[i].high);
+			line_widen(allowed_share, line->cells[i].effect, &line->cells[i].low, &line->cells[i].high);
 }
 
 static void let_cells_speak(struct analysis_line *line)
@@ -407,7 +415,7 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
 	if (r)
 		return r;
-	zeros = count_zeros(obs, n);
+	zeros = line_zeros(obs, n);
 	r = curve_make(obs + zeros, n - zeros, base.how, &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
 	if (r)
 		return r;

@@ -40,6 +40,15 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 void point_context_free(struct point_context *ctx);
 /* The run's noise floor; see analysis_point. -ENOMEM. */
 int point_placebo(struct point_context *ctx, double *ret);
+/* Which experiments at 0 % the line's effects are relative to: its own or the pool's. */
+void line_baseline(const struct point_context *ctx, const struct observation *obs, size_t n, const struct observation **ret, size_t *ret_n);
+/* Cells are the distinct speedups, or steps of 2 % if these are too many: the key of an observation's cell, in thousandths. */
+unsigned int line_cell_step(const struct observation *obs, size_t n);
+unsigned int line_cell_key(uint16_t key, unsigned int step);
+/* Adds what is no noise to an interval (fidelity_allowance). Both are 95 % half-widths of independent errors. */
+void line_widen(double allowed_share, double effect, double *low, double *high);
+/* How many of the line's observations, which come first, are at 0 %. */
+size_t line_zeros(const struct observation *obs, size_t n);
 /* Fills cells and evidence of the line whose observations are @obs. -ENOMEM. */
 int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
 		 struct evidence *ret);

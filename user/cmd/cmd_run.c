@@ -119,6 +119,7 @@ int run_open_session(struct run *r, struct error *e)
 		.all_execs = r->options.kind == RUN_SYSTEM,
 		.kernel_base = r->kernel ? code_kernel_base(r->kernel) : 0,
 		.disabled = r->options.disabled,
+		.latencies = r->options.n_latencies,
 		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.slows = r->purpose->slows,
 		.calibrate = r->options.calibrate,
@@ -278,6 +279,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 		r.options.seed = rng_fresh_seed();
 	run_catch_signals(&r);
 	status = run(&r, &e);
+	run_reword(&r, &e);
 	if (e.text[0])
 		(void)complain("%s", e.text);
 	run_free(&r);

@@ -97,6 +97,9 @@ int run_add_calls_of_libraries(struct run *r, struct error *e);
 int run_check_points(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
 
+/* run_latency.c: has an error about a latency point's end speak of it; makes one of both ends, once their probes are there. */
+void run_reword(const struct run *r, struct error *e);
+int run_pair_points(struct run *r, struct error *e);
 /* cmd_run.c: what run, attach and system have in common, before the session and after it. */
 void run_catch_signals(struct run *r);
 int run_open_session(struct run *r, struct error *e);

@@ -359,6 +359,9 @@ const struct option_row run_option_rows[] = {
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
 	 "FUNCTION, BINARY:FUNCTION[+OFFSET] or FILE:LINE",
 	 set_point},
+	{"latency", 0, "SPEC",
+	 "measure times, NAME=BEGIN,END[,key=argN] (repeatable): from\na visit of BEGIN to one of END, each a WHERE as above, by the\nsame thread or with the same Nth argument of both functions",
+	 option_add_latency},
 	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)", set_source},
 	{"binary", 'b', "GLOB",
 	 "try lines of matching executables and libraries; !GLOB\n"

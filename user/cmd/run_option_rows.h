@@ -16,6 +16,9 @@ int option_set_features(void *target, const struct option_row *row, const char *
 int option_add_debug_dir(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_source_prefix(void *target, const struct option_row *row, const char *value, struct error *e);
 
+/* Of `run`, in run_latency.c. */
+int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e);
+
 /* Rows for the latter, in the commands that read line information. */
 #define OPTION_ROW_DEBUG_DIR(offset) \
 	{"debug-dir", 0, "DIR", "look for debug files in DIR before /usr/lib/debug\n(repeatable)", option_add_debug_dir, offset}

@@ -174,6 +174,7 @@ void run_options_free(struct run_options *o)
 	for (size_t i = 0; i < o->n_points; i++)
 		point_spec_free(&o->points[i]);
 	free(o->points);
+	free(o->latencies);
 	free(o->sources);
 	free(o->binaries);
 	line_options_free(&o->lines);

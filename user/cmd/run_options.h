@@ -30,6 +30,11 @@ struct run_options {
 	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
+	struct run_latency {
+		size_t begin;              /* index of its begin in `points`; its end follows, and both are points like any other */
+		unsigned int arguments[2]; /* as in struct latency_spec */
+	} *latencies; /* owned */
+	size_t n_latencies;
 	const char **sources; /* --source globs in order; the array is owned */
 	size_t n_sources;
 	const char **binaries; /* --binary globs in order; the array is owned */

@@ -103,8 +103,11 @@ int run_keep(struct profile *p, const struct profile_experiment *x, const struct
 	for (size_t i = 0; i < n_points; i++) {
 		kept->points[i] = points[i];
 		kept->points[i].name = copy(points[i].name);
+		kept->points[i].latency = profile_latency_copy(points[i].latency);
+		kept->n_points++;
+		if (points[i].latency && !kept->points[i].latency)
+			return -ENOMEM;
 	}
-	kept->n_points = n_points;
 	return 0;
 }
 

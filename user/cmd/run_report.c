@@ -21,7 +21,7 @@ static size_t silent_points(struct run *r, const char **ret)
 	if (session_backend.snapshot(r->session, &t) < 0)
 		return 0;
 	for (size_t i = 0; i < t.n_points; i++)
-		if (!t.points[i].visits)
+		if (!t.points[i].visits && !t.points[i].departures)
 			ret[n++] = session_point_name(r->session, i);
 	return n;
 }

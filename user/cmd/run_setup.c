@@ -324,7 +324,7 @@ int run_add_points(struct run *r, struct error *e)
 		if (err < 0)
 			return err;
 	}
-	return 0;
+	return run_pair_points(r, e);
 }
 
 int run_extend_points(struct run *r, const struct elf_object *object, struct line_table *lines, struct error *e)

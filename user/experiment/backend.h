@@ -57,6 +57,23 @@ struct backend_owed {
 	int64_t imbalance; /* largest |change of local - (hits + paid + credited + forgiven)| of any thread, ns */
 };
 
+struct backend_bucket {
+	uint32_t bucket; /* shared/histogram.h */
+	uint64_t count;
+};
+
+/* A latency point in one experiment: intervals that lie in it, in virtual time, and what could not be timed. */
+struct backend_latency {
+	int64_t sum_ns;      /* of the intervals */
+	uint64_t unmatched;  /* ends without a begin */
+	uint64_t unended;    /* begins without an end: another begin followed, or the thread ended */
+	uint64_t crossed;    /* ends whose begin was before the experiment */
+	uint64_t lost;       /* begins that found no room */
+	int64_t in_flight_begin, in_flight_end; /* how many were under way */
+	struct backend_bucket *buckets; /* ascending; no empty ones */
+	size_t n_buckets;
+};
+
 struct backend_sample {
 	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
@@ -75,6 +92,9 @@ struct backend_ops {
 	int (*samples)(void *b, struct backend_sample **ret, size_t *ret_n);
 	/* Debts still open when end() was called, and the conservation check. Call after end(). */
 	int (*owed)(void *b, struct backend_owed *ret);
+	/* What point @index measured between begin() and end(). Call after end(). -ENODATA: it counts only. The buckets are the caller's
+	 * (free). NULL: no point measures. */
+	int (*latency)(void *b, size_t index, struct backend_latency *ret);
 
 	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are equal pointers. *ret_function may
 	 * be NULL. -ENOENT: no line there; -ENODATA: the object has no debug information. */

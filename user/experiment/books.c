@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "experiment/books.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 /* Counters that a program can reach may run backwards: none since then, not 2^64. */
 static uint64_t since(uint64_t end, uint64_t begin)
 {
@@ -94,6 +97,44 @@ void books_point(const struct backend_totals *begin, const struct backend_totals
 	}
 	ret->delta = since(e->visits, b->visits);
 	time_point(begin, e, ret);
+}
+
+int books_latency(const struct backend_ops *ops, void *backend, size_t index, struct profile_point *ret)
+{
+	struct backend_latency m;
+	struct profile_latency *l;
+	int r;
+
+	profile_latency_free(ret->latency);
+	ret->latency = NULL;
+	if (ret->kind != PROFILE_LATENCY || !ops->latency)
+		return 0;
+	r = ops->latency(backend, index, &m);
+	if (r < 0)
+		return r == -ENODATA ? 0 : r;
+	l = malloc(sizeof(*l));
+	if (l) {
+		*l = (struct profile_latency){
+			.sum_ns = m.sum_ns,
+			.unmatched = m.unmatched,
+			.unended = m.unended,
+			.crossed = m.crossed,
+			.lost = m.lost,
+			.in_flight_begin = m.in_flight_begin,
+			.in_flight_end = m.in_flight_end,
+			.buckets = calloc(m.n_buckets ? m.n_buckets : 1, sizeof(*l->buckets)),
+			.n_buckets = m.n_buckets,
+		};
+		for (size_t i = 0; l->buckets && i < m.n_buckets; i++)
+			l->buckets[i] = (struct profile_bucket){m.buckets[i].bucket, m.buckets[i].count};
+	}
+	free(m.buckets);
+	if (!l || !l->buckets) {
+		free(l);
+		return -ENOMEM;
+	}
+	ret->latency = l;
+	return 0;
 }
 
 uint64_t books_visits(const struct profile_point *p)

@@ -16,5 +16,9 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index,
 		 struct profile_point *ret);
 
+/* What point number @index measured in the experiment whose end() was called, for @ret, which loses what it had. Nothing (NULL) where the
+ * point only counts. -ENOMEM, and what the backend says. */
+int books_latency(const struct backend_ops *ops, void *backend, size_t index, struct profile_point *ret);
+
 /* Visits in the sense of the shortest useful experiment: what can be divided by. */
 uint64_t books_visits(const struct profile_point *p);

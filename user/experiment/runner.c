@@ -113,8 +113,10 @@ void runner_free(struct runner *r)
 	if (r->state == EXPERIMENT)
 		(void)r->ops->end(r->backend);
 	tally_free(r->tally);
-	for (size_t i = 0; i < r->n_points; i++)
+	for (size_t i = 0; i < r->n_points; i++) {
 		free(r->points[i].name);
+		profile_latency_free(r->points[i].latency);
+	}
 	plan_free(&r->plan);
 	free(r->grid);
 	free(r->fixed_line);
@@ -283,8 +285,12 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	if (err < 0)
 		return err;
 	books_experiment(&r->begin, &end, &owed, end_ns, &x);
-	for (size_t i = 0; i < r->n_points; i++)
+	for (size_t i = 0; i < r->n_points; i++) {
 		books_point(&r->begin, &end, i, &r->points[i]);
+		err = books_latency(r->ops, r->backend, i, &r->points[i]);
+		if (err < 0)
+			return err;
+	}
 	if (x.elapsed < least_ns)
 		return 0;
 	err = r->sink(r->sink_arg, &x, r->points, r->n_points);

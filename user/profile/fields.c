@@ -11,6 +11,7 @@
 #define X(member, kind, required) FIELD(profile_experiment, member, kind, required)
 #define S(member, kind) FIELD(profile_startup, member, kind, false)
 #define P(member, kind, required) FIELD(profile_point, member, kind, required)
+#define L(member, kind) FIELD(profile_latency, member, kind, true)
 
 static const struct field experiment_list[] = {
 	X(selected, FIELD_STRING, true),  X(speedup, FIELD_SHARE, true),
@@ -60,6 +61,11 @@ static const struct field latency_list[] = {
 };
 const struct field_table latency_fields = {latency_list, COUNT(latency_list)};
 
+static const struct field latency_measured_list[] = {
+	L(sum_ns, FIELD_I64),	       L(unmatched, FIELD_U64),	    L(unended, FIELD_U64), L(crossed, FIELD_U64), L(lost, FIELD_U64),
+	L(in_flight_begin, FIELD_I64), L(in_flight_end, FIELD_I64),
+};
+const struct field_table latency_measured_fields = {latency_measured_list, COUNT(latency_measured_list)};
 static const struct field runtime_list[] = {
 	FIELD(profile_runtime, time, FIELD_U64, true),
 	FIELD(profile_runtime, samples, FIELD_U64, false),

@@ -24,6 +24,8 @@ extern const struct field_table experiment_fields;
 /* The members of a startup record's "cozbpf" object. */
 extern const struct field_table startup_fields;
 extern const struct field_table throughput_fields, throughput_timing_fields, latency_fields, runtime_fields, samples_fields;
+/* Of a struct profile_latency. */
+extern const struct field_table latency_measured_fields;
 
 /* Frees the strings among the fields of @record and clears them. */
 void fields_free(const struct field_table *t, void *record);

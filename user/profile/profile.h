@@ -51,6 +51,28 @@ struct profile_experiment {
 	double foreign;     /* share of runnable-or-running time that in-scope threads waited behind foreign tasks, 0..1 */
 };
 
+struct profile_bucket {
+	uint32_t bucket; /* as in shared/histogram.h */
+	uint64_t count;
+};
+
+/* What a latency point measured beside counting: intervals from begin to end that lie in the experiment, in virtual time. The JSON keys are
+ * the names; the buckets are the members of an object, "histogram":{"<bucket>":<count>,...}. */
+struct profile_latency {
+	int64_t sum_ns;      /* of the intervals */
+	uint64_t unmatched;  /* ends whose begin was never seen */
+	uint64_t unended;    /* begins that another begin or the thread's end followed, instead of an end */
+	uint64_t crossed;    /* ends whose begin was before the experiment */
+	uint64_t lost;       /* begins that found no room */
+	int64_t in_flight_begin, in_flight_end; /* intervals under way when the experiment began and ended */
+	struct profile_bucket *buckets; /* ascending, none twice; owned */
+	size_t n_buckets;
+};
+
+void profile_latency_free(struct profile_latency *l); /* NULL is allowed */
+/* NULL: out of memory, or @l is NULL. */
+struct profile_latency *profile_latency_copy(const struct profile_latency *l);
+
 enum profile_point_kind { PROFILE_THROUGHPUT, PROFILE_LATENCY };
 
 struct profile_point {
@@ -64,6 +86,7 @@ struct profile_point {
 	/* latency */
 	uint64_t arrivals, departures;
 	int64_t difference; /* in flight: mean over the experiment, rounded, as Coz records the difference of its counters */
+	struct profile_latency *latency; /* owned; NULL: begins and ends were counted only */
 };
 
 /* Log records, at a run's end: the time it took with the samples that have a location, and how many of them each location has. Where a

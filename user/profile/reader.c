@@ -387,8 +387,10 @@ void profile_free(struct profile *p)
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		struct profile_run_experiment *x = &p->experiments[i];
 
-		for (size_t j = 0; j < x->n_points; j++)
+		for (size_t j = 0; j < x->n_points; j++) {
 			fields_free(&latency_fields, &x->points[j]);
+			profile_latency_free(x->points[j].latency);
+		}
 		free(x->points);
 		fields_free(&experiment_fields, &x->x);
 	}

@@ -34,6 +34,18 @@ static int parse_throughput(const struct source *src, struct profile_point *p)
 	return 0;
 }
 
+/* As with the times of a throughput point: what is malformed beyond Coz's keys is not there. */
+static int parse_latency(const struct source *src, struct profile_point *p)
+{
+	int r = source_fill(src, &latency_fields, p);
+
+	p->kind = PROFILE_LATENCY;
+	if (r)
+		return r;
+	r = latency_parse(src, &p->latency);
+	return r == -ENOMEM ? r : 0;
+}
+
 static int parse(const struct source *src, struct record *ret)
 {
 	if (source_is(src, "experiment")) {
@@ -47,8 +59,7 @@ static int parse(const struct source *src, struct record *ret)
 	}
 	if (source_is(src, "latency-point")) {
 		ret->type = RECORD_POINT;
-		ret->point.kind = PROFILE_LATENCY;
-		return source_fill(src, &latency_fields, &ret->point);
+		return parse_latency(src, &ret->point);
 	}
 	if (source_is(src, "samples")) {
 		ret->type = RECORD_SAMPLES;
@@ -98,6 +109,7 @@ void record_free(struct record *r)
 		break;
 	case RECORD_POINT:
 		fields_free(&latency_fields, &r->point); /* the name, whichever the kind */
+		profile_latency_free(r->point.latency);
 		break;
 	case RECORD_SAMPLES:
 		fields_free(&samples_fields, &r->samples);

@@ -22,3 +22,7 @@ struct record {
 /* Decodes a line without its newline. -EINVAL: no record; -ENOMEM. */
 int record_parse(struct json_tokener *tok, const char *line, size_t len, struct record *ret);
 void record_free(struct record *r);
+
+struct source;
+/* What the record of a latency point holds beside its counters (latency.c). -ENOENT: nothing that is well-formed; -ENOMEM. */
+int latency_parse(const struct source *src, struct profile_latency **ret);

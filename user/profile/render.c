@@ -229,13 +229,33 @@ static void json_throughput(struct buffer *b, const struct profile_point *p)
 	end(b, o);
 }
 
+static void json_latency(struct buffer *b, const struct profile_point *p)
+{
+	struct json_object *o = begin(b, "latency-point"), *histogram;
+	char bucket[16];
+
+	if (!o)
+		return;
+	add_fields(b, o, &latency_fields, p);
+	if (p->latency) {
+		add_fields(b, o, &latency_measured_fields, p->latency);
+		histogram = json_object_new_object();
+		for (size_t i = 0; histogram && i < p->latency->n_buckets; i++) {
+			(void)snprintf(bucket, sizeof(bucket), "%" PRIu32, p->latency->buckets[i].bucket);
+			add(b, histogram, bucket, json_object_new_uint64(p->latency->buckets[i].count));
+		}
+		add(b, o, "histogram", histogram);
+	}
+	end(b, o);
+}
+
 void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p)
 {
 	char text[32];
 
 	if (format == PROFILE_JSON) {
 		if (p->kind == PROFILE_LATENCY)
-			json_record(b, "latency-point", &latency_fields, p);
+			json_latency(b, p);
 		else
 			json_throughput(b, p);
 		return;

@@ -190,6 +190,55 @@ int source_u64(const struct source *src, const char *key, uint64_t *ret)
 	return 0;
 }
 
+/* -EINVAL: not the one spelling that a number below @limit has. */
+static int bucket_of(const char *name, uint32_t limit, uint32_t *ret)
+{
+	uint32_t v = 0;
+
+	if (!*name || (*name == '0' && name[1]))
+		return -EINVAL;
+	for (const char *c = name; *c; c++) {
+		if (*c < '0' || *c > '9')
+			return -EINVAL;
+		v = v * 10 + (uint32_t)(*c - '0');
+		if (v >= limit)
+			return -EINVAL;
+	}
+	*ret = v;
+	return 0;
+}
+
+int source_counts(const struct source *src, const char *key, uint32_t limit, struct profile_bucket **ret, size_t *ret_n)
+{
+	struct json_object *o = src->json ? member(src, key) : NULL;
+	struct profile_bucket *list;
+	size_t n = 0, most;
+
+	if (!o)
+		return -ENOENT;
+	if (!json_object_is_type(o, json_type_object))
+		return -EINVAL;
+	most = (size_t)json_object_object_length(o);
+	if (most > limit) /* then not all of them can be below it */
+		return -EINVAL;
+	list = calloc(most + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	json_object_object_foreach(o, name, value)
+	{
+		if (bucket_of(name, limit, &list[n].bucket) < 0 || !json_object_is_type(value, json_type_int) ||
+		    json_object_get_int64(value) < 0) {
+			free(list);
+			return -EINVAL;
+		}
+		list[n].count = json_object_get_uint64(value);
+		n += list[n].count > 0;
+	}
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
+
 static int get_i64(const struct source *src, const char *key, int64_t *ret)
 {
 	bool negative;

@@ -35,5 +35,8 @@ bool source_is(const struct source *src, const char *type);
 /* Fills @record's fields from the source. -EINVAL: one is malformed, or required and missing; -ENOMEM. What was filled in is
  * the caller's to free either way. */
 int source_fill(const struct source *src, const struct field_table *t, void *record);
+/* The members of the object under @key, whose names are numbers below @limit without leading zeros; zero counts are left out. *ret is the
+ * caller's. -ENOENT: there is none; -EINVAL, -ENOMEM. */
+int source_counts(const struct source *src, const char *key, uint32_t limit, struct profile_bucket **ret, size_t *ret_n);
 /* One number. -ENOENT, -EINVAL. */
 int source_u64(const struct source *src, const char *key, uint64_t *ret);

@@ -20,6 +20,13 @@ static void add_name(const char **names, size_t *n, const char *name)
 	names[(*n)++] = name;
 }
 
+bool point_was_seen(const struct analysis_point *p)
+{
+	const struct analysis_intervals *in = p->intervals;
+
+	return p->visits || (in && (in->unmatched > 0 || in->unended > 0 || in->crossed > 0 || in->lost > 0 || in->in_flight > 0));
+}
+
 const char **silent_points(const struct report *r)
 {
 	const char **names = calloc(r->a->n_points + r->h->n_silent_points + 1, sizeof(*names));
@@ -28,7 +35,7 @@ const char **silent_points(const struct report *r)
 	if (!names)
 		abort(); /* as for names */
 	for (size_t i = 0; i < r->a->n_points; i++)
-		if (!r->a->points[i].visits)
+		if (!point_was_seen(&r->a->points[i]))
 			add_name(names, &n, r->a->points[i].name);
 	for (size_t i = 0; i < r->h->n_silent_points; i++)
 		add_name(names, &n, r->h->silent_points[i]);
@@ -40,6 +47,28 @@ static double run_seconds(const struct report *r)
 	if (r->h->run_s > 0)
 		return r->h->run_s;
 	return r->p->runtime_ns ? (double)r->p->runtime_ns / 1e9 : r->a->elapsed_ns / 1e9;
+}
+
+/* Begins and ends were there, but no interval of both. */
+bool intervals_missing(const struct report *r)
+{
+	bool some = false;
+
+	for (size_t i = 0; i < r->a->n_points; i++) {
+		const struct analysis_point *p = &r->a->points[i];
+		_cleanup_free_ char *name = NULL;
+
+		if (!p->intervals || p->visits || !point_was_seen(p))
+			continue;
+		name = text_clean(r, p->name);
+		paragraph(r, 2,
+			  "- Latency point '%s' has begins or ends, but no interval in an experiment: %.0f ends without a begin, %.0f begins "
+			  "without an end, %.0f lost, %.0f longer than the experiment's part before them. If another thread ends what one began, "
+			  "they need a key: ,key=argN. Long intervals need long experiments: --experiment.",
+			  name, p->intervals->unmatched, p->intervals->unended, p->intervals->lost, p->intervals->crossed);
+		some = true;
+	}
+	return some;
 }
 
 /* One reason a line; returns whether it applied. */
@@ -159,6 +188,7 @@ void empty_print(const struct report *r)
 
 	heading(r, "The profile is empty.");
 	known |= no_visits(r);
+	known |= intervals_missing(r);
 	known |= no_points(r);
 	known |= no_lines(r);
 	/* A Coz file without a sample log is no sign of a program without samples. */

@@ -79,6 +79,68 @@ static struct json_object *curve_of(const struct analysis_curve *c)
 	return NULL;
 }
 
+static struct json_object *changes_of(const struct analysis_change *c)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!add_effect(o, c->effect, c->low, c->high))
+		return o;
+	json_object_put(o);
+	return NULL;
+}
+
+static struct json_object *latency_cell_of(const struct analysis_latency_cell *c)
+{
+	struct json_object *o = json_object_new_object(), *change;
+	int r = add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) |
+		add_number(o, "intervals", c->intervals);
+
+	for (int s = 0; s < N_LATENCY_STATISTICS; s++) {
+		change = changes_of(&c->change[s]);
+		r |= change ? add_number(change, "ns", c->ns[s]) : -ENOMEM;
+		r |= add(o, latency_statistic_name((enum latency_statistic)s), change);
+	}
+	if (!r)
+		return o;
+	json_object_put(o);
+	return NULL;
+}
+
+static struct json_object *latency_of(const struct analysis_latency *l)
+{
+	struct json_object *latency = json_object_new_object(), *at = json_object_new_array(), *cells = json_object_new_array(), *o;
+	int r = add(latency, "at", at);
+
+	r |= add(latency, "cells", cells);
+	for (size_t k = 0; at && k < ANALYSIS_CURVE_POINTS; k++) {
+		o = json_object_new_object();
+		r |= json_object_array_add(at, o) | add_number(o, "speedup", analysis_curve_speedups[k]);
+		for (int s = 0; s < N_LATENCY_STATISTICS; s++)
+			r |= add(o, latency_statistic_name((enum latency_statistic)s), changes_of(&l->at[s][k]));
+	}
+	for (size_t i = 0; cells && i < l->n_cells; i++)
+		r |= json_object_array_add(cells, latency_cell_of(&l->cells[i]));
+	if (!r)
+		return latency;
+	json_object_put(latency);
+	return NULL;
+}
+
+static struct json_object *intervals_of(const struct analysis_intervals *in)
+{
+	struct json_object *o = json_object_new_object(), *ns = json_object_new_object();
+	int r = add(o, "ns", ns) | add_number(o, "intervals", in->intervals) | add_number(o, "in_flight", in->in_flight) |
+		add_number(o, "unmatched", in->unmatched) | add_number(o, "unended", in->unended) |
+		add_number(o, "crossed", in->crossed) | add_number(o, "lost", in->lost) | add_number(o, "distance_ns", in->distance_ns);
+
+	for (int s = 0; s < N_LATENCY_STATISTICS; s++)
+		r |= add_number(ns, latency_statistic_name((enum latency_statistic)s), in->ns[s]);
+	if (!r)
+		return o;
+	json_object_put(o);
+	return NULL;
+}
+
 static int add_text(struct json_object *to, const char *text)
 {
 	_cleanup_free_ char *clean = utf8_clean(text, strlen(text));
@@ -119,6 +181,8 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve)) |
 		add(o, "inlined", copies_of(all, l->selected));
 
+	if (l->latency)
+		r |= add(o, "latency", latency_of(l->latency));
 	if (!r)
 		return o;
 	json_object_put(o);
@@ -131,6 +195,8 @@ static struct json_object *point_of(const struct profile *all, const struct anal
 	int r = add_string(o, "name", p->name) | add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
 		add_count(o, "visits", p->visits) | add_number(o, "placebo", p->placebo) | add(o, "lines", lines);
 
+	if (p->intervals)
+		r |= add(o, "intervals", intervals_of(p->intervals));
 	for (size_t i = 0; lines && i < p->n_lines; i++)
 		r |= json_object_array_add(lines, line_of(all, &p->lines[i]));
 	if (!r)

@@ -68,7 +68,9 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 
 	(void)fputc('\n', r->out);
 	if (point->kind == PROFILE_LATENCY) {
-		heading(r, "Latency point '%s': %" PRIu64 " departures", name, point->visits);
+		heading(r, "Latency point '%s': %" PRIu64 " %s", name, point->visits, point->intervals ? "intervals" : "departures");
+		if (point->intervals)
+			latency_print_head(r, point->intervals);
 		paragraph(r, 0,
 			  "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
 	} else {
@@ -78,6 +80,11 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	}
 	if (!table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);
+	if (point->intervals) {
+		(void)fputc('\n', r->out);
+		if (!latency_print_lines(r, point))
+			(void)fputs("(out of memory for the table)\n", r->out);
+	}
 	if (point->n_lines > r->top)
 		(void)fprintf(r->out, "(%zu more lines: --top %zu)\n", point->n_lines - r->top, point->n_lines);
 	if (r->inlined)
@@ -134,6 +141,7 @@ void report_print(FILE *out, const struct profile *p, const struct analysis *a, 
 		if (a->points[i].visits)
 			print_point(&r, &a->points[i]);
 	print_silent(&r);
+	intervals_missing(&r);
 	footer_print(&r);
 	print_counters(&r);
 }

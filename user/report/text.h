@@ -43,9 +43,16 @@ bool table_print(const struct report *r, const struct analysis_point *point);
 /* Under the table: into what its lines were inlined, and what into them. */
 void inlined_print(const struct report *r, const struct analysis_point *point);
 void curves_print(const struct report *r, const struct analysis_point *point);
+/* Of a latency point that measured. */
+void latency_print_head(const struct report *r, const struct analysis_intervals *in);
+bool latency_print_lines(const struct report *r, const struct analysis_point *point);
 void footer_print(const struct report *r);
 /* Why there is nothing to print a table of. */
 void empty_print(const struct report *r);
-/* Points without a visit, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names).
+/* Why a latency point with begins or ends has no intervals; whether there is one such. */
+bool intervals_missing(const struct report *r);
+/* Was anything seen of the point? A latency point may have had begins or ends that do not match. */
+bool point_was_seen(const struct analysis_point *p);
+/* Points of which nothing was seen, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names).
  */
 const char **silent_points(const struct report *r);

@@ -69,6 +69,23 @@ static void read_counters(const struct session *s, const struct point *p, struct
 		ret->departures = __atomic_load_n(&s->page->counters[p->end].count, __ATOMIC_RELAXED);
 }
 
+static int read_point(struct session *s, size_t i, struct backend_point *ret)
+{
+	struct backend_point end = {0};
+	int r;
+
+	if (!s->points[i].probed) {
+		read_counters(s, &s->points[i], ret);
+		return 0;
+	}
+	r = read_probed(s, (unsigned int)i, ret);
+	if (r < 0 || !s->points[i].pair)
+		return r;
+	r = read_probed(s, (unsigned int)s->points[i].end, &end);
+	ret->departures = end.visits;
+	return r;
+}
+
 static int snapshot(void *b, struct backend_totals *ret)
 {
 	struct session *s = b;
@@ -97,14 +114,11 @@ static int snapshot(void *b, struct backend_totals *ret)
 		.busy_ns = t.run_ns + t.wait_ns,
 		.period_ns = session_period_ns(s),
 		.late_ns = late_median(s, &t),
-		.n_points = s->n_points,
 	};
 	for (size_t i = 0; i < s->n_points; i++) {
-		if (!s->points[i].probed) {
-			read_counters(s, &s->points[i], &ret->points[i]);
+		if (s->points[i].hidden)
 			continue;
-		}
-		r = read_probed(s, (unsigned int)i, &ret->points[i]);
+		r = read_point(s, i, &ret->points[ret->n_points++]);
 		if (r < 0)
 			return r;
 	}
@@ -159,6 +173,9 @@ static int begin(void *b, const struct backend_setup *setup)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
 	memset(s->begin_visits, 0, sizeof(s->begin_visits));
 	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;
+	if (r < 0)
+		return r;
+	r = latency_begin(s);
 	if (r < 0)
 		return r;
 	s->begin_ns = clock_monotonic_ns();
@@ -339,6 +356,7 @@ const struct backend_ops session_backend = {
 	.end = end,
 	.samples = samples,
 	.owed = owed,
+	.latency = latency_measured,
 	.name = name,
 	.callers = callers,
 	.inlined = inlined,

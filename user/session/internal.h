@@ -20,6 +20,9 @@ struct point {
 	bool has_begin, has_end;
 	struct bpf_link **links;
 	size_t n_links;
+	/* A latency point of two probed ones: this is the first, `end` the second's index. */
+	unsigned int pair; /* which latency point, and 1; 0: none */
+	bool hidden;       /* the second of a pair: no point of the run */
 };
 
 /* A sampling event of one CPU. */
@@ -60,6 +63,7 @@ struct session {
 	bool sync_switch;  /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	struct abi_point *percpu_points;
+	struct latencies *latencies; /* NULL: none */
 	uint64_t late_begin[ABI_LATE_BUCKETS];
 	uint64_t epoch; /* of the experiment under way or just ended */
 	struct ring_buffer *ring; /* of execs, in a scope of many processes */
@@ -83,6 +87,14 @@ void events_redraw(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);
+/* Number @i of those that are points of the run, in the order of backend_totals.points; NULL: there are fewer. */
+const struct point *session_shown_point(const struct session *s, size_t i);
+
+/* latency.c. latency_configure before the programs are loaded; latency_begin reads where an experiment begins. */
+int latency_configure(struct session *s, struct error *e);
+void latency_close(struct session *s);
+int latency_begin(struct session *s);
+int latency_measured(void *b, size_t index, struct backend_latency *ret);
 
 /* loader.c */
 void loader_close(struct session *s);

@@ -138,20 +138,32 @@ size_t session_find_counters(struct session *s)
 		s->taken[i] = true;
 		take_counter(s, i, type);
 	}
-	return s->n_points;
+	return session_points(s);
+}
+
+const struct point *session_shown_point(const struct session *s, size_t i)
+{
+	for (size_t j = 0; j < s->n_points; j++)
+		if (!s->points[j].hidden && i-- == 0)
+			return &s->points[j];
+	return NULL;
 }
 
 size_t session_points(const struct session *s)
 {
-	return s->n_points;
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_points; i++)
+		n += !s->points[i].hidden;
+	return n;
 }
 
 const char *session_point_name(const struct session *s, size_t i)
 {
-	return s->points[i].name;
+	return session_shown_point(s, i)->name;
 }
 
 bool session_point_is_latency(const struct session *s, size_t i)
 {
-	return s->points[i].latency;
+	return session_shown_point(s, i)->latency;
 }

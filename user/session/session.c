@@ -97,6 +97,11 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	}
 	sync_configure(s);
 	configure(s);
+	r = latency_configure(s, e);
+	if (r < 0) {
+		session_close(s);
+		return r;
+	}
 	s->calibrated = calibrate_recall(s);
 	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = cozbpf_bpf__load(s->skel);
@@ -141,6 +146,7 @@ void session_close(struct session *s)
 	(void)bpf_link__destroy(s->iter);
 	processes_close(s);
 	unwind_close(s);
+	latency_close(s);
 	cozbpf_bpf__destroy(s->skel);
 	free(s->percpu);
 	free(s->percpu_points);

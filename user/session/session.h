@@ -4,7 +4,7 @@
 #pragma once
 
 #include "experiment/backend.h"
-#include "shared/abi.h"
+#include "shared/latency.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -32,6 +32,7 @@ struct session_options {
 	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
 	bool slows;           /* experiments may slow the line for real */
 	const char *disabled; /* comma list of features to go without, or NULL */
+	size_t latencies;     /* how many pairs there will be (session_pair_points) */
 	bool calibrate;       /* anew, whatever an earlier run has found */
 	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
@@ -104,6 +105,10 @@ struct session_site {
 };
 /* Adds a throughput point: a uprobe on each site; where the scope is one process in that process only. Of many there may be none yet. */
 int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e);
+/* Makes two points, by the order in which they were added, one latency point that is called as the first: an interval begins with a visit of
+ * @begin and ends with one of @end by the same thread or, with arguments (1..ABI_MAX_ARGUMENT; 0: by thread), where that argument of both
+ * functions has the same value. At most session_options.latencies times. */
+int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e);
 /* More sites of point @i, in an executable that was not known. */
 int session_extend_point(struct session *s, size_t i, const struct session_site *sites, size_t n_sites, struct error *e);
 size_t session_point_sites(const struct session *s, size_t i);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Latency points: intervals from a visit of one point to a visit of another, by the same thread or with the same key.
+ *
+ * An interval's length is the difference of the virtual clocks (now - local) of whoever ends it and whoever began it. That
+ * is what it would be if the selected line were as fast as pretended: the ledger makes all events happen in the order of the
+ * virtual clocks (thread.h; the virtual clock is Coz's: Curtsinger and Berger, SOSP 2015: a pause that a thread
+ * executes shifts what it does next, and the effective time is what remains without the pauses). So a pause in the interval
+ * is no latency of the program (local grows by exactly that much, R2), nor is one that the thread still owes (at its end the
+ * interval is as far behind as at its begin); the line's own execution counts (1 - s) of itself (R1); and of the time that a
+ * thread was blocked there goes what whoever woke it had been paused for (R3). The growth of G would do for the mean, as Coz
+ * has it in Little's law, since everybody pays sooner or later; a single interval of a millisecond needs to know whether
+ * this thread paid in it.
+ *
+ * What a hit earns stands for all execution since the sample before, so single intervals would be off by up to what the line
+ * gains between two samples, one up and the next one down. Their sum is not, and the mean is made of it; it is signed, since
+ * an interval may end before it began. For the histogram the clocks are smoothed (latency_ahead): a thread that was in the
+ * line when it was last sampled is taken to be still in it, and where two samples differ, each counts for half of the time
+ * between. That is right but for visits of the line that are shorter than the distance between samples.
+ *
+ * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a
+ * length. */
+#pragma once
+
+#include "bpf/thread.h"
+#include "shared/latency.h"
+
+/* How many there are; with none, all of this is dead code. */
+const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
+struct abi_latency_role latency_roles[ABI_MAX_POINTS] __weak SEC(".bss") = {};
+
+struct latency_key {
+	u64 value; /* of the argument, or a thread's id */
+	u32 tgid;  /* whose argument; 0: value is a thread */
+	u32 latency;
+};
+
+struct latency_begin {
+	u64 epoch; /* 0: no experiment ran */
+	u64 ns;
+	s64 local;
+	s64 ahead;
+};
+
+/* The controller makes it this large only if there are latency points. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MAX_BEGINS);
+	__type(key, struct latency_key);
+	__type(value, struct latency_begin);
+} begins __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ABI_MAX_LATENCIES);
+	__type(key, u32);
+	__type(value, struct abi_latency);
+} latencies __weak SEC(".maps");
+
+/* The argument registers of the System V calling convention. The barriers keep the compiler from joining the loads into one
+ * of a computed address, which the verifier refuses for a context. */
+static __always_inline u64 latency_argument(const struct pt_regs *regs, u32 n)
+{
+	u64 v = 0;
+
+#define ARGUMENT(number, reg)                                                                                               \
+	if (n == (number)) {                                                                                                \
+		v = regs->reg;                                                                                              \
+		asm volatile("" ::: "memory");                                                                              \
+	}
+	ARGUMENT(1, di)
+	ARGUMENT(2, si)
+	ARGUMENT(3, dx)
+	ARGUMENT(4, cx)
+	ARGUMENT(5, r8)
+	ARGUMENT(6, r9)
+#undef ARGUMENT
+	return v;
+}
+
+/* A sample of @t stood for execution that would earn @earned in the line. */
+static __always_inline void latency_sampled(struct thread *t, bool in_line, s64 earned)
+{
+	if (n_latencies == 0)
+		return;
+	/* The ledger takes all of the time since the last sample for this one's; half of it was the other's. Without a branch, which would
+	 * have the verifier go through the rest of the program twice. */
+	ADD(t->ahead, ((s64)t->in_line - in_line) * (earned >> 1));
+	t->in_line = in_line;
+}
+
+/* How much further than its local @t is by @now, which runs on this CPU. */
+static __always_inline s64 latency_ahead(const struct thread *t, u64 epoch, u64 now)
+{
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	const struct abi_cpu *c = cpu_here();
+	s64 since;
+
+	if (!t->in_line || !c)
+		return t->ahead;
+	/* Without the scheduler's events nobody notes when it began to run. */
+	since = now - (t->running_at ? t->running_at : c->sampled_at);
+	/* Below 0: it was stopped for so long. Above: others ran here. */
+	since += ledger_min(c->exec, 0);
+	return t->ahead + (since > 0 ? ledger_hit(since, setup->speedup_q16) : 0);
+}
+
+static __always_inline void latency_opens(struct abi_latency *l, struct latency_key *key, struct thread *t, u64 epoch)
+{
+	struct latency_begin b = {}, *open = bpf_map_lookup_elem(&begins, key);
+
+	/* The clock is read last, so that what we do here is not in the interval. */
+	if (t) {
+		b.epoch = epoch;
+		b.ns = bpf_ktime_get_ns();
+		thread_fold(t, b.ns);
+		b.local = t->local;
+		b.ahead = latency_ahead(t, epoch, b.ns);
+	}
+	if (open) {
+		*open = b;
+		ADD(l->unended, 1);
+	} else if (bpf_map_update_elem(&begins, key, &b, BPF_ANY)) {
+		ADD(l->lost, 1);
+	} else {
+		ADD(l->opened, 1);
+	}
+}
+
+static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u64 epoch,
+					   u64 now)
+{
+	struct latency_begin *b = bpf_map_lookup_elem(&begins, key);
+	s64 length;
+	u32 bucket;
+
+	if (!b) {
+		ADD(l->unmatched, 1);
+		return;
+	}
+	if (t && b->epoch == epoch) {
+		length = (s64)(now - b->ns) - (t->local - b->local);
+		ADD(l->sum, length);
+		length -= latency_ahead(t, epoch, now) - b->ahead;
+		bucket = histogram_bucket(length > 0 ? (u64)length : 0);
+		if (bucket < HISTOGRAM_BUCKETS)
+			ADD(l->buckets[bucket], 1);
+	} else if (t) {
+		ADD(l->crossed, 1);
+	}
+	bpf_map_delete_elem(&begins, key);
+	ADD(l->closed, 1);
+}
+
+/* A visit of point @i at @now. @regs: where the point has a function's arguments, else NULL. @t: the visitor with its
+ * payments folded in, NULL while no experiment runs. */
+static __always_inline void latency_visit(u32 i, struct task_struct *task, const struct pt_regs *regs, struct thread *t,
+					  u64 epoch, u64 now)
+{
+	const struct abi_latency_role *role = &latency_roles[i & (ABI_MAX_POINTS - 1)];
+	struct latency_key key = {};
+	struct abi_latency *l;
+
+	_Static_assert((ABI_MAX_POINTS & (ABI_MAX_POINTS - 1)) == 0, "a mask bounds the index");
+	if (n_latencies == 0 || role->latency == 0)
+		return;
+	key.latency = role->latency - 1;
+	l = bpf_map_lookup_elem(&latencies, &key.latency);
+	if (!l)
+		return;
+	if (role->argument && regs) {
+		key.value = latency_argument(regs, role->argument);
+		key.tgid = task->tgid;
+	} else {
+		key.value = (u32)task->pid;
+	}
+	if (role->is_end)
+		latency_closes(l, &key, t, epoch, now);
+	else
+		latency_opens(l, &key, t, epoch);
+}
+
+static long latency_forget(u32 i, u32 *tid)
+{
+	struct latency_key key = {.value = *tid, .latency = i};
+	struct abi_latency *l;
+
+	if (bpf_map_delete_elem(&begins, &key))
+		return 0;
+	l = bpf_map_lookup_elem(&latencies, &key.latency);
+	if (l) {
+		ADD(l->unended, 1);
+		ADD(l->closed, 1);
+	}
+	return 0;
+}
+
+/* What a thread that exits had begun will not end; and its id may come again. */
+static __always_inline void latency_exit(const struct task_struct *task)
+{
+	u32 tid = task->pid;
+
+	if (n_latencies)
+		bpf_loop(n_latencies, latency_forget, &tid, 0);
+}

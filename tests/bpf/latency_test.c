@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Latency points on a real process: a child that begins and ends what the parent asks for, step by step, so that every count
+ * is known; and what virtual time makes of intervals while one thread hits and another pays. */
+#include "base/clock.h"
+#include "base/error.h" /* before cmocka, whose macro fail() would hit it */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "session/code_map.h"
+#include "session/session.h"
+#include "tests/bpf/require.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAIRS 1000
+#define JOBS 200
+#define TOO_MANY 1000
+
+/* What the child says of itself. */
+struct said {
+	uint64_t inner_ns, outer_ns; /* its intervals, as seen from between and from around the probes */
+};
+
+static volatile uint64_t sink;
+static struct said *said;
+static sem_t stepped;
+
+/* Global and in one copy, so that probes find them. */
+#define PLACE(name)                                                                                                         \
+	__attribute__((noipa)) void name(long unused, long key);                                                            \
+	__attribute__((noipa)) void name(long unused, long key)                                                             \
+	{                                                                                                                   \
+		__asm__ volatile("" : : "r"(unused), "r"(key));                                                             \
+	}
+PLACE(lat_req_begin)
+PLACE(lat_req_end)
+PLACE(lat_job_begin)
+PLACE(lat_hot_begin)
+PLACE(lat_hot_end)
+PLACE(lat_cold_begin)
+PLACE(lat_cold_end)
+__attribute__((noipa)) void lat_job_end(long key);
+__attribute__((noipa)) void lat_job_end(long key)
+{
+	__asm__ volatile("" : : "r"(key));
+}
+
+__attribute__((noipa)) static void lat_hot_work(void)
+{
+	volatile uint64_t own = 0; /* shared, it would make each thread's pace the other's */
+
+	for (int i = 0; i < 5000000; i++)
+		own += (uint64_t)i;
+}
+
+__attribute__((noipa)) static void lat_cold_work(void)
+{
+	volatile uint64_t own = 0; /* shared, it would make each thread's pace the other's */
+
+	for (int i = 0; i < 5000000; i++)
+		own += (uint64_t)i;
+}
+
+static void one_request(void)
+{
+	uint64_t before = clock_monotonic_ns(), begun, ends;
+
+	lat_req_begin(0, 0);
+	begun = clock_monotonic_ns();
+	for (int i = 0; i < 10000; i++)
+		sink += (uint64_t)i;
+	ends = clock_monotonic_ns();
+	lat_req_end(0, 0);
+	said->inner_ns += ends - begun;
+	said->outer_ns += clock_monotonic_ns() - before;
+}
+
+/* Ends the jobs that another thread began, in another order. */
+static void *end_jobs(void *arg)
+{
+	for (long i = JOBS; i > 0; i--)
+		lat_job_end(i);
+	lat_job_end(JOBS + 1);
+	return arg;
+}
+
+static void *begin_and_leave(void *arg)
+{
+	lat_req_begin(0, 0);
+	return arg;
+}
+
+static void *begin_and_stay(void *arg)
+{
+	lat_req_begin(0, 0);
+	sem_post(&stepped);
+	for (;;)
+		(void)pause();
+	return arg;
+}
+
+static void *hot_thread(void *arg)
+{
+	for (;;) {
+		lat_hot_begin(0, 0);
+		lat_hot_work();
+		lat_hot_end(0, 0);
+	}
+	return arg;
+}
+
+static void *cold_thread(void *arg)
+{
+	for (;;) {
+		lat_cold_begin(0, 0);
+		lat_cold_work();
+		lat_cold_end(0, 0);
+	}
+	return arg;
+}
+
+static void other_thread(void *(*body)(void *))
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, body, NULL) == 0)
+		(void)pthread_join(t, NULL);
+}
+
+static void do_step(char what)
+{
+	pthread_t t;
+
+	switch (what) {
+	case 'r': /* requests, each with both ends */
+		for (int i = 0; i < PAIRS; i++)
+			one_request();
+		break;
+	case 'o': /* odd ones: two ends too many, a begin too many */
+		lat_req_end(0, 0);
+		lat_req_end(0, 0);
+		lat_req_begin(0, 0);
+		one_request();
+		break;
+	case 'x': /* ends with its thread */
+		other_thread(begin_and_leave);
+		break;
+	case 's': /* stays under way */
+		(void)pthread_create(&t, NULL, begin_and_stay, NULL);
+		sem_wait(&stepped);
+		break;
+	case 'b':
+		lat_req_begin(0, 0);
+		break;
+	case 'e':
+		lat_req_end(0, 0);
+		break;
+	case 'j':
+		for (long i = 1; i <= JOBS; i++)
+			lat_job_begin(7, i);
+		other_thread(end_jobs);
+		break;
+	case 'm':
+		for (long i = 0; i < ABI_MAX_BEGINS + TOO_MANY; i++)
+			lat_job_begin(7, i + 1000000);
+		break;
+	case 't':
+		(void)pthread_create(&t, NULL, hot_thread, NULL);
+		(void)pthread_create(&t, NULL, cold_thread, NULL);
+		break;
+	}
+}
+
+static void child(int commands, int answers)
+{
+	char c;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sem_init(&stepped, 0, 0);
+	while (read(commands, &c, 1) == 1) {
+		do_step(c);
+		if (write(answers, &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+struct driven {
+	struct session *session;
+	struct code_map *code;
+	pid_t pid;
+	int commands, answers;
+};
+
+static void add_point(struct driven *d, const char *function, const char *name)
+{
+	struct session_site site = {.object = code_map_main(d->code)};
+	struct error e = {.text = ""};
+	struct elf_symbol sym;
+
+	assert_int_equal(elf_object_find_function(site.object, function, &sym), 0);
+	site.vaddr = sym.addr;
+	if (session_add_point(d->session, name, &site, 1, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* The next two points, the first of them being number @n. */
+static void add_latency(struct driven *d, size_t n, const char *begin, const char *end, unsigned int begin_argument,
+			unsigned int end_argument)
+{
+	struct error e = {.text = ""};
+
+	add_point(d, begin, begin);
+	add_point(d, end, end);
+	if (session_pair_points(d->session, n, begin_argument, n + 1, end_argument, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+static void start(struct driven *d, enum abi_payer payer)
+{
+	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .latencies = 4};
+	struct code_scope scope = {.functions = true};
+	struct error e = {.text = ""};
+	int to[2], from[2];
+	bool changed;
+
+	said = mmap(NULL, sizeof(*said), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(said != MAP_FAILED);
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 || session_open(&o, &d->session, &e) < 0)
+		fail_msg("%s", e.text);
+	d->pid = fork();
+	assert_true(d->pid >= 0);
+	if (d->pid == 0) {
+		(void)close(to[1]);
+		(void)close(from[0]);
+		child(to[0], from[1]);
+	}
+	(void)close(to[0]);
+	(void)close(from[1]);
+	d->commands = to[1];
+	d->answers = from[0];
+	if (session_attach(d->session, d->pid, &e) < 0)
+		fail_msg("%s", e.text);
+	add_latency(d, 0, "lat_req_begin", "lat_req_end", 0, 0);
+	add_latency(d, 2, "lat_job_begin", "lat_job_end", 2, 1);
+	add_latency(d, 4, "lat_hot_begin", "lat_hot_end", 0, 0);
+	add_latency(d, 6, "lat_cold_begin", "lat_cold_end", 0, 0);
+	if (code_map_refresh(d->code, d->pid, &changed, &e) < 0 || session_set_code(d->session, d->code, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(session_points(d->session), 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_true(session_point_is_latency(d->session, i));
+	assert_string_equal(session_point_name(d->session, 1), "lat_job_begin");
+}
+
+static void stop(struct driven *d)
+{
+	(void)kill(d->pid, SIGKILL);
+	(void)waitpid(d->pid, NULL, 0);
+	session_close(d->session);
+	code_map_close(d->code);
+	(void)close(d->commands);
+	(void)close(d->answers);
+	(void)munmap(said, sizeof(*said));
+}
+
+static void tell(struct driven *d, const char *steps)
+{
+	char c;
+
+	for (; *steps; steps++) {
+		assert_int_equal(write(d->commands, steps, 1), 1);
+		assert_int_equal(read(d->answers, &c, 1), 1);
+		assert_int_equal(c, *steps);
+	}
+}
+
+static void begin(struct driven *d, double speedup, struct backend_totals *before)
+{
+	struct backend_interval iv[BACKEND_MAX_INTERVALS];
+	struct backend_setup setup = {.intervals = iv, .speedup = speedup};
+
+	assert_int_equal(session_backend.intervals(d->session, "lat_hot_work", iv, &setup.n_intervals), 0);
+	assert_int_equal(session_backend.begin(d->session, &setup), 0);
+	assert_int_equal(session_backend.snapshot(d->session, before), 0);
+}
+
+static void end(struct driven *d, struct backend_totals *after)
+{
+	assert_int_equal(session_backend.end(d->session), 0);
+	assert_int_equal(session_backend.snapshot(d->session, after), 0);
+}
+
+static uint64_t measured(struct driven *d, size_t index, struct backend_latency *ret)
+{
+	uint64_t n = 0;
+
+	assert_int_equal(session_backend.latency(d->session, index, ret), 0);
+	for (size_t i = 0; i < ret->n_buckets; i++) {
+		assert_true(ret->buckets[i].bucket < HISTOGRAM_BUCKETS && ret->buckets[i].count > 0);
+		assert_true(i == 0 || ret->buckets[i].bucket > ret->buckets[i - 1].bucket);
+		n += ret->buckets[i].count;
+	}
+	free(ret->buckets);
+	ret->buckets = NULL;
+	return n;
+}
+
+/* One experiment with these steps in it. */
+static uint64_t experiment(struct driven *d, const char *steps, size_t index, struct backend_latency *ret)
+{
+	struct backend_totals a, b;
+
+	begin(d, 0, &a);
+	tell(d, steps);
+	end(d, &b);
+	return measured(d, index, ret);
+}
+
+static void by_thread(void **state)
+{
+	struct backend_totals a, b;
+	struct backend_latency l;
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	start(&d, ABI_PAY_NONE);
+	begin(&d, 0, &a);
+	tell(&d, "r");
+	end(&d, &b);
+	assert_int_equal(measured(&d, 0, &l), PAIRS);
+	assert_int_equal(b.n_points, 4);
+	assert_int_equal(b.points[0].visits - a.points[0].visits, PAIRS);
+	assert_int_equal(b.points[0].departures - a.points[0].departures, PAIRS);
+	/* What it measures lies between what the program sees from inside and from outside of the probes. */
+	assert_true(l.sum_ns > 0 && (uint64_t)l.sum_ns >= said->inner_ns && (uint64_t)l.sum_ns <= said->outer_ns);
+	assert_int_equal(l.unmatched + l.unended + l.crossed + l.lost, 0);
+	assert_true(l.in_flight_begin == 0 && l.in_flight_end == 0);
+	/* Nothing of it in the next experiment. */
+	assert_int_equal(experiment(&d, "", 0, &l), 0);
+	assert_int_equal(l.sum_ns, 0);
+	/* Nothing of the requests between experiments, either. */
+	tell(&d, "r");
+	assert_int_equal(experiment(&d, "r", 0, &l), PAIRS);
+	stop(&d);
+}
+
+static void odd_ones(void **state)
+{
+	struct backend_latency l;
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	start(&d, ABI_PAY_NONE);
+	assert_int_equal(experiment(&d, "o", 0, &l), 1);
+	assert_int_equal(l.unmatched, 2);
+	assert_int_equal(l.unended, 1);
+	assert_int_equal(l.in_flight_end, 0);
+	assert_int_equal(experiment(&d, "xx", 0, &l), 0);
+	assert_int_equal(l.unended, 2);
+	assert_int_equal(l.in_flight_end, 0);
+	/* Begun before the experiment: it has no length; nor has what ends after it, or in the next one. */
+	tell(&d, "b");
+	assert_int_equal(experiment(&d, "e", 0, &l), 0);
+	assert_int_equal(l.crossed, 1);
+	assert_int_equal(l.in_flight_begin, 1);
+	assert_int_equal(l.in_flight_end, 0);
+	assert_int_equal(experiment(&d, "b", 0, &l), 0);
+	assert_int_equal(l.in_flight_end, 1);
+	assert_int_equal(experiment(&d, "e", 0, &l), 0);
+	assert_int_equal(l.crossed, 1);
+	assert_int_equal(l.unmatched + l.unended, 0);
+	assert_int_equal(experiment(&d, "bs", 0, &l), 0);
+	tell(&d, "e");
+	assert_int_equal(experiment(&d, "r", 0, &l), PAIRS);
+	assert_int_equal(l.in_flight_begin, 1);
+	assert_int_equal(l.in_flight_end, 1);
+	stop(&d);
+}
+
+static void by_key(void **state)
+{
+	struct backend_latency l;
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	start(&d, ABI_PAY_NONE);
+	assert_int_equal(experiment(&d, "j", 1, &l), JOBS);
+	assert_int_equal(l.unmatched, 1);
+	assert_int_equal(l.unended + l.lost + l.crossed, 0);
+	assert_int_equal(l.in_flight_end, 0);
+	assert_true(l.sum_ns > 0);
+	stop(&d);
+}
+
+static void full(void **state)
+{
+	struct backend_latency l;
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	start(&d, ABI_PAY_NONE);
+	assert_int_equal(experiment(&d, "m", 1, &l), 0);
+	assert_int_equal(l.in_flight_end, ABI_MAX_BEGINS);
+	assert_int_equal(l.lost, TOO_MANY);
+	/* There is no room for anybody now; an end without its begin is one. */
+	assert_int_equal(experiment(&d, "be", 0, &l), 0);
+	assert_int_equal(l.lost, 1);
+	assert_int_equal(l.unmatched, 1);
+	stop(&d);
+}
+
+/* Mean interval of both threads, in virtual time, and of both by the clock. False if other programs took much of the CPUs. */
+static bool means(struct driven *d, double speedup, double virtual[2], double clock[2])
+{
+	struct backend_totals a, b;
+	struct backend_latency l;
+
+	begin(d, speedup, &a);
+	(void)usleep(1500000);
+	end(d, &b);
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t n = measured(d, 2 + i, &l);
+
+		assert_true(n > 5);
+		virtual[i] = (double)l.sum_ns / (double)n;
+		clock[i] =
+			(double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
+	}
+	return 20 * (b.foreign_wait_ns - a.foreign_wait_ns) < b.busy_ns - a.busy_ns;
+}
+
+/* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its
+ * intervals. */
+static void payments_do_not_count(void **state)
+{
+	double plain[2], fast[2], clock_plain[2], clock_fast[2];
+	bool good = false, judged = false;
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	if (!feature_usable("task_work", NULL)) {
+		print_message("skipped: no BPF task work on this kernel\n");
+		skip();
+	}
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		print_message("skipped: one CPU\n");
+		skip();
+	}
+	start(&d, ABI_PAY_HOLD);
+	tell(&d, "t");
+	(void)usleep(100000);
+	/* Intervals are by the clock: other programs on these CPUs are in them. */
+	for (int attempt = 0; attempt < 5 && !good; attempt++) {
+		bool ours = means(&d, 0, plain, clock_plain) && means(&d, 0.5, fast, clock_fast);
+
+		if (!ours)
+			continue;
+		judged = true;
+		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3,
+			      fast[0] / 1e3, plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
+		good = fast[0] / plain[0] > 0.4 && fast[0] / plain[0] < 0.6 && fast[1] / plain[1] > 0.85 && fast[1] / plain[1] < 1.15 &&
+		       clock_fast[1] / clock_plain[1] > 1.5;
+	}
+	stop(&d);
+	if (!judged) {
+		print_message("skipped: other programs take the CPUs\n");
+		skip();
+	}
+	assert_true(good);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(by_thread),
+		cmocka_unit_test(odd_ones),
+		cmocka_unit_test(by_key),
+		cmocka_unit_test(full),
+		cmocka_unit_test(payments_do_not_count),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

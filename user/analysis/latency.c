@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/latency.h"
+
+#include "analysis/fit.h"
+#include "analysis/histogram.h"
+#include "analysis/line.h"
+#include "analysis/stats.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* A percentile has an interval if at least so many intervals lie beyond it: the bootstrap knows nothing of a tail that it
+ * has not seen. */
+#define LEAST_BEYOND 5
+/* A curve takes this many experiments, of two speedups at least. */
+#define LEAST_EXPERIMENTS 4
+/* A cell stands for a speedup that is this near (as in the report's tables). */
+#define NEAR 0.05
+
+static const struct {
+	const char *name;
+	double quantile; /* NaN: none */
+} statistics[N_LATENCY_STATISTICS] = {
+	[LATENCY_MEAN] = {"mean", NAN}, [LATENCY_P50] = {"p50", 0.5},	   [LATENCY_P90] = {"p90", 0.9},
+	[LATENCY_P99] = {"p99", 0.99},	[LATENCY_P999] = {"p99.9", 0.999}, [LATENCY_LITTLE] = {"little", NAN},
+};
+
+const char *latency_statistic_name(enum latency_statistic s)
+{
+	return statistics[s].name;
+}
+
+static void compute(const struct histogram_sums *s, double ret[N_LATENCY_STATISTICS])
+{
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
+		ret[i] = isnan(statistics[i].quantile) ? NAN : histogram_quantile(s, statistics[i].quantile);
+	ret[LATENCY_MEAN] = s->num > 0 && s->den > 0 ? s->num / s->den : NAN;
+	/* W = L / lambda: what is under way on average, over what leaves in a nanosecond. */
+	ret[LATENCY_LITTLE] = s->flight > 0 && s->departures > 0 ? s->flight / s->departures : NAN;
+}
+
+/* Has statistic @i of so many intervals enough of them to be sure of anything? */
+static bool enough(size_t i, double intervals)
+{
+	return isnan(statistics[i].quantile) || intervals * (1 - statistics[i].quantile) >= LEAST_BEYOND;
+}
+
+static void draw_statistics(const struct histogram_blocks *b, struct rng *rng, struct histogram_sums *scratch,
+			    double ret[LATENCY_DRAWS][N_LATENCY_STATISTICS])
+{
+	for (size_t i = 0; i < LATENCY_DRAWS; i++) {
+		histogram_clear(scratch);
+		for (size_t j = 0; j < b->n; j++)
+			histogram_add(scratch, b, rng_below(rng, b->n));
+		compute(scratch, ret[i]);
+	}
+}
+
+int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n, struct rng *rng)
+{
+	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
+	_cleanup_free_ struct histogram_sums *sums = calloc(1, sizeof(*sums));
+
+	if (!sums || histogram_blocks_make(&blocks, obs, n) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < blocks.n; i++)
+		histogram_add(sums, &blocks, i);
+	compute(sums, base->ns);
+	base->experiments = n;
+	base->intervals = sums->count;
+	draw_statistics(&blocks, rng, sums, base->draws);
+	base->made = true;
+	return 0;
+}
+
+static double change(double ns, double base)
+{
+	return base > 0 ? 1 - ns / base : NAN;
+}
+
+static double deviation(const double *v, size_t n)
+{
+	double mean = 0, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += v[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		sum += (v[i] - mean) * (v[i] - mean);
+	return n > 1 ? sqrt(sum / (double)(n - 1)) : NAN;
+}
+
+/* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than Student's t makes its
+ * deviation (percentiles of few experiments are too narrow; Hesterberg, American Statistician 69, 2015). */
+static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS], const struct latency_base *base, size_t i,
+			  size_t n, struct analysis_change *c)
+{
+	double v[LATENCY_DRAWS], half, df = (double)(n < base->experiments ? n : base->experiments) - 1;
+	size_t got = 0;
+
+	c->low = c->high = NAN;
+	if (isnan(c->effect) || !(df > 0))
+		return;
+	for (size_t k = 0; k < LATENCY_DRAWS; k++) {
+		v[got] = change(draws[k][i], base->draws[k][i]);
+		got += isfinite(v[got]);
+	}
+	if (got <= LATENCY_DRAWS / 2)
+		return;
+	half = stats_t_quantile(df) * deviation(v, got) * sqrt((df + 1) / df);
+	c->low = fmin(c->effect - half, stats_quantile(v, got, 0.025));
+	c->high = fmax(c->effect + half, stats_quantile(v, got, 0.975));
+}
+
+static int make_cell(const struct observation *obs, size_t n, unsigned int key, const struct latency_base *base,
+		     struct rng *rng, struct analysis_latency_cell *cell)
+{
+	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
+	_cleanup_free_ struct histogram_sums *sums = calloc(1, sizeof(*sums));
+	_cleanup_free_ double(*draws)[N_LATENCY_STATISTICS] = calloc(LATENCY_DRAWS, sizeof(*draws));
+
+	if (!sums || !draws || histogram_blocks_make(&blocks, obs, n) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < blocks.n; i++)
+		histogram_add(sums, &blocks, i);
+	*cell = (struct analysis_latency_cell){.speedup = key / 1000.0, .experiments = n, .intervals = sums->count};
+	compute(sums, cell->ns);
+	draw_statistics(&blocks, rng, sums, draws);
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
+		struct analysis_change *c = &cell->change[i];
+
+		*c = (struct analysis_change){change(cell->ns[i], base->ns[i]), NAN, NAN};
+		if (enough(i, fmin(cell->intervals, base->intervals)))
+			cell_interval(draws, base, i, n, c);
+	}
+	return 0;
+}
+
+/* The effects of all cells of one draw, one curve for each statistic. @sums: one for each cell. */
+static void fit_draw(const struct histogram_sums *sums, const double *speedups, size_t n_cells,
+		     const double base[N_LATENCY_STATISTICS], struct fit ret[N_LATENCY_STATISTICS])
+{
+	struct fit_point points[ANALYSIS_MAX_SPEEDUPS];
+	double ns[ANALYSIS_MAX_SPEEDUPS][N_LATENCY_STATISTICS];
+
+	for (size_t c = 0; c < n_cells; c++)
+		compute(&sums[c], ns[c]);
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
+		size_t n = 0;
+
+		for (size_t c = 0; c < n_cells; c++) {
+			points[n] = (struct fit_point){speedups[c], change(ns[c][i], base[i]), sums[c].den};
+			n += isfinite(points[n].effect) && points[n].weight > 0;
+		}
+		ret[i] = n ? fit_curve(points, n) : (struct fit){NAN, NAN, NAN, 0};
+	}
+}
+
+struct curve_draws {
+	double at[N_LATENCY_STATISTICS][ANALYSIS_CURVE_POINTS][LATENCY_DRAWS];
+	size_t n[N_LATENCY_STATISTICS];
+};
+
+static void keep_draw(const struct fit fits[N_LATENCY_STATISTICS], struct curve_draws *d)
+{
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
+		if (isnan(fits[i].slope))
+			continue;
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+			d->at[i][k][d->n[i]] = fit_at(&fits[i], analysis_curve_speedups[k]);
+		d->n[i]++;
+	}
+}
+
+static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct curve_draws *d, size_t n, double intervals,
+		     struct analysis_latency *l)
+{
+	double least = l->cells[0].speedup, most = l->cells[l->n_cells - 1].speedup;
+
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
+		double df = (double)n - (double)fits[i].parameters,
+		       widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
+
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+			double s = analysis_curve_speedups[k], half = widen * deviation(d->at[i][k], d->n[i]);
+
+			if (isnan(fits[i].slope) || s < least - NEAR || s > most + NEAR || d->n[i] <= LATENCY_DRAWS / 2 ||
+			    !enough(i, intervals))
+				continue;
+			l->at[i][k].effect = fit_at(&fits[i], s);
+			l->at[i][k].low = l->at[i][k].effect - half;
+			l->at[i][k].high = l->at[i][k].effect + half;
+		}
+	}
+}
+
+/* A curve for each statistic through the cells. Experiments are drawn from the whole line: a cell of a fine grid has one or
+ * two, which have no spread of their own. */
+static int make_curves(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
+		       struct rng *rng, struct analysis_latency *l)
+{
+	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
+	_cleanup_free_ struct histogram_sums *sums = calloc(l->n_cells, sizeof(*sums));
+	_cleanup_free_ struct curve_draws *d = calloc(1, sizeof(*d));
+	struct fit fits[N_LATENCY_STATISTICS], drawn[N_LATENCY_STATISTICS];
+	_cleanup_free_ size_t *cell_of = NULL;
+	double speedups[ANALYSIS_MAX_SPEEDUPS];
+	double intervals = base->intervals, seen = 0;
+
+	if (!sums || !d || histogram_blocks_make(&blocks, obs, n) < 0)
+		return -ENOMEM;
+	cell_of = calloc(blocks.n + 1, sizeof(*cell_of));
+	if (!cell_of)
+		return -ENOMEM;
+	for (size_t c = 0; c < l->n_cells; c++)
+		speedups[c] = l->cells[c].speedup;
+	for (size_t i = 0; i < blocks.n; i++) {
+		double speedup = line_cell_key(blocks.list[i].key, step) / 1000.0;
+
+		while (cell_of[i] + 1 < l->n_cells && speedups[cell_of[i]] < speedup - 1e-9)
+			cell_of[i]++;
+		histogram_add(&sums[cell_of[i]], &blocks, i);
+	}
+	for (size_t c = 0; c < l->n_cells; c++)
+		seen += sums[c].count;
+	fit_draw(sums, speedups, l->n_cells, base->ns, fits);
+	for (size_t i = 0; i < LATENCY_DRAWS; i++) {
+		for (size_t c = 0; c < l->n_cells; c++)
+			histogram_clear(&sums[c]);
+		for (size_t j = 0; j < blocks.n; j++) {
+			size_t pick = rng_below(rng, blocks.n);
+
+			histogram_add(&sums[cell_of[pick]], &blocks, pick);
+		}
+		fit_draw(sums, speedups, l->n_cells, base->draws[i], drawn);
+		keep_draw(drawn, d);
+	}
+	conclude(fits, d, blocks.n, fmin(intervals, seen), l);
+	return 0;
+}
+
+/* Where the experiments at just this speedup say otherwise than the curve, or as surely, or where there is no curve. */
+static void let_cells_speak(struct analysis_latency *l)
+{
+	for (size_t c = 0; c < l->n_cells; c++)
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+			double off = fabs(l->cells[c].speedup - analysis_curve_speedups[k]);
+
+			for (size_t i = 0; i < N_LATENCY_STATISTICS && off <= NEAR + 1e-9; i++) {
+				const struct analysis_change *cell = &l->cells[c].change[i];
+				struct analysis_change *at = &l->at[i][k];
+				bool none = isnan(at->low);
+
+				if (isnan(cell->effect) || (none && !isnan(at->effect) && off > 1e-9))
+					continue;
+				if (none || (off <= 1e-9 && !isnan(cell->low) &&
+					     (!(at->effect >= cell->low && at->effect <= cell->high) ||
+					      !(at->high - at->low < cell->high - cell->low))))
+					*at = *cell;
+			}
+		}
+}
+
+static void widen(struct analysis_latency *l, double allowed_share)
+{
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+			line_widen(allowed_share, l->at[i][k].effect, &l->at[i][k].low, &l->at[i][k].high);
+		for (size_t c = 0; c < l->n_cells; c++) {
+			struct analysis_change *cell = &l->cells[c].change[i];
+
+			line_widen(allowed_share, cell->effect, &cell->low, &cell->high);
+		}
+	}
+}
+
+int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
+		 double allowed_share, struct rng *rng, struct analysis_latency **ret)
+{
+	_cleanup_(latency_line_freep) struct analysis_latency *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+			l->at[i][k] = (struct analysis_change){NAN, NAN, NAN};
+	l->cells = calloc(ANALYSIS_MAX_SPEEDUPS, sizeof(*l->cells));
+	if (!l->cells)
+		return -ENOMEM;
+	for (size_t i = 0, len; i < n && l->n_cells < ANALYSIS_MAX_SPEEDUPS; i += len) {
+		unsigned int key = line_cell_key(obs[i].key, step);
+
+		for (len = 1; i + len < n && line_cell_key(obs[i + len].key, step) == key; len++)
+			;
+		r = make_cell(obs + i, len, key, base, rng, &l->cells[l->n_cells++]);
+		if (r < 0)
+			return r;
+	}
+	if (n >= LEAST_EXPERIMENTS && l->n_cells >= 2) {
+		r = make_curves(obs, n, step, base, rng, l);
+		if (r < 0)
+			return r;
+	}
+	let_cells_speak(l);
+	widen(l, allowed_share);
+	*ret = TAKE_PTR(l);
+	return 0;
+}
+
+void latency_line_free(struct analysis_latency *l)
+{
+	if (l)
+		free(l->cells);
+	free(l);
+}
+
+int latency_point(const struct observation *obs, size_t n, const struct latency_base *base, struct analysis_intervals **ret)
+{
+	struct analysis_intervals *out = calloc(1, sizeof(*out));
+	double time = 0, flight = 0;
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
+		out->ns[i] = base->ns[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct profile_latency *l = obs[i].latency;
+
+		out->intervals += obs[i].visits;
+		out->unmatched += (double)l->unmatched;
+		out->unended += (double)l->unended;
+		out->crossed += (double)l->crossed;
+		out->lost += (double)l->lost;
+		out->distance_ns = fmax(out->distance_ns, obs[i].sampling_ns);
+		flight += obs[i].flight * obs[i].window;
+		time += obs[i].window;
+	}
+	out->in_flight = time > 0 ? flight / time : NAN;
+	*ret = out;
+	return 0;
+}

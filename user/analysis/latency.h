@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Latency points whose intervals were measured: means and percentiles, and what a faster line does to them. Internal to the
+ * package.
+ *
+ * Which intervals count: an experiment of length D sees an interval of length d whole if it begins in the experiment's first
+ * D - d. So long ones are seen too rarely, by the factor 1 - d/D, and each counts 1 / (1 - d/D) times (Horvitz and Thompson,
+ * JASA 47, 1952: the inverse of the chance to be in the sample). Both lengths are virtual time.
+ *
+ * Percentiles are of all experiments of a speedup together, not means of the experiments' own, which are of too few
+ * intervals for the tail. Their intervals are by the bootstrap over experiments: those are what is independent, not the
+ * requests in them. */
+#pragma once
+
+#include "analysis/effect.h"
+
+#define LATENCY_DRAWS 300
+/* Lines whose percentiles are told, of one point and in all of an analysis: bounded work. */
+#define LATENCY_LINES_OF_POINT 64
+#define LATENCY_LINES 256
+
+/* What effects are relative to: the statistics of 0 %, and LATENCY_DRAWS draws of them. */
+struct latency_base {
+	bool made;
+	size_t experiments;
+	double intervals;
+	double ns[N_LATENCY_STATISTICS];
+	double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS];
+};
+/* @obs are the experiments at 0 %. -ENOMEM. */
+int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n, struct rng *rng);
+
+/* The line whose experiments above 0 % are @obs, by speedup; @step: speedups in thousandths that are one cell;
+ * @allowed_share: what the method may be off by (analysis/fidelity.h). *ret is the caller's (latency_line_free). -ENOMEM. */
+int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
+		 double allowed_share, struct rng *rng, struct analysis_latency **ret);
+void latency_line_free(struct analysis_latency *l); /* NULL is allowed */
+
+static inline void latency_line_freep(struct analysis_latency **l)
+{
+	latency_line_free(*l);
+}
+
+/* What is known of the point itself, from all of its experiments @obs and its baseline. *ret is the caller's (free).
+ * -ENOMEM. */
+int latency_point(const struct observation *obs, size_t n, const struct latency_base *base, struct analysis_intervals **ret);

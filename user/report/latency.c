@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What is known of a latency point beside the effects on its mean: counts, percentiles and what lines do to them. */
+#include "report/text.h"
+
+#include "base/cleanup.h"
+
+#include <libsmartcols/libsmartcols.h>
+#include <math.h>
+
+/* A median of fewer distances between samples than this is blurred. */
+#define BLURRED 8
+
+/* The mean's effects are in the table of lines. */
+static const enum latency_statistic told[] = {LATENCY_P50, LATENCY_P90, LATENCY_P99, LATENCY_P999, LATENCY_LITTLE};
+#define N_TOLD (sizeof(told) / sizeof(told[0]))
+
+static const char *words(enum latency_statistic s)
+{
+	return s == LATENCY_LITTLE ? "mean, by Little's law" : latency_statistic_name(s);
+}
+
+void latency_print_head(const struct report *r, const struct analysis_intervals *in)
+{
+	char text[N_LATENCY_STATISTICS][NUMBER_ROOM], flight[NUMBER_ROOM];
+
+	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
+		text_duration(in->ns[i], text[i]);
+	paragraph(r, 2, "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.", text[LATENCY_MEAN],
+		  text[LATENCY_LITTLE], text[LATENCY_P50], text[LATENCY_P90], text[LATENCY_P99], text[LATENCY_P999]);
+	(void)snprintf(flight, sizeof(flight), isfinite(in->in_flight) ? "%.1f" : "-", in->in_flight);
+	paragraph(r, 2,
+		  "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a begin, %.0f begins "
+		  "without an end, %.0f lost "
+		  "(too many in flight).",
+		  flight, in->crossed, in->unmatched, in->unended, in->lost);
+	if (in->ns[LATENCY_P50] < BLURRED * in->distance_ns) {
+		text_duration(in->distance_ns, flight);
+		paragraph(r, 2,
+			  "Samples are %s apart, and the speedup's share of that is what an interval is off by: of "
+			  "latencies this short "
+			  "the mean is right, percentiles are blurred. --rate takes more samples.",
+			  flight);
+	}
+}
+
+static bool add_row(const struct report *r, struct libscols_table *tb, const struct analysis_line *line, size_t i)
+{
+	size_t room = (size_t)r->width / 3;
+	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
+	struct libscols_line *row = scols_table_new_line(tb, NULL);
+	bool ok = row && scols_line_set_data(row, 0, i == 0 ? name : "") == 0 &&
+		  scols_line_set_data(row, 1, words(told[i])) == 0;
+	char text[NUMBER_ROOM];
+
+	for (size_t k = 0; ok && k < ANALYSIS_CURVE_POINTS; k++) {
+		const struct analysis_change *c = &line->latency->at[told[i]][k];
+
+		text_effect(r, c->effect, c->low, c->high, text);
+		ok = scols_line_set_data(row, 2 + k, text) == 0;
+	}
+	return ok;
+}
+
+/* Is there a speedup at which the tail could not be told, though the median could? */
+static bool lacks_tail(const struct report *r, const struct analysis_point *point)
+{
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
+		for (size_t k = 0; point->lines[i].latency && k < ANALYSIS_CURVE_POINTS; k++)
+			if (isfinite(point->lines[i].latency->at[LATENCY_P50][k].low) &&
+			    !isfinite(point->lines[i].latency->at[LATENCY_P999][k].low))
+				return true;
+	return false;
+}
+
+bool latency_print_lines(const struct report *r, const struct analysis_point *point)
+{
+	static const char *const titles[] = {"line", "of the latency", "25 %", "50 %", "75 %", "100 %"};
+	struct libscols_table *tb = scols_new_table();
+	bool ok = tb != NULL;
+
+	if (!ok)
+		return false;
+	(void)scols_table_set_stream(tb, r->out);
+	(void)scols_table_set_column_separator(tb, "  ");
+	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
+	(void)scols_table_set_termwidth(tb, (size_t)r->width);
+	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
+		ok = scols_table_new_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT) != NULL;
+	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
+		for (size_t k = 0; ok && point->lines[i].latency && k < N_TOLD; k++)
+			ok = add_row(r, tb, &point->lines[i], k);
+	ok = ok && scols_print_table(tb) == 0;
+	scols_unref_table(tb);
+	if (lacks_tail(r, point))
+		paragraph(r, 2,
+			  "A percentile is told where some intervals of each speedup lie beyond it: for p99.9 that takes thousands. "
+			  "Fewer speedups (--speedups 0,50) or a longer run give more of each.");
+	return ok;
+}

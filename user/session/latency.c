@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Latency points: two probed points that are one point of the run, and the histograms that BPF keeps of them. */
+#include "session/internal.h"
+
+#include "base/error.h"
+#include "cozbpf.skel.h"
+#include "shared/latency.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct latencies {
+	size_t room, n;				     /* asked for; in use */
+	struct abi_latency *percpu;		     /* room for one copy a CPU */
+	struct abi_latency begin[ABI_MAX_LATENCIES]; /* at the begin of the experiment under way or just ended */
+};
+
+int latency_configure(struct session *s, struct error *e)
+{
+	size_t n = s->options.latencies;
+	int r;
+
+	if (n > ABI_MAX_LATENCIES)
+		return fail(e, E2BIG, "too many latency points; at most %d", ABI_MAX_LATENCIES);
+	s->skel->rodata->n_latencies = (unsigned int)n;
+	r = bpf_map__set_max_entries(s->skel->maps.latencies, n ? (unsigned int)n : 1);
+	if (r == 0 && n == 0)
+		r = bpf_map__set_max_entries(s->skel->maps.begins, 1);
+	if (r < 0)
+		return fail(e, -r, "cannot make room for latency points: %s", strerror(-r));
+	if (n == 0)
+		return 0;
+	s->latencies = calloc(1, sizeof(*s->latencies));
+	if (!s->latencies)
+		return fail(e, ENOMEM, "out of memory");
+	s->latencies->room = n;
+	s->latencies->percpu = calloc(s->nr_cpus, sizeof(*s->latencies->percpu));
+	return s->latencies->percpu ? 0 : fail(e, ENOMEM, "out of memory");
+}
+
+void latency_close(struct session *s)
+{
+	if (s->latencies)
+		free(s->latencies->percpu);
+	free(s->latencies);
+	s->latencies = NULL;
+}
+
+int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument,
+			struct error *e)
+{
+	struct latencies *l = s->latencies;
+
+	if (!l || l->n == l->room || begin >= s->n_points || end >= s->n_points || begin_argument > ABI_MAX_ARGUMENT ||
+	    end_argument > ABI_MAX_ARGUMENT)
+		return fail(e, EINVAL, "no room for another latency point, or no such points");
+	s->points[begin].latency = true;
+	s->points[begin].pair = (unsigned int)++l->n;
+	s->points[begin].end = end;
+	s->points[begin].has_end = true;
+	s->points[end].hidden = true;
+	s->skel->bss->latency_roles[begin] =
+		(struct abi_latency_role){.latency = (unsigned int)l->n, .argument = begin_argument};
+	s->skel->bss->latency_roles[end] =
+		(struct abi_latency_role){.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
+	return 0;
+}
+
+static int read_latency(struct session *s, unsigned int index, struct abi_latency *ret)
+{
+	const size_t words = sizeof(*ret) / sizeof(unsigned long long);
+	struct latencies *l = s->latencies;
+	int r = bpf_map__lookup_elem(s->skel->maps.latencies, &index, sizeof(index), l->percpu,
+				     sizeof(*l->percpu) * s->nr_cpus, 0);
+
+	_Static_assert(sizeof(struct abi_latency) % sizeof(unsigned long long) == 0, "summed word by word");
+	if (r < 0)
+		return r;
+	memset(ret, 0, sizeof(*ret));
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
+		for (size_t i = 0; i < words; i++)
+			((unsigned long long *)ret)[i] += ((const unsigned long long *)&l->percpu[cpu])[i];
+	return 0;
+}
+
+int latency_begin(struct session *s)
+{
+	int r = 0;
+
+	for (size_t i = 0; s->latencies && i < s->latencies->n && r == 0; i++)
+		r = read_latency(s, (unsigned int)i, &s->latencies->begin[i]);
+	return r;
+}
+
+/* What was counted between two readings. */
+static int difference(const struct abi_latency *a, const struct abi_latency *b, struct backend_latency *ret)
+{
+	struct backend_latency d = {
+		.sum_ns = (int64_t)((uint64_t)b->sum - (uint64_t)a->sum),
+		.unmatched = b->unmatched - a->unmatched,
+		.unended = b->unended - a->unended,
+		.crossed = b->crossed - a->crossed,
+		.lost = b->lost - a->lost,
+		.in_flight_begin = (int64_t)(a->opened - a->closed),
+		.in_flight_end = (int64_t)(b->opened - b->closed),
+	};
+
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		d.n_buckets += b->buckets[i] != a->buckets[i];
+	d.buckets = calloc(d.n_buckets ? d.n_buckets : 1, sizeof(*d.buckets));
+	if (!d.buckets)
+		return -ENOMEM;
+	d.n_buckets = 0;
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (b->buckets[i] != a->buckets[i])
+			d.buckets[d.n_buckets++] = (struct backend_bucket){i, b->buckets[i] - a->buckets[i]};
+	*ret = d;
+	return 0;
+}
+
+int latency_measured(void *b, size_t index, struct backend_latency *ret)
+{
+	struct session *s = b;
+	const struct point *p = session_shown_point(s, index);
+	struct abi_latency now;
+	int r;
+
+	if (!p || !p->pair)
+		return -ENODATA;
+	r = read_latency(s, p->pair - 1, &now);
+	return r < 0 ? r : difference(&s->latencies->begin[p->pair - 1], &now, ret);
+}
