@@ -33,6 +33,26 @@ static __always_inline void count_sample(u64 addr)
 	ADD(*n, 1);
 }
 
+struct abi_sampled sampled SEC(".bss") = {};
+
+/* Points whose visits are samples. */
+static __always_inline void count_sampled(u64 addr, u64 weight)
+{
+	for (u32 i = 0; i < ABI_MAX_SAMPLED; i++) {
+		struct abi_point *p;
+		u32 point;
+
+		if (i >= *(volatile u64 *)&sampled.n)
+			break;
+		if (addr < sampled.intervals[i].lo || addr >= sampled.intervals[i].hi)
+			continue;
+		point = sampled.intervals[i].point;
+		p = bpf_map_lookup_elem(&points, &point);
+		if (p)
+			ADD(p->visits, weight);
+	}
+}
+
 struct prompt {
 	u64 now;
 	u32 me;
@@ -138,6 +158,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	} else {
 		ADD(sum->samples, 1);
 		count_sample(addr);
+		if (config.has_sampled)
+			count_sampled(addr, weight);
 	}
 	if (!experiment_active(epoch))
 		return 0;

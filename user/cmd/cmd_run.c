@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "cmd/run_points.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "shim/image.h"
@@ -75,6 +76,9 @@ static int prepare(struct run *r, struct error *e)
 	err = run_check_points(r, e);
 	if (err < 0)
 		return err;
+	err = run_check_fixed_line(r, e);
+	if (err < 0)
+		return err;
 	err = run_choose_payer(r, e);
 	if (err < 0)
 		return err;
@@ -87,6 +91,7 @@ static int prepare(struct run *r, struct error *e)
 		.rate_hz = r->options.rate_hz,
 		.seed = r->options.seed,
 		.disabled = r->options.disabled,
+		.needs = run_points_needs(r),
 	};
 	err = session_open(&so, &r->session, e);
 	if (err < 0)
@@ -123,6 +128,7 @@ static int start(struct run *r, struct error *e)
 	/* A program that is over already has no mappings left to read: its run is empty, not failed. */
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
 		return 0;
+	run_refresh_points(r);
 	return session_set_code(r->session, r->code, e);
 }
 
@@ -162,6 +168,7 @@ static void run_free(struct run *r)
 	profile_free(&r->profile);
 	identity_free(&r->identity);
 	free(r->path);
+	free(r->points);
 	run_options_free(&r->options);
 }
 
@@ -194,6 +201,7 @@ static int run(struct run *r, struct error *e)
 		(void)target_reap(r->target, &r->wait_status);
 		return EXIT_OURS;
 	}
+	run_missing_points(r);
 	run_print_report(r);
 	return exit_status(r);
 }

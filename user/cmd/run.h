@@ -17,6 +17,13 @@ struct runner;
 struct shim_page;
 struct target;
 
+/* A point of the options, in the session. */
+struct run_point {
+	size_t index;
+	size_t next; /* objects of the code map from here on have not been looked at */
+	bool found;
+};
+
 struct run {
 	struct run_options options;
 	struct identity identity;
@@ -26,6 +33,7 @@ struct run {
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_map *code;
 	struct session *session;
+	struct run_point *points; /* as many as the options have; NULL: not made yet */
 	struct shim_page *page;
 	int page_fd;
 	struct target *target;
@@ -46,10 +54,8 @@ int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
 void run_say_granularity(const struct run *r);
-/* Probes of the points; the process must exist and be attached to. */
-int run_add_points(struct run *r, struct error *e);
-/* Are all points there? Before the program is started. */
-int run_check_points(struct run *r, struct error *e);
+/* Is the line of --fixed-line there? Before the program is started. */
+int run_check_fixed_line(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
 
 /* run_loop.c: until the program has ended. */

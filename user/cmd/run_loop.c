@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The controller: waits for the next thing to do, for a signal, or for the program's end. One thread, no polling. */
 #include "cmd/run.h"
+#include "cmd/run_points.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -107,8 +108,10 @@ static void look_for_code(struct loop *l, uint64_t now)
 	l->maps_ns = now + l->maps_wait_ns;
 	if (l->maps_wait_ns < MAPS_EVERY_NS)
 		l->maps_wait_ns *= 2;
-	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
-		(void)session_set_code(r->session, r->code, NULL);
+	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0 || !changed)
+		return;
+	run_refresh_points(r);
+	(void)session_set_code(r->session, r->code, NULL);
 }
 
 static bool shim_is_loaded(struct loop *l, uint64_t now)

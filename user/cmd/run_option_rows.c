@@ -17,7 +17,7 @@ static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
-static const char *const feature_names[] = {"task_work", "send_signal_task", NULL};
+static const char *const feature_names[] = {"task_work", "send_signal_task", "uprobe_multi", NULL};
 
 const char *run_pay_name(enum run_pay pay)
 {
@@ -311,7 +311,7 @@ int option_set_features(void *target, const struct option_row *row, const char *
 		while (feature_names[i] && (strlen(feature_names[i]) != len || strncmp(feature_names[i], from, len) != 0))
 			i++;
 		if (!feature_names[i])
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of task_work and send_signal_task", row->name,
+			return fail(e, EINVAL, "--%s '%s': allowed is a list of task_work, send_signal_task and uprobe_multi", row->name,
 				    value);
 		from += len;
 		if (!*from)
@@ -324,7 +324,10 @@ int option_set_features(void *target, const struct option_row *row, const char *
 const struct option_row run_option_rows[] = {
 	{"progress", 'p', "POINT",
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
-	 "FUNCTION, BINARY:FUNCTION[+OFFSET] or FILE:LINE",
+	 "FUNCTION, BINARY:FUNCTION[+OFFSET], FUNCTION%return,\n"
+	 "FILE:LINE, usdt:[BINARY:]PROVIDER:NAME, syscall:NAME,\n"
+	 "tracepoint:CATEGORY:NAME, or sampled:FILE:LINE for a line\n"
+	 "too hot for a probe; `cozbpf list points` shows some",
 	 set_point},
 	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)", set_source},
 	{"binary", 'b', "GLOB",

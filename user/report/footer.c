@@ -123,6 +123,7 @@ void footer_print(const struct report *r)
 	print_fidelity(r);
 	print_foreign(r);
 	print_placebo(r);
+	costs_print(r);
 	print_runs(r);
 	if (any_verdict(r->a, VERDICT_HURTS))
 		paragraph(r, 2,

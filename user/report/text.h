@@ -42,6 +42,8 @@ void paragraph(const struct report *r, int indent, const char *fmt, ...) __attri
 bool table_print(const struct report *r, const struct analysis_point *point);
 void curves_print(const struct report *r, const struct analysis_point *point);
 void footer_print(const struct report *r);
+/* What the points cost the program. */
+void costs_print(const struct report *r);
 /* Why there is nothing to print a table of. */
 void empty_print(const struct report *r);
 /* Points without a visit, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names).

@@ -107,6 +107,9 @@ static int snapshot(void *b, struct backend_totals *ret)
 		r = read_probed(s, (unsigned int)i, &ret->points[i]);
 		if (r < 0)
 			return r;
+		ret->points[i].cost_ns = s->points[i].cost_ns;
+		if (s->points[i].sampled)
+			ret->points[i].visits /= sampled_unit(s);
 	}
 	return 0;
 }
@@ -129,7 +132,7 @@ static void adapt(struct session *s)
 	if (!events_adaptable(s) || read_visits(s, now) < 0)
 		return;
 	for (size_t i = 0; i < s->n_points; i++)
-		if (now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > most)
+		if (!s->points[i].sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > most)
 			most = now[i] - s->begin_visits[i];
 	events_adapt(s, most, clock_monotonic_ns() - s->begin_ns);
 }
@@ -158,6 +161,8 @@ static int begin(void *b, const struct backend_setup *setup)
 	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;
 	if (r < 0)
 		return r;
+	/* Naming has found more of a line's code since. */
+	sampled_update(s);
 	s->begin_ns = clock_monotonic_ns();
 	s->epoch = epoch;
 	__atomic_store_n(&c->epoch, epoch, __ATOMIC_SEQ_CST);

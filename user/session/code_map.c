@@ -397,7 +397,7 @@ struct line_table *code_map_main_lines(struct code_map *m)
 	return code_object_lines(m->objects[0], NULL);
 }
 
-static bool object_called(const struct code_object *o, const char *name)
+bool code_object_called(const struct code_object *o, const char *name)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
@@ -413,7 +413,7 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	struct stat st;
 
 	for (size_t i = 0; !o && i < m->n_objects; i++)
-		if (object_called(m->objects[i], name))
+		if (code_object_called(m->objects[i], name))
 			o = m->objects[i];
 	if (!o && stat(name, &st) == 0 && S_ISREG(st.st_mode)) {
 		_cleanup_free_ char *path = realpath(name, NULL);

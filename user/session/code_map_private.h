@@ -120,6 +120,8 @@ uint64_t code_vdso_start(pid_t pid); /* in the process; 0: it has none */
 /* code_map.c: open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
 struct line_table *code_object_lines(struct code_object *o, struct error *e);
+/* Is @name its path or its base name? */
+bool code_object_called(const struct code_object *o, const char *name);
 
 /* code_names.c */
 struct code_name *code_name_intern(struct code_map *m, const char *text); /* NULL: out of memory */

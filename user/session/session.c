@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "session/probe.h"
+#include "session/uprobe_multi.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -51,6 +52,20 @@ static void configure(struct session *s)
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	c->has_sampled = (s->options.needs & SESSION_NEEDS_SAMPLED) != 0;
+}
+
+/* What only some points take is loaded for those. */
+static void choose_programs(struct session *s)
+{
+	unsigned int needs = s->options.needs;
+
+	s->multi = needs & SESSION_NEEDS_PROBES && feature_usable("uprobe_multi", s->options.disabled);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_multi, s->multi);
+	(void)bpf_program__set_expected_attach_type(s->skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_enter, needs & SESSION_NEEDS_SYSCALL_ENTER);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_leave, needs & SESSION_NEEDS_SYSCALL_LEAVE);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_traced, needs & SESSION_NEEDS_TRACEPOINTS);
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
@@ -85,6 +100,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
 	}
 	configure(s);
+	choose_programs(s);
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);
@@ -103,6 +119,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	}
 	/* Without figures the payments are only a little less exact. */
 	(void)calibrate(s);
+	point_costs_measure(s);
 	r = unwind_opened(s, e);
 	if (r < 0) {
 		session_close(s);
@@ -173,6 +190,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
 {
 	s->code = map;
+	sampled_update(s);
 	return unwind_set(s, e);
 }
 

@@ -3,6 +3,7 @@
  * close, by whatever end of the process, every effect on the program ends. */
 #pragma once
 
+#include "elf/code.h"
 #include "experiment/backend.h"
 #include "shared/abi.h"
 
@@ -21,12 +22,23 @@ struct shim_page;
 #define SESSION_RATE_LOW 2000
 #define SESSION_RATE_HIGH 4000
 
+/* What points take: their programs are loaded, and their cost is measured, only where they are asked for. */
+enum session_needs {
+	SESSION_NEEDS_PROBES = 1,
+	SESSION_NEEDS_RETURNS = 2,
+	SESSION_NEEDS_SYSCALL_ENTER = 4,
+	SESSION_NEEDS_SYSCALL_LEAVE = 8,
+	SESSION_NEEDS_TRACEPOINTS = 16,
+	SESSION_NEEDS_SAMPLED = 32,
+};
+
 struct session_options {
 	enum abi_payer payer;
 	int signo;            /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
 	const char *disabled; /* comma list of features to go without, or NULL */
+	unsigned int needs;   /* enum session_needs */
 };
 
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
@@ -45,12 +57,27 @@ int session_set_code(struct session *s, struct code_map *map, struct error *e);
 struct session_site {
 	const struct elf_object *object;
 	uint64_t vaddr;
+	uint64_t semaphore; /* of a USDT probe: the address of its count; 0: none */
+	enum code_cost cost; /* of the instruction */
 };
-/* Adds a throughput point: a uprobe, in the process only, on each site. */
-int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e);
+/* Adds a throughput point that counts nothing yet; *ret is its index. -EEXIST, -E2BIG. */
+int session_new_point(struct session *s, const char *name, size_t *ret, struct error *e);
+/* What the point counts, in the scope alone; may be called again, for more sites. Probes take effect in what is mapped by then and in what
+ * will be. @at_return: the sites are entries of functions, and it is their returns that count. */
+int session_attach_sites(struct session *s, size_t point, bool at_return, const struct session_site *sites, size_t n, struct error *e);
+int session_attach_syscall(struct session *s, size_t point, unsigned int number, bool at_return, struct error *e);
+int session_attach_tracepoint(struct session *s, size_t point, const char *category, const char *name, struct error *e);
+/* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. A visit is what one sample stands for at
+ * the usual rate. */
+int session_attach_sampled(struct session *s, size_t point, const char *line, struct error *e);
+/* How many pieces of code the sampled point has by now: 0, none of it is in scope. */
+size_t session_sampled_intervals(struct session *s, size_t point);
+/* What a visit takes, in ns, as measured for such places on this machine before the run; 0: next to nothing, or not known. */
+uint64_t session_point_cost(const struct session *s, size_t i);
+/* Is there such a tracepoint? -ENOENT with what is near, or what keeps us from knowing; nothing is attached. */
+int session_check_tracepoint(const char *category, const char *name, struct error *e);
 /* The page that the shim fills: its coz.h counters become points as they appear. The page must outlive the session. */
 void session_set_page(struct session *s, const struct shim_page *page);
-
 
 /* Points, in the order of backend_totals.points. session_find_counters, called often, adds coz.h points as they appear and lets payment
  * signals be used once the shim is in place; it returns how many points there are
