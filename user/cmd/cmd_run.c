@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "cmd/commands.h"
 #include "cmd/run_points.h"
+#include "cmd/run_repeat.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "shim/image.h"
@@ -169,7 +170,6 @@ static void run_free(struct run *r)
 	identity_free(&r->identity);
 	free(r->path);
 	free(r->points);
-	run_options_free(&r->options);
 }
 
 static int exit_status(const struct run *r)
@@ -178,6 +178,29 @@ static int exit_status(const struct run *r)
 
 	/* We ended it because its time was up: that is success. */
 	return r->terminated && WIFSIGNALED(r->wait_status) ? 0 : code;
+}
+
+/* Is this the last of its runs? A program that fails is not asked again. */
+static bool is_last(const struct run *r)
+{
+	return r->repeat->done >= r->options.runs || r->interrupted || exit_status(r) != 0;
+}
+
+/* Prints the report: of several runs behind the last one. */
+static int finish_repeat(struct run *r, struct error *e)
+{
+	int err = r->repeat ? repeat_keep(r->repeat, r, e) : 0;
+
+	if (err < 0)
+		return err;
+	if (r->repeat && !is_last(r))
+		return 0;
+	if (r->repeat) {
+		r->profile = r->repeat->all;
+		r->repeat->all = (struct profile){0};
+	}
+	run_print_report(r);
+	return 0;
 }
 
 static int run(struct run *r, struct error *e)
@@ -202,31 +225,72 @@ static int run(struct run *r, struct error *e)
 		return EXIT_OURS;
 	}
 	run_missing_points(r);
-	run_print_report(r);
+	if (finish_repeat(r, e) < 0)
+		return EXIT_OURS;
 	return exit_status(r);
+}
+
+static int run_and_free(struct run *r)
+{
+	struct error e = {.text = ""};
+	int status;
+
+	catch_signals(r);
+	status = run(r, &e);
+	if (e.text[0])
+		(void)complain("%s", e.text);
+	run_free(r);
+	return status;
+}
+
+static int run_repeatedly(const struct run_options *options)
+{
+	struct run_options o = *options;
+	struct error e = {.text = ""};
+	struct repeat x;
+	int status = EXIT_OURS;
+
+	if (repeat_init(&x, &o, &e) < 0)
+		return complain("%s", e.text);
+	for (bool last = false; !last;) {
+		struct run r = {.page_fd = -1, .repeat = &x};
+
+		if (repeat_next(&x, &o, &e) < 0) {
+			status = complain("%s", e.text);
+			break;
+		}
+		r.options = o;
+		status = run_and_free(&r);
+		last = status != 0 || r.interrupted || x.done >= o.runs;
+	}
+	repeat_free(&x);
+	return status;
 }
 
 int cmd_run(int argc, char **argv)
 {
-	struct run r = {.page_fd = -1};
+	struct run_options options;
 	struct error e = {.text = ""};
 	int status;
 
 	target_save_signals();
 	(void)setlocale(LC_CTYPE, ""); /* the report's characters */
-	if (run_options_parse(argc, argv, &r.options, &e) < 0)
+	if (run_options_parse(argc, argv, &options, &e) < 0)
 		return complain("%s", e.text);
-	if (r.options.help) {
+	if (options.help) {
 		run_options_help(stdout);
-		run_options_free(&r.options);
+		run_options_free(&options);
 		return 0;
 	}
-	if (!r.options.seed_given)
-		r.options.seed = rng_fresh_seed();
-	catch_signals(&r);
-	status = run(&r, &e);
-	if (e.text[0])
-		(void)complain("%s", e.text);
-	run_free(&r);
+	if (!options.seed_given)
+		options.seed = rng_fresh_seed();
+	if (options.runs) {
+		status = run_repeatedly(&options);
+	} else {
+		struct run r = {.page_fd = -1, .options = options};
+
+		status = run_and_free(&r);
+	}
+	run_options_free(&options);
 	return status;
 }

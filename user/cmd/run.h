@@ -13,6 +13,7 @@
 struct code_map;
 struct error;
 struct profile_writer;
+struct repeat;
 struct runner;
 struct shim_page;
 struct target;
@@ -42,6 +43,8 @@ struct run {
 	size_t n_runner_points; /* points that the runner knows */
 	struct profile profile; /* this run, for the report at the end */
 	sigset_t caught;
+	struct repeat *repeat; /* with --runs, over all of them; NULL: none */
+	bool interrupted;      /* by Ctrl-C */
 	uint64_t start_ns, end_ns; /* of the program */
 	bool stopped;    /* the run is over, though the program may go on */
 	bool terminated; /* by us, at the end of --duration */

@@ -242,6 +242,17 @@ static int set_rate(void *target, const struct option_row *row, const char *valu
 	return r;
 }
 
+static int set_runs(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+	uint64_t n;
+	int r = option_unsigned(row, value, 1, 1000000, &n, e);
+
+	if (r == 0)
+		o->runs = (size_t)n;
+	return r;
+}
+
 static int set_seed(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct run_options *o = target;
@@ -341,6 +352,7 @@ const struct option_row run_option_rows[] = {
 	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", set_format},
 	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)",
 	 set_seconds, offsetof(struct run_options, duration_ns)},
+	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", set_runs},
 	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds,
 	 offsetof(struct run_options, delay_ns)},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay},

@@ -46,7 +46,7 @@ static int check_binary(struct run *r, const struct point_spec *p, struct error 
 			err = code_map_object(r->code, path, &o, NULL, e);
 	}
 	/* It may be loaded later, from wherever the program has it. */
-	if (err == -ENOENT && !path && strstr(p->binary, ".so"))
+	if (err == -ENOENT && !path && strstr(p->binary, ".so") && library_can_come(code_map_main(r->code)))
 		return 0;
 	for (size_t i = 0; err == 0 && i < code_map_count(r->code); i++)
 		if (point_may_be_in(r->code, p, i))

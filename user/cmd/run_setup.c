@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cmd/commands.h"
 #include "cmd/point_find.h"
+#include "cmd/run_repeat.h"
 #include "elf/lines.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
@@ -95,7 +96,8 @@ int run_check_fixed_line(struct run *r, struct error *e)
 	size_t n;
 	int err;
 
-	if (!written || r->options.n_binaries)
+	/* A line drawn from the samples of an earlier run was there. */
+	if (!written || r->options.n_binaries || (r->repeat && r->repeat->line == written))
 		return 0;
 	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;
@@ -129,6 +131,7 @@ int run_open_runner(struct run *r, struct error *e)
 		.point_names = names,
 		.point_kinds = kinds,
 		.n_points = session_points(r->session),
+		.whole_run = o->runs > 0,
 	};
 	int err;
 

@@ -142,3 +142,32 @@ int library_each_needed(const struct elf_object *main, int (*cb)(const struct el
 	free(x);
 	return r;
 }
+
+/* Does the file call a function that loads libraries? */
+static int imports_dlopen(const struct elf_object *o, void *arg)
+{
+	Elf_Scn *s = NULL;
+	GElf_Shdr h;
+	GElf_Sym sym;
+
+	(void)arg;
+	while ((s = elf_nextscn(o->elf, s))) {
+		Elf_Data *d;
+
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNSYM || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset)
+			continue;
+		d = elf_getdata(s, NULL);
+		for (int i = 0; d && gelf_getsym(d, i, &sym); i++) {
+			const char *name = sym.st_shndx == SHN_UNDEF ? elf_strptr(o->elf, h.sh_link, sym.st_name) : NULL;
+
+			if (name && (!strcmp(name, "dlopen") || !strcmp(name, "dlmopen")))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+bool library_can_come(const struct elf_object *main)
+{
+	return imports_dlopen(main, NULL) || library_each_needed(main, imports_dlopen, NULL) == 1;
+}

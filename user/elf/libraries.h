@@ -12,3 +12,5 @@ struct elf_object;
 char *library_find(const struct elf_object *main, const char *name);
 /* Calls @cb for each library that @main and its libraries ask for, opened for the call alone; stops at non-zero and returns it. -ENOMEM. */
 int library_each_needed(const struct elf_object *main, int (*cb)(const struct elf_object *library, void *arg), void *arg);
+/* Can the program load libraries while it runs, by dlopen of its own or of a library's? */
+bool library_can_come(const struct elf_object *main);
