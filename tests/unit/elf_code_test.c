@@ -36,6 +36,8 @@ __asm__(".text\n"
 	FUNCTION("enters_kernel", "mov %edi, %eax; syscall; push %rax; pop %rax; ret\n")
 	/* mov 0, nop of five bytes 2, ret 7 */
 	FUNCTION("has_nop5", "mov %edi, %eax; .byte 0x0f, 0x1f, 0x44, 0, 0; ret\n")
+	/* lock 0, pop 5 */
+	FUNCTION("atomic", "lock addl $1, (%rdi, %rsi); pop %rax; ret\n")
 	FUNCTION("not_code", "mov %edi, %eax; push %rax; pop %rax; ret; .byte 0x06\n")
 	FUNCTION("hot", "mov %edi, %eax; add $1, %eax; push %rax; pop %rax; ret\n")
 	FUNCTION("hot.cold", "mov %edi, %eax; jmp *%rax\n")
@@ -72,6 +74,7 @@ static void chooses_cheap_sites(void **state)
 		{"enters_kernel", 0, 0, CODE_STEPPED},
 		{"has_nop5", 0, 2, CODE_NOP5},
 		{"not_code", 0, 0, CODE_STEPPED},
+		{"atomic", 0, 5, CODE_STEPPED},
 		{"hot", 0, 0, CODE_STEPPED}, /* its cold part jumps by a table */
 	};
 
@@ -113,6 +116,10 @@ static void knows_what_is_emulated(void **state)
 		{"\xc3", 1, CODE_STEPPED},                      /* ret */
 		{"\xf3\x0f\x1e\xfa", 4, CODE_STEPPED},          /* endbr64 */
 		{"\x0f\x1f\x44\x00\x00", 5, CODE_NOP5},
+		{"\xf0\x48\x83\x00\x01", 5, CODE_REFUSED},     /* lock addq $1, (%rax) */
+		{"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10, CODE_REFUSED}, /* cs nopw, as compilers pad with */
+		{"\x3e\xff\xe0", 3, CODE_REFUSED},             /* notrack jmp *%rax */
+		{"\x64\x48\x8b\x04\x25\x00\x00\x00\x00", 9, CODE_STEPPED}, /* mov %fs:0, %rax */
 		{"\x0f\x1f\x40\x00", 4, CODE_STEPPED},          /* a nop of four bytes */
 		{"\xc5\xf8\x77", 3, CODE_STEPPED},              /* vzeroupper */
 		{"\xc5\xf9\x50\xc1", 4, CODE_STEPPED},          /* vmovmskpd: opcode 0x50, but no push */
@@ -169,6 +176,9 @@ __attribute__((noinline)) void looped(int n, volatile int *sum)
 	}
 }
 
+/* A block that was taken out of the loop jumps back into it: no loop of its own. */
+__asm__(FUNCTION("aside", "1: sub $1, %edi; test $1, %dil; jne 3f; 2: test %edi, %edi; jne 1b; ret; 3: nop; jmp 2b\n"));
+
 struct loops {
 	size_t n;
 	uint32_t line;
@@ -200,6 +210,10 @@ static void finds_loops(void **state)
 	/* Not the for statement: that is passed before the loop as well. */
 	assert_in_range(x.line, body_line - 1, body_line);
 	assert_int_not_equal(x.line, first_line);
+	x = (struct loops){0};
+	assert_int_equal(elf_object_find_function(self, "aside", &s), 0);
+	assert_int_equal(code_each_loop(self, t, &s, see_loop, &x), 0);
+	assert_int_equal(x.n, 1);
 	line_table_close(t);
 }
 

@@ -73,7 +73,9 @@ static int print_function(const struct elf_symbol *s, void *arg)
 
 	if (!readable)
 		return -ENOMEM;
-	if (code_map_foreign_source(x->l->code, x->o, s->addr))
+	/* What the C library's startup files bring. */
+	if (code_map_foreign_source(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
+	    !strcmp(readable, "_fini"))
 		return 0;
 	if (asprintf(&text, "%s%s%s", x->is_main ? "" : base_name(x->path), x->is_main ? "" : ":", readable) < 0) {
 		text = NULL;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define MAX_SHOWN 8 /* offsets in a message */
+#define MAX_MOVED 32 /* places of a line: each takes a search of the whole object for jumps */
 
 bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i)
 {
@@ -149,27 +150,11 @@ static int find_function(const struct elf_object *o, const struct point_spec *p,
 	return 0;
 }
 
-/* The kernel refuses a probe on an instruction with a lock prefix, and does so only when the program maps the file: silently. */
-static bool has_lock_prefix(const struct elf_object *o, uint64_t vaddr)
-{
-	static const unsigned char prefixes[] = {0x66, 0x67, 0x2e, 0x36, 0x3e, 0x26, 0x64, 0x65, 0xf2, 0xf3};
-	unsigned char code[4];
-	int n = elf_object_read(o, vaddr, code, sizeof(code));
-
-	for (int i = 0; i < n; i++) {
-		if (code[i] == 0xf0)
-			return true;
-		if (!memchr(prefixes, code[i], sizeof(prefixes)))
-			return false;
-	}
-	return false;
-}
-
 static int make_sites(const struct elf_object *o, const struct point_spec *p, const uint64_t *addrs, size_t n, bool exact,
 		      const char *option, struct point_sites *ret, struct error *e)
 {
 	/* What was named to the byte stays there, and a return is caught at the very entry. */
-	bool movable = !exact && !p->offset && !p->at_return;
+	bool movable = !exact && !p->offset && !p->at_return && n <= MAX_MOVED;
 
 	ret->all = calloc(n, sizeof(*ret->all));
 	if (!ret->all)
@@ -183,12 +168,12 @@ static int make_sites(const struct elf_object *o, const struct point_spec *p, co
 			s->vaddr = code_cheap_site(o, addrs[i], &s->cost);
 		else
 			s->cost = code_cost_at(o, addrs[i]);
-		if (!has_lock_prefix(o, s->vaddr))
+		if (s->cost != CODE_REFUSED)
 			continue;
 		point_sites_free(ret);
-		return fail(e, ENOTSUP, "%s %s: the kernel cannot probe the atomic instruction (lock prefix) at 0x%llx of %s; use the line "
-			    "or FUNCTION+OFFSET of one before or after it", option, p->name, (unsigned long long)addrs[i],
-			    elf_object_path(o));
+		return fail(e, ENOTSUP, "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, or has a segment's "
+			    "prefix); use the line or FUNCTION+OFFSET of one before or after it", option, p->name,
+			    (unsigned long long)addrs[i], elf_object_path(o));
 	}
 	return 0;
 }

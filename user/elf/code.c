@@ -72,12 +72,16 @@ static enum code_flow flow_of(const ZydisDecodedInstruction *x)
 	}
 }
 
-/* As the kernel decides it, in push_setup_xol_ops and branch_setup_xol_ops. */
+/* As the kernel decides it, in is_prefix_bad, push_setup_xol_ops and branch_setup_xol_ops. */
 static enum code_cost cost_of(const ZydisDecodedInstruction *x, const unsigned char *bytes)
 {
 	static const unsigned char nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	static const unsigned char refused[] = {0xf0, 0x26, 0x2e, 0x36, 0x3e}; /* lock; es, cs, ss, ds */
 	bool word = x->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE, one_byte = x->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
 
+	for (int i = 0; i < x->raw.prefix_count; i++)
+		if (memchr(refused, x->raw.prefixes[i].value, sizeof(refused)))
+			return CODE_REFUSED;
 	if (x->length == sizeof(nop5) && !memcmp(bytes, nop5, sizeof(nop5)))
 		return CODE_NOP5;
 	if (x->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)

@@ -25,6 +25,7 @@ enum code_cost {
 	CODE_EMULATED, /* push of a register, one-byte nop, near jumps, branches and calls: all kernels that have uprobes on x86-64 */
 	CODE_NOP5,     /* the nop of five bytes: newer ones; 6.18 turns it into a call */
 	CODE_STEPPED,
+	CODE_REFUSED, /* atomic, or with the prefix of a segment: the kernel puts no probe there, and says nothing */
 	CODE_COSTS,
 };
 

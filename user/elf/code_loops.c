@@ -10,7 +10,8 @@
 
 /* For a list: bounded work for each function. */
 #define MAX_ROWS 16384
-#define MAX_LOOPS 256
+#define MAX_LOOPS 64
+#define MAX_CODE (64U << 10)
 
 struct row {
 	uint64_t at;
@@ -70,21 +71,104 @@ static struct line_location choose(const struct rows *x, uint64_t lo, uint64_t h
 	return none;
 }
 
+/* A function, decoded. */
+struct flow {
+	uint64_t start;
+	struct code_instruction *all;
+	size_t n;
+	uint32_t *index; /* by offset: which instruction begins there, and 1 more */
+	size_t size;
+	uint32_t *stack; /* room for all of them */
+	unsigned char *seen;
+};
+
+static void flow_free(struct flow *f)
+{
+	free(f->all);
+	free(f->index);
+	free(f->stack);
+	free(f->seen);
+}
+
+static int flow_read(const struct elf_object *o, const struct elf_symbol *s, struct flow *ret)
+{
+	struct flow f = {.start = s->addr};
+	struct code c = {0};
+
+	*ret = f;
+	if (s->size > MAX_CODE || code_open(o, s->addr, s->size, &c) < 0)
+		return 0;
+	f.size = c.size;
+	f.all = calloc(c.size, sizeof(*f.all));
+	f.index = calloc(c.size, sizeof(*f.index));
+	f.stack = calloc(c.size, sizeof(*f.stack));
+	f.seen = calloc(c.size, 1);
+	if (!f.all || !f.index || !f.stack || !f.seen) {
+		flow_free(&f);
+		code_close(&c);
+		return -ENOMEM;
+	}
+	while (code_next(&c, &f.all[f.n])) {
+		f.index[f.all[f.n].at - f.start] = (uint32_t)f.n + 1;
+		f.n++;
+	}
+	code_close(&c);
+	*ret = f;
+	return 0;
+}
+
+static void visit(struct flow *f, uint64_t at, size_t *depth)
+{
+	uint32_t i = at - f->start < f->size ? f->index[at - f->start] : 0;
+
+	if (!i || f->seen[i - 1])
+		return;
+	f->seen[i - 1] = 1;
+	f->stack[(*depth)++] = i - 1;
+}
+
+/* Does every way from the function's entry to the jump lead through its target? Else it only jumps back to where its block was taken out
+ * of, which is no loop. */
+static bool closes_loop(struct flow *f, const struct code_instruction *jump)
+{
+	size_t depth = 0;
+	uint32_t head = f->index[jump->target - f->start];
+
+	if (!head)
+		return false;
+	memset(f->seen, 0, f->n);
+	f->seen[head - 1] = 1;
+	visit(f, f->start, &depth);
+	while (depth) {
+		const struct code_instruction *x = &f->all[f->stack[--depth]];
+
+		if (x == jump)
+			return false;
+		if (x->flow == CODE_BRANCH || x->flow == CODE_JUMP)
+			visit(f, x->direct ? x->target : f->start, &depth);
+		if (x->flow != CODE_JUMP && x->flow != CODE_RETURN)
+			visit(f, x->at + x->length, &depth);
+	}
+	return true;
+}
+
 int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s,
 		   int (*cb)(const struct code_loop *loop, void *arg), void *arg)
 {
-	struct code_instruction x;
 	struct rows rows = {0};
-	struct code c = {0};
+	struct flow f;
 	bool read = false;
-	int r = 0, found = 0;
+	int r = flow_read(o, s, &f), found = 0;
 
-	if (code_open(o, s->addr, s->size, &c) < 0)
-		return 0;
-	while (r == 0 && found < MAX_LOOPS && code_next(&c, &x)) {
-		struct code_loop loop = {.jump = x.at};
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < f.n && found < MAX_LOOPS; i++) {
+		const struct code_instruction *x = &f.all[i];
+		struct code_loop loop = {.jump = x->at};
 
-		if ((x.flow != CODE_JUMP && x.flow != CODE_BRANCH) || !x.direct || x.target < s->addr || x.target > x.at)
+		if ((x->flow != CODE_JUMP && x->flow != CODE_BRANCH) || !x->direct || x->target < s->addr || x->target > x->at)
+			continue;
+		if (!closes_loop(&f, x))
 			continue;
 		if (!read) {
 			r = line_table_rows(t, s->addr, s->addr + s->size, add_row, &rows);
@@ -92,11 +176,11 @@ int code_each_loop(const struct elf_object *o, struct line_table *t, const struc
 			read = true;
 		}
 		found++;
-		loop.line = choose(&rows, x.target, x.at);
+		loop.line = choose(&rows, x->target, x->at);
 		if (r == 0)
 			r = cb(&loop, arg);
 	}
 	free(rows.all);
-	code_close(&c);
+	flow_free(&f);
 	return r;
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define MAX_BLOCK 256		/* bytes to look at; most blocks are far shorter */
-#define MAX_SEARCHED (256ULL << 20) /* bytes of code in one object to look for jumps in */
+#define MAX_SEARCHED (64ULL << 20) /* bytes of code in one object to look for jumps in: a tenth of a second */
 #define CHUNK (1U << 20)
 
 /* The cheapest instructions of the block, each cheaper than those before it: where a jump comes in between, an earlier one will do. */

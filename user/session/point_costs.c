@@ -19,7 +19,7 @@
 #define ROUNDS 5
 #define POINT (ABI_MAX_POINTS - 1) /* whose counts are cleared behind us */
 
-/* One place of each cost. The return is measured on a copy of the cheapest. */
+/* One place of each cost that a probe can have. The return is measured on a copy of the cheapest. */
 void point_costs_emulated(void);
 void point_costs_nop5(void);
 void point_costs_stepped(void);
@@ -76,22 +76,22 @@ static void measure_sites(struct session *s)
 		[CODE_EMULATED] = point_costs_emulated,
 		[CODE_NOP5] = point_costs_nop5,
 		[CODE_STEPPED] = point_costs_stepped,
-		[CODE_COSTS] = point_costs_returns,
+		[CODE_REFUSED] = point_costs_returns,
 	};
 	bool returns = s->options.needs & SESSION_NEEDS_RETURNS;
 	_cleanup_elf_object_ struct elf_object *self = NULL;
-	struct session_site sites[CODE_COSTS + 1];
+	struct session_site sites[CODE_REFUSED + 1];
 	uint64_t base = 0, idle = time_of(nothing);
 
 	(void)dl_iterate_phdr(take_base, &base);
 	if (elf_object_open("/proc/self/exe", &self, NULL) < 0)
 		return;
-	for (size_t i = 0; i <= CODE_COSTS; i++)
+	for (size_t i = 0; i <= CODE_REFUSED; i++)
 		sites[i] = (struct session_site){.object = self, .vaddr = (uint64_t)(uintptr_t)calls[i] - base};
-	if (uprobes_attach(s, &s->measured, POINT, getpid(), false, sites, CODE_COSTS, "self", NULL) < 0 ||
-	    (returns && uprobes_attach(s, &s->measured, POINT, getpid(), true, &sites[CODE_COSTS], 1, "self", NULL) < 0))
+	if (uprobes_attach(s, &s->measured, POINT, getpid(), false, sites, CODE_REFUSED, "self", NULL) < 0 ||
+	    (returns && uprobes_attach(s, &s->measured, POINT, getpid(), true, &sites[CODE_REFUSED], 1, "self", NULL) < 0))
 		return;
-	for (size_t i = 0; i < CODE_COSTS; i++)
+	for (size_t i = 0; i < CODE_REFUSED; i++)
 		s->costs.site[i] = beyond(time_of(calls[i]), idle);
 	if (returns) {
 		s->costs.at_return = beyond(beyond(time_of(point_costs_returns), idle), s->costs.site[CODE_EMULATED]);

@@ -50,7 +50,7 @@ static void *body(void *arg)
 	uint64_t sum = 0;
 
 	for (long i = 0; i < rounds; i++) {
-		sum += entered((uint64_t)i) + nested(1);
+		sum += entered((uint64_t)i) + nested(1); /* LINE:head */
 		(void)syscall(SYS_getppid);
 		(void)syscall(SYS_tgkill, getpid(), gettid(), SIGWINCH);
 		STAP_PROBE(kinds, plain);
