@@ -90,7 +90,7 @@ void points_close(struct session *s);
 int point_keep(struct point *p, struct bpf_link *link);
 int point_keep_fd(struct point *p, int fd);
 
-/* uprobes.c: a probe on each site in process @pid, whose visits count for map entry @index. @what names the point in @e. */
+/* uprobes.c: a probe on each site in process @pid (-1: in all), whose visits count for map entry @index. @what names the point in @e. */
 int uprobes_attach(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *sites, size_t n,
 		   const char *what, struct error *e);
 

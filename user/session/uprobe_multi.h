@@ -15,7 +15,7 @@ struct uprobe_multi {
 	const uint64_t *semaphores; /* offsets of counts to keep above 0 meanwhile, 0 for none; or NULL */
 	const uint64_t *cookies;
 	size_t n;
-	pid_t pid;
+	pid_t pid; /* 0: all processes */
 	bool at_return;
 };
 

@@ -65,7 +65,7 @@ static int attach_all(struct session *s, struct point *p, size_t index, pid_t pi
 		      size_t n, const char *what, struct error *e)
 {
 	_cleanup_free_ uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
-	struct uprobe_multi m = {.offsets = numbers, .semaphores = numbers + n, .cookies = numbers + 2 * n, .n = n, .pid = pid,
+	struct uprobe_multi m = {.offsets = numbers, .semaphores = numbers + n, .cookies = numbers + 2 * n, .n = n, .pid = pid > 0 ? pid : 0,
 				 .at_return = at_return};
 	char path[32];
 	int r, fd;
