@@ -35,22 +35,32 @@ static __always_inline void count_sample(u64 addr)
 
 struct abi_sampled sampled SEC(".bss") = {};
 
+struct in_sampled {
+	u64 addr, weight;
+};
+
+static long sampled_step(u32 i, struct in_sampled *in)
+{
+	struct abi_point *p;
+	u32 point;
+
+	if (i >= ABI_MAX_SAMPLED)
+		return 1;
+	if (in->addr < sampled.intervals[i].lo || in->addr >= sampled.intervals[i].hi)
+		return 0;
+	point = sampled.intervals[i].point;
+	p = bpf_map_lookup_elem(&points, &point);
+	if (p)
+		ADD(p->visits, in->weight);
+	return 0;
+}
+
 /* Points whose visits are samples. */
 static __always_inline void count_sampled(u64 addr, u64 weight)
 {
-	for (u32 i = 0; i < ABI_MAX_SAMPLED; i++) {
-		struct abi_point *p;
-		u32 point;
+	struct in_sampled in = {addr, weight};
 
-		if (i >= *(volatile u64 *)&sampled.n)
-			break;
-		if (addr < sampled.intervals[i].lo || addr >= sampled.intervals[i].hi)
-			continue;
-		point = sampled.intervals[i].point;
-		p = bpf_map_lookup_elem(&points, &point);
-		if (p)
-			ADD(p->visits, weight);
-	}
+	bpf_loop(*(volatile u64 *)&sampled.n, sampled_step, &in, 0);
 }
 
 struct prompt {

@@ -12,11 +12,13 @@ said() { # NAME: of the program
 	sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" out
 }
 
-# One experiment over the whole run, which must have begun while the program still settled; else once more.
+# One experiment over the whole run, which must have begun while the program still settled; else once more. It is recorded if the run
+# takes a tenth of $length milliseconds.
+length=8000
 whole_run() { # OPTION... -- PROGRAM ARGUMENT...
 	local turn
 	for turn in 1 2 3; do
-		profiled --fixed-line "$(line_of kinds burn)" --experiment 9000 "$@" || return
+		profiled --fixed-line "$(line_of kinds burn)" --experiment "$length" "$@" || return
 		! holds "len(experiments) == 1 and runtime - experiments[0]['elapsed'] < $(said settle_ns)" || return 0
 		[ "$turn" -lt 3 ] || return
 	done
@@ -34,11 +36,11 @@ counts() {
 # The second group has what the first one would make too slow for one experiment.
 first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain -p sg=usdt:kinds:kinds:guarded
 	-p syscall:getppid)
-second=(-p 'nested=nested%return' -p left=syscall:getppid%return -p tracepoint:signal:signal_generate
+second=(-p 'nested=nested%return' -p left=syscall:getppid%return -p tracepoint:task:task_rename
 	-p tracepoint:syscalls:sys_enter_getppid -p "sampled:$(line_of kinds round)")
 
 million() {
-	local why='' n
+	local why='' n length=30000
 	whole_run --fixed-speedup 0 "${first[@]}" -- "$programs/kinds" 1000000 0.7 || why+=' it failed;'
 	n=$(said rounds)
 	[ "$n" = 1000000 ] || why+=" $n rounds;"
@@ -55,7 +57,7 @@ million() {
 
 	why=''
 	whole_run --fixed-speedup 0 "${second[@]}" -- "$programs/kinds" 1000000 0.7 || why+=' it failed;'
-	why+=$(counts nested=2000000 left=1000000 tracepoint:signal:signal_generate=1000000 tracepoint:syscalls:sys_enter_getppid=1000000)
+	why+=$(counts nested=2000000 left=1000000 tracepoint:task:task_rename=1000000 tracepoint:syscalls:sys_enter_getppid=1000000)
 	verdict 'a million visits each: nested returns, end of a system call, tracepoints' "$why" out err
 }
 
@@ -80,17 +82,18 @@ otherwise() {
 # A library that the program loads while it runs, from where only the program knows.
 later() {
 	local why='' n
-	cp "$BUILD/tests/e2e/programs/libplugin.so" "$tmp/libhidden.so"
+	mkdir hidden
+	cp "$BUILD/tests/e2e/programs/libplugin.so" hidden/libhidden.so
 	whole_run --fixed-speedup 0 -p in=libhidden.so:plugin_work -p 'out=libhidden.so:plugin_work%return' -p entered -- \
-		"$programs/kinds" 40000 0.7 "$tmp/libhidden.so" || why+=' it failed;'
+		"$programs/kinds" 40000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
 	n=$(said rounds)
 	why+=$(counts in="$n" out="$n" entered="$n")
 	verdict 'points in a library that is loaded later' "$why" out err
 
 	why=''
-	profiled --fixed-speedup 0 -p in=libhidden.so:plugin_wrok -p entered -- "$programs/kinds" 4000 0.7 "$tmp/libhidden.so" || why+=' it failed;'
+	profiled --fixed-speedup 0 -p in=libhidden.so:plugin_wrok -p entered -- "$programs/kinds" 4000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
 	[ "$(grep -c 'warning: .*no function plugin_wrok.*did you mean plugin_work' err)" = 1 ] || why+=' not one line on the function;'
-	profiled --fixed-speedup 0 -p in=libhiden.so:plugin_work -p entered -- "$programs/kinds" 4000 0.7 "$tmp/libhidden.so" || why+=' it failed;'
+	profiled --fixed-speedup 0 -p in=libhiden.so:plugin_work -p entered -- "$programs/kinds" 4000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
 	[ "$(grep -c 'warning: .*no libhiden.so was loaded' err)" = 1 ] || why+=' not one line on the library;'
 	verdict 'what a later library lacks is said' "$why" err
 }
@@ -101,7 +104,7 @@ sampled() {
 	more=sampled:$(line_of shares more)
 	less=sampled:$(line_of shares less)
 	profiled --fixed-speedup 0 --experiment 400 -p "$more" -p "$less" -p progress -- "$programs/shares" 6 || why+=' it failed;'
-	holds "visits('$more') + visits('$less') > 10000" || why+=" $(ask "visits('$more') + visits('$less')") samples only;"
+	holds "visits('$more') + visits('$less') > 2000" || why+=" $(ask "visits('$more') + visits('$less')") samples only;"
 	holds "abs(visits('$more') / (visits('$more') + visits('$less')) - 0.75) < 4 * (0.1875 / (visits('$more') + visits('$less'))) ** 0.5" ||
 		why+=" $(ask "visits('$more')") of $(ask "visits('$more') + visits('$less')") samples are in three quarters of the time;"
 	verdict 'samples of a line count within their binomial error' "$why" err

@@ -178,24 +178,50 @@ static int make_sites(const struct elf_object *o, const struct point_spec *p, co
 	return 0;
 }
 
-int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret,
-	       struct error *e)
+/* A library is opened through a link of the process's, which nobody knows: say its path. */
+static void name_object(struct error *e, const char *opened, const char *path)
 {
-	const struct elf_object *o = code_map_elf(code, i, e);
+	char *at = strstr(e->text, opened);
+	struct error text = {0};
+
+	if (!at || !strcmp(opened, path))
+		return;
+	(void)fail(&text, EINVAL, "%.*s%s%s", (int)(at - e->text), e->text, path, at + strlen(opened));
+	*e = text;
+}
+
+static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, bool exact, const char *option,
+		   struct point_sites *ret, struct error *e)
+{
 	_cleanup_free_ uint64_t *addrs = NULL;
 	size_t n;
 	int r;
 
-	*ret = (struct point_sites){0};
-	if (!o)
-		return -ENOEXEC;
 	if (p->kind == POINT_USDT)
 		return point_find_usdt(o, p, option, ret, e);
 	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
-		r = point_find_line(o, code_map_lines(code, i, NULL), p, option, &addrs, &n, e);
+		r = point_find_line(o, lines, p, option, &addrs, &n, e);
 	else
 		r = find_function(o, p, option, &addrs, &n, e);
 	if (r < 0 || p->kind == POINT_SAMPLED_LINE)
 		return r;
 	return make_sites(o, p, addrs, n, exact, option, ret, e);
+}
+
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret,
+	       struct error *e)
+{
+	const struct elf_object *o = code_map_elf(code, i, e);
+	bool by_line = p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE;
+	struct error why = {0};
+	int r;
+
+	*ret = (struct point_sites){0};
+	if (!o)
+		return -ENOEXEC;
+	r = find_in(o, by_line ? code_map_lines(code, i, NULL) : NULL, p, exact, option, ret, &why);
+	if (r == 0)
+		return 0;
+	name_object(&why, elf_object_path(o), code_map_path(code, i));
+	return fail(e, -r, "%s", why.text);
 }

@@ -23,6 +23,7 @@ struct run_point {
 	size_t index;
 	size_t next; /* objects of the code map from here on have not been looked at */
 	bool found;
+	bool seen; /* what it names was there, but without it: said */
 };
 
 struct run {

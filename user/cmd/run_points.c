@@ -38,16 +38,19 @@ static int check_binary(struct run *r, const struct point_spec *p, struct error 
 {
 	_cleanup_free_ char *path = NULL;
 	const struct elf_object *o;
-	int err = code_map_object(r->code, p->binary, &o, NULL, e);
+	struct error why = {0};
+	int err = code_map_object(r->code, p->binary, &o, NULL, &why);
 
 	if (err == -ENOENT) {
 		path = library_find(code_map_main(r->code), p->binary);
 		if (path)
-			err = code_map_object(r->code, path, &o, NULL, e);
+			err = code_map_object(r->code, path, &o, NULL, &why);
 	}
 	/* It may be loaded later, from wherever the program has it. */
 	if (err == -ENOENT && !path && strstr(p->binary, ".so") && library_can_come(code_map_main(r->code)))
 		return 0;
+	if (err < 0)
+		return fail(e, -err, "-p %s: %s", p->name, why.text);
 	for (size_t i = 0; err == 0 && i < code_map_count(r->code); i++)
 		if (point_may_be_in(r->code, p, i))
 			err = try_object(r, i, p, e);
@@ -82,17 +85,18 @@ static int try_library(const struct elf_object *library, void *arg)
 static int check_usdt(struct run *r, const struct point_spec *p, struct error *e)
 {
 	struct usdt_search x = {.r = r, .p = p};
-	int err = try_object(r, 0, p, e);
+	struct error why = {0};
+	int err = try_object(r, 0, p, &why);
 
-	if (err != -ENOENT)
-		return err;
-	err = library_each_needed(code_map_main(r->code), try_library, &x);
-	return err < 0 ? fail(e, -err, "out of memory") : x.found ? 0 : -ENOENT;
+	if (err == -ENOENT && library_each_needed(code_map_main(r->code), try_library, &x) < 0)
+		return fail(e, ENOMEM, "out of memory");
+	return err < 0 && !x.found ? fail(e, -err, "%s", why.text) : 0;
 }
 
 static int check_line(struct run *r, const struct point_spec *p, struct error *e)
 {
-	int err = try_object(r, 0, p, e);
+	struct error why = {0};
+	int err = try_object(r, 0, p, &why);
 
 	if (p->kind == POINT_SAMPLED_LINE && code_map_by_function(r->code))
 		return fail(e, EOPNOTSUPP, "-p %s: samples can be counted by line only; use --granularity line, or a probe: -p %s:%u", p->name,
@@ -103,7 +107,7 @@ static int check_line(struct run *r, const struct point_spec *p, struct error *e
 	/* A source of a library's. */
 	if ((err == -ENXIO || err == -ENODATA) && expects_libraries(r))
 		return 0;
-	return err;
+	return err < 0 ? fail(e, -err, "%s", why.text) : 0;
 }
 
 static int check_syscall(const struct point_spec *p, struct error *e)
@@ -190,6 +194,7 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 	err = point_find(r->code, i, p, false, "-p", &sites, e);
 	if (err < 0) {
 		code_map_let_go(r->code, i);
+		x->seen |= p->binary != NULL;
 		return p->binary || err == -ENOMEM ? err : 0;
 	}
 	err = session_attach_sites(r->session, x->index, p->at_return, sites.all, sites.n, e);
@@ -263,7 +268,7 @@ void run_missing_points(const struct run *r)
 	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
 		const struct point_spec *p = &r->options.points[i];
 
-		if (!has_sites(p) || r->points[i].found)
+		if (!has_sites(p) || r->points[i].found || r->points[i].seen)
 			continue;
 		if (p->binary)
 			(void)complain("warning: -p %s: no %s was loaded", p->name, p->binary);
