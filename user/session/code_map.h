@@ -51,7 +51,8 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 /* All objects known so far: the main executable, those found above, and what the process has had mapped. An object keeps its number, new
  * ones come behind. (code_objects.c) */
 size_t code_map_count(const struct code_map *m);
-bool code_map_is_called(const struct code_map *m, size_t i, const char *name); /* by its path or base name */
+/* By its path or base name, or that of a link to it as libraries have them (libx.so, libx.so.6 for libx.so.6.0.30). */
+bool code_map_is_called(const struct code_map *m, size_t i, const char *name);
 bool code_map_in_scope(const struct code_map *m, size_t i);
 const char *code_map_path(const struct code_map *m, size_t i);
 /* Opened if need be, owned by the map. NULL: it cannot be, or there are no lines. */
