@@ -33,11 +33,7 @@ counts() {
 	done
 }
 
-# The second group has what the first one would make too slow for one experiment.
-first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain -p sg=usdt:kinds:kinds:guarded
-	-p syscall:getppid)
-second=(-p 'nested=nested%return' -p left=syscall:getppid%return -p tracepoint:task:task_rename
-	-p tracepoint:syscalls:sys_enter_getppid -p "sampled:$(line_of kinds round)")
+second=(-p left=syscall:getppid%return -p tracepoint:task:task_rename -p tracepoint:syscalls:sys_enter_getppid)
 
 million() {
 	local why='' n length=30000
@@ -57,17 +53,17 @@ million() {
 
 	why=''
 	whole_run --fixed-speedup 0 "${second[@]}" -- "$programs/kinds" 1000000 0.7 || why+=' it failed;'
-	why+=$(counts nested=2000000 left=1000000 tracepoint:task:task_rename=1000000 tracepoint:syscalls:sys_enter_getppid=1000000)
-	verdict 'a million visits each: nested returns, end of a system call, tracepoints' "$why" out err
+	why+=$(counts left=1000000 tracepoint:task:task_rename=1000000 tracepoint:syscalls:sys_enter_getppid=1000000)
+	verdict 'a million visits each: end of a system call, tracepoints' "$why" out err
 }
 
 # Without links for many probes, and while threads are paused.
 otherwise() {
 	local why='' pay n
-	whole_run --fixed-speedup 0 --disable uprobe_multi "${first[@]}" -- "$programs/kinds" 40000 0.7 || why+=' it failed;'
+	whole_run --fixed-speedup 0 --disable uprobe_multi "${first[@]}" -p 'nested=nested%return' -- "$programs/kinds" 40000 0.7 || why+=' it failed;'
 	n=$(said rounds)
 	[ "$(said guarded)" = "$n" ] || why+=" the semaphore let through $(said guarded) of $n;"
-	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n")
+	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" nested="$((2 * n))")
 	verdict 'one link for each probe' "$why" out err
 	for pay in "${payers[@]}"; do
 		why=''

@@ -117,9 +117,9 @@ static int flow_read(const struct elf_object *o, const struct elf_symbol *s, str
 	return 0;
 }
 
-static void visit(struct flow *f, uint64_t at, size_t *depth)
+static void visit(struct flow *f, uint64_t at, const struct code_instruction *jump, size_t *depth)
 {
-	uint32_t i = at - f->start < f->size ? f->index[at - f->start] : 0;
+	uint32_t i = at >= jump->target && at <= jump->at ? f->index[at - f->start] : 0;
 
 	if (!i || f->seen[i - 1])
 		return;
@@ -127,29 +127,25 @@ static void visit(struct flow *f, uint64_t at, size_t *depth)
 	f->stack[(*depth)++] = i - 1;
 }
 
-/* Does every way from the function's entry to the jump lead through its target? Else it only jumps back to where its block was taken out
- * of, which is no loop. */
+/* Is there a way from the jump's target to the jump, between the two? Else it only jumps back to where its block was taken out of, which is
+ * no loop. */
 static bool closes_loop(struct flow *f, const struct code_instruction *jump)
 {
 	size_t depth = 0;
-	uint32_t head = f->index[jump->target - f->start];
 
-	if (!head)
-		return false;
 	memset(f->seen, 0, f->n);
-	f->seen[head - 1] = 1;
-	visit(f, f->start, &depth);
+	visit(f, jump->target, jump, &depth);
 	while (depth) {
 		const struct code_instruction *x = &f->all[f->stack[--depth]];
 
 		if (x == jump)
-			return false;
-		if (x->flow == CODE_BRANCH || x->flow == CODE_JUMP)
-			visit(f, x->direct ? x->target : f->start, &depth);
+			return true;
+		if ((x->flow == CODE_BRANCH || x->flow == CODE_JUMP) && x->direct)
+			visit(f, x->target, jump, &depth);
 		if (x->flow != CODE_JUMP && x->flow != CODE_RETURN)
-			visit(f, x->at + x->length, &depth);
+			visit(f, x->at + x->length, jump, &depth);
 	}
-	return true;
+	return false;
 }
 
 int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Looks for a cheap instruction in a basic block. What begins the block is given; where it ends, and that nothing else jumps into the part
- * in use, is made out here. Jumps are found in two ways, since code has no record of them: every four (or one) bytes of the object that
- * could be a jump's distance into the block count as one, whatever they really are; and a function that jumps by a table may jump anywhere,
- * so there nothing is moved. */
+ * in use, is made out here. Code has no record of its jumps: all bytes of the object that could be one into the block are looked at, and
+ * count unless the function that they stand in, decoded, has no such jump. A function that jumps by a table may jump anywhere, so there
+ * nothing is moved. */
 #include "elf/code.h"
 
 #include "elf/object.h"
@@ -91,13 +91,30 @@ static int lower_to_symbol(const struct elf_symbol *s, void *arg)
 	return s->addr > range[0];
 }
 
-static uint64_t lower(uint64_t limit, uint64_t from, uint64_t target)
+/* What looks like a jump at @at: is there none to @target in the function around it? */
+static bool is_real(const struct elf_object *o, uint64_t at, uint64_t target)
 {
-	return target > from && target < limit ? target : limit;
+	struct code_instruction x;
+	struct code c = {0};
+	struct elf_symbol s;
+	bool found = false;
+
+	if (elf_object_function_at(o, at, &s) < 0 || code_open(o, s.addr, s.size, &c) < 0)
+		return true;
+	while (!found && code_next(&c, &x))
+		found = x.direct && x.target == target;
+	found |= !code_at_end(&c);
+	code_close(&c);
+	return found;
 }
 
-/* The lowest address in (from, limit) that the bytes at @at could be a jump to; @limit if none is. */
-static uint64_t search(const unsigned char *bytes, size_t n, uint64_t at, uint64_t from, uint64_t limit)
+static uint64_t lower(const struct elf_object *o, uint64_t limit, uint64_t from, uint64_t at, uint64_t target)
+{
+	return target > from && target < limit && is_real(o, at, target) ? target : limit;
+}
+
+/* The lowest address in (from, limit) that the bytes at @at jump to; @limit if none is. */
+static uint64_t search(const struct elf_object *o, const unsigned char *bytes, size_t n, uint64_t at, uint64_t from, uint64_t limit)
 {
 	for (size_t i = 0; i + 1 < n; i++) {
 		unsigned char op = bytes[i];
@@ -105,13 +122,13 @@ static uint64_t search(const unsigned char *bytes, size_t n, uint64_t at, uint64
 
 		/* jmp, jcc; loop and jrcxz; by one byte */
 		if (op == 0xeb || (op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0)
-			limit = lower(limit, from, at + i + 2 + (uint64_t)(int64_t)(int8_t)bytes[i + 1]);
+			limit = lower(o, limit, from, at + i, at + i + 2 + (uint64_t)(int64_t)(int8_t)bytes[i + 1]);
 		if (n - i < 5)
 			continue;
 		memcpy(&far, bytes + i + 1, sizeof(far));
 		/* call, jmp, the second byte of jcc; or xbegin's */
 		if (op == 0xe8 || op == 0xe9 || (op & 0xf0) == 0x80 || op == 0xf8)
-			limit = lower(limit, from, at + i + 5 + (uint64_t)(int64_t)far);
+			limit = lower(o, limit, from, at + i, at + i + 5 + (uint64_t)(int64_t)far);
 	}
 	return limit;
 }
@@ -135,7 +152,7 @@ static uint64_t search_object(const struct elf_object *o, uint64_t from, uint64_
 
 			if (n < 0 || searched > MAX_SEARCHED)
 				return 0;
-			limit = search(bytes, (size_t)n, s->vaddr + at, from, limit);
+			limit = search(o, bytes, (size_t)n, s->vaddr + at, from, limit);
 		}
 	}
 	return limit;
