@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/pay.h"
+#include "bpf/slow.h"
 #include "bpf/context.h"
 
 /* R4's clock of a CPU when the task on it leaves. */
@@ -36,8 +37,11 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 	}
-	if (t->running_at)
+	if (t->running_at) {
 		thread_ran(t, c, now, sum);
+		if (c->exec_by != (u32)prev->pid)
+			c->exec_by = c->exec_by ? ABI_EXEC_SEVERAL : prev->pid;
+	}
 	t->running_at = 0;
 	t->left_at = now;
 	if (runnable) {
@@ -48,6 +52,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		if (t->hold_from)
 			count(COUNTER_hold_preempted);
 	} else {
+		t->unbooked = thread_pending(t, c, prev->pid, now);
 		t->blocked_at = now;
 		t->runnable_at = 0;
 	}
@@ -95,7 +100,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid. */
-		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t))
+		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t) && !experiment_slows(epoch))
 			thread_cpu_edge(t, c->local, now - t->runnable_at);
 		pay_ask(next, t, now);
 	}
@@ -148,11 +153,13 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 
 		w->foreign_cpu = cpu;
 		w->foreign_mark = c->foreign;
+		if (c->sampled_at > blocked_at)
+			w->unbooked = 0; /* booked since, to another thread */
 		if (!c->tid && now > c->since)
 			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
 	}
 	epoch = *(volatile u64 *)&control.epoch;
-	if (!experiment_active(epoch))
+	if (!experiment_active(epoch) || experiment_slows(epoch))
 		return 0;
 	current = bpf_get_current_task_btf();
 	if (!in_scope(current) || current == p)
@@ -172,7 +179,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	thread_wake_edge(w, k, now - blocked_at, now);
+	thread_wake_edge(w, k->local + thread_pending(k, cpu_here(), current->pid, now), now - blocked_at, now);
 	return 0;
 }
 
@@ -190,7 +197,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 		return 0;
 	child->runnable_at = bpf_ktime_get_ns();
 	parent = in_scope(current) ? thread_get(current) : NULL;
-	if (parent && experiment_active(epoch)) {
+	if (parent && experiment_active(epoch) && !experiment_slows(epoch)) {
 		thread_enter(parent, epoch);
 		thread_fold(parent, child->runnable_at);
 		thread_birth(child, parent, epoch);

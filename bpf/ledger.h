@@ -23,6 +23,15 @@ static __always_inline s64 ledger_bank_left(s64 bank, u64 age_ns, s64 forget_ns)
 	return bank - (s64)((u64)bank * (age_ns >> 10) / (((u64)forget_ns >> 10) + 1));
 }
 
+/* What a thread has earned since it was last sampled, as far as can be told: of @seen nanoseconds of its execution that samples stood for,
+ * it earned @hits, and @unseen more have passed. It will be booked with its next sample; until then its clock is behind by this. */
+static __always_inline s64 ledger_pending(s64 hits, u64 seen, s64 unseen)
+{
+	if (hits <= 0 || unseen <= 0 || !seen)
+		return 0;
+	return (s64)((u64)hits * (u64)ledger_min(unseen, 10000000) / seen);
+}
+
 /* R3: local(W) = min(local(K), local(W) + blocked), as the change of local(W). A hit stands for all the rounds since the last one, so
  * blocked time that those rounds left unused (@bank) may answer it as well; *ret_bank is what remains, at most @bank_max. Past a knee
  * a waiter uses all its blocked time, the bank is empty and the rule is the plain one. */

@@ -25,6 +25,8 @@ struct thread {
 	u64 blocked_at, runnable_at, running_at;
 	s64 bank;
 	u64 bank_at;
+	u64 seen;        /* execution that its samples of this experiment stood for */
+	s64 unbooked;    /* when it blocked: what it had earned and was not booked yet (ledger_pending) */
 	u64 hold_from;   /* holding: the time up to which it is paid; 0: not holding */
 	u64 asked_at;    /* when the debt was noticed, for the latency; 0: nothing asked */
 	u64 signalled_at; /* when the last payment signal was raised */

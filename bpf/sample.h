@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/pay.h"
+#include "bpf/slow.h"
 #include "bpf/unwind.h"
 
 static __always_inline bool selected(const struct abi_setup *s, u64 addr)
@@ -109,11 +110,13 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
  * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
  * pause swallowed is missing. */
-static __always_inline u64 take_weight(struct abi_cpu *c)
+static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
 {
 	s64 w = *(volatile s64 *)&c->exec;
 
 	ADD(c->exec, -w);
+	c->exec_by = 0;
+	c->sampled_at = now;
 	return w > 0 ? w : 0;
 }
 
@@ -161,7 +164,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			return 0;
 		}
 	}
-	weight = take_weight(c);
+	weight = take_weight(c, now);
 	addr = chain_of_sample(&interrupted, user, task);
 	if (!addr) {
 		ADD(sum->samples_outside, 1);
@@ -173,6 +176,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	if (!experiment_active(epoch))
 		return 0;
+	t->seen += weight;
 	if (addr && selected(setup, addr)) {
 		s64 earned = ledger_hit(weight, setup->speedup_q16);
 		u64 from = bpf_ktime_get_ns();
@@ -188,6 +192,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 				thread_paid(t, ledger_asking(bpf_ktime_get_ns() - from, p.asked, control.hit_overhead_ns,
 							     control.asking_ns), sum);
 		}
+		if (experiment_slows(epoch))
+			thread_slow(t, ledger_hit(weight, setup->slow_q16), sum);
 	}
 	if (config.has_task_work)
 		pay_ask(task, t, now);

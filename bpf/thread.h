@@ -52,6 +52,8 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->start = g;
 	t->hits = t->paid = t->credited = t->rq_credited = 0;
 	t->bank = 0;
+	t->seen = 0;
+	t->unbooked = 0;
 	t->local = g;
 	if (gap > 0 && seen) {
 		struct abi_totals *sum = totals_here();
@@ -165,12 +167,22 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
 	ADD(sum->paid, ns);
 }
 
-/* R3. */
-static __always_inline void thread_wake_edge(struct thread *w, struct thread *k, u64 blocked, u64 now)
+/* What the thread that runs on this CPU, or just left it, has earned and was not booked for yet. Where several threads ran since the last
+ * sample, it may be booked to another one: nothing can be told. */
+static __always_inline s64 thread_pending(const struct thread *t, const struct abi_cpu *c, u32 tid, u64 now)
+{
+	if (!c || t->hits <= 0 || (c->exec_by && c->exec_by != tid))
+		return 0;
+	return ledger_pending(t->hits, t->seen, c->exec + (t->running_at ? (s64)(now - t->running_at) : 0));
+}
+
+/* R3. Two threads that earn side by side are booked at different moments: who is ahead when they meet may just have been sampled later.
+ * So their clocks are compared with what is still to be booked, which @local_k includes. */
+static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	s64 bank = ledger_bank_left(w->bank, now - w->bank_at, config.bank_age_ns);
-	s64 change = ledger_wake(w->local, k->local, blocked, bank, config.bank_ns, &bank);
+	s64 change = ledger_wake(w->local + w->unbooked, local_k, blocked, bank, config.bank_ns, &bank);
 
 	w->bank = bank;
 	w->bank_at = now;
@@ -180,11 +192,12 @@ static __always_inline void thread_wake_edge(struct thread *w, struct thread *k,
 		ADD(sum->credited, change);
 }
 
-/* R4. */
+/* R4. Who is ahead of G, because what the thread that woke it has earned is not booked yet, did not get that by waiting for this CPU, and
+ * keeps it: a CPU that was idle is level with G only. */
 static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, u64 waited)
 {
 	struct abi_totals *sum = totals_here();
-	s64 change = ledger_cpu_edge(w->local, cpu_local, waited);
+	s64 change = ledger_cpu_edge(ledger_min(w->local, global_now()), cpu_local, waited);
 
 	ADD(w->local, change);
 	ADD(w->rq_credited, change);

@@ -116,6 +116,9 @@ static long chain_step(u32 i, struct chain *c)
 		c->found = at;
 		return 1;
 	}
+	/* Without unwinding not even the first caller is read. */
+	if (config.max_frames == 1)
+		return 1;
 	c->outcome = frame_step(&c->frame, row.row);
 	return c->outcome != FRAME_CALLER;
 }
@@ -142,7 +145,7 @@ __noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call)
 	if (in_call)
 		c.frame.exact = unwind_row(ip, c.modules).row.kind != ABI_ROW_NONE;
 
-	bpf_loop(ABI_MAX_FRAMES, chain_step, &c, 0);
+	bpf_loop(config.max_frames, chain_step, &c, 0);
 	if (!c.found)
 		chain_count(c.outcome);
 	return c.found;

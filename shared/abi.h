@@ -36,6 +36,8 @@ struct abi_config {
 	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
 	abi_u32 has_send_signal_task;
 	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
+	abi_u32 max_frames; /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
+	abi_u32 slows;      /* experiments may slow the line instead (abi_setup.slow_q16) */
 	abi_s64 threshold_ns;   /* smaller debts wait for more */
 	abi_s64 bank_ns;        /* most unused blocked time a thread keeps as credit */
 	abi_s64 bank_age_ns;    /* ... and how long until it has forgotten all of it */
@@ -44,7 +46,7 @@ struct abi_config {
 	abi_u32 has_sampled;    /* some points count samples */
 	abi_u32 event_point;    /* of progress_event: which point it counts */
 };
-_Static_assert(sizeof(struct abi_config) == 72, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 80, "abi_config");
 
 /* How to find the caller's frame. */
 enum abi_row_kind {
@@ -88,10 +90,11 @@ struct abi_interval {
 /* What the experiment selected. Double-buffered: index (epoch >> 1) & 1. */
 struct abi_setup {
 	abi_u64 speedup_q16; /* 65536 = 100 % */
+	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 16 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 24 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {
@@ -127,6 +130,8 @@ struct abi_global {
 };
 _Static_assert(sizeof(struct abi_global) == 64, "abi_global");
 
+#define ABI_EXEC_SEVERAL (~0U) /* in abi_cpu.exec_by */
+
 /* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
 struct abi_cpu {
 	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by foreign time */
@@ -135,9 +140,9 @@ struct abi_cpu {
 	abi_u64 foreign;    /* cumulative time of foreign tasks */
 	abi_u64 scope_left; /* when an in-scope thread left last */
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
-	abi_u32 pad;
+	abi_u32 exec_by;    /* whose execution exec is; 0: nobody's yet, ABI_EXEC_SEVERAL */
 	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
-	abi_u64 fill;
+	abi_u64 sampled_at; /* when that was: exec was booked then, to whoever ran */
 };
 _Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
 

@@ -96,7 +96,7 @@ struct driven {
 
 static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 {
-	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .disabled = disabled};
+	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .disabled = disabled, .slows = true};
 	struct code_scope scope = {.functions = true};
 	struct session_site site = {0};
 	size_t point;
@@ -108,6 +108,7 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 	assert_int_equal(pipe(go), 0);
 	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 || session_open(&o, &d->session, &e) < 0)
 		fail_msg("%s", e.text);
+	session_calibrate(d->session);
 	d->pid = fork();
 	assert_true(d->pid >= 0);
 	if (d->pid == 0) {
@@ -137,11 +138,12 @@ static void stop(struct driven *d)
 	code_map_close(d->code);
 }
 
+/* @speedup below 0: slowed by that. */
 static void experiment(struct driven *d, double speedup, struct backend_totals *before, struct backend_totals *after,
 		       struct backend_owed *owed)
 {
 	struct backend_interval iv[BACKEND_MAX_INTERVALS];
-	struct backend_setup setup = {.intervals = iv, .speedup = speedup};
+	struct backend_setup setup = {.intervals = iv, .speedup = speedup > 0 ? speedup : 0, .slow = speedup < 0 ? -speedup : 0};
 
 	assert_int_equal(session_backend.intervals(d->session, "produce", iv, &setup.n_intervals), 0);
 	assert_int_equal(session_backend.begin(d->session, &setup), 0);
@@ -221,6 +223,40 @@ static void hold_books_balance(void **state)
 	stop(&d);
 }
 
+/* Slowed by half, each sample stops its own thread for half of what it stands for, and nobody else for anything. */
+static void slowing_charges_nobody(void **state)
+{
+	struct backend_totals a, b;
+	struct backend_owed owed;
+	uint64_t hit, paid;
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	if (!feature_usable("task_work", NULL)) {
+		print_message("skipped: no BPF task work on this kernel\n");
+		skip();
+	}
+	start(&d, ABI_PAY_HOLD, NULL);
+	experiment(&d, -0.5, &a, &b, &owed);
+	hit = b.hit_ns - a.hit_ns;
+	paid = b.paid - a.paid;
+	assert_int_equal(b.growth, a.growth);
+	assert_true(b.hits > a.hits + 20);
+	/* What they stand for, rounded for each. */
+	assert_true(hit <= (b.selected_ns - a.selected_ns) / 2 && hit + (b.hits - a.hits) >= (b.selected_ns - a.selected_ns) / 2);
+	/* A payment is a step of the clock longer than what was owed; what is owed at the end was not paid. */
+	if (paid + owed.owed + 50000 < hit || paid > hit + hit / 10 + (b.payments - a.payments) * 5000)
+		fail_msg("paid %llu, hits %llu, owed %llu", (unsigned long long)paid, (unsigned long long)hit, (unsigned long long)owed.owed);
+	assert_int_equal(b.credited, a.credited);
+	assert_int_equal(b.rq_credited, a.rq_credited);
+	assert_int_equal(owed.imbalance, 0);
+	/* The next one speeds up again. */
+	experiment(&d, 0.5, &a, &b, &owed);
+	assert_true(b.growth > a.growth);
+	stop(&d);
+}
+
 static void books_balance_without_payer(void **state)
 {
 	struct driven d;
@@ -255,6 +291,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_name_the_hot_function),
 		cmocka_unit_test(hold_books_balance),
+		cmocka_unit_test(slowing_charges_nobody),
 		cmocka_unit_test(books_balance_without_payer),
 		cmocka_unit_test(exits_are_stamped_and_slots_released),
 	};

@@ -77,6 +77,8 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.bank_age_ns = 50000000,
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
+		.slows = 1, /* the larger programs */
+		.max_frames = ABI_MAX_FRAMES,
 	};
 	c->has_sampled = 1;
 	/* All that some points need; the one for many probes where the kernel has such links. */

@@ -124,6 +124,7 @@ static void a_debt_is_slept_off_once(void **state)
 	}
 	if (code_map_open("/proc/self/exe", &scope, &code, &e) < 0 || session_open(&o, &s, &e) < 0)
 		fail_msg("%s", e.text);
+	session_calibrate(s);
 	slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(s), 0);
 	assert_ptr_not_equal(slots, MAP_FAILED);
 	assert_int_equal(pipe(go), 0);

@@ -60,7 +60,7 @@ def native(path, repeats, noise):
         records.append({"type": "throughput-point", "name": "never", "delta": 0})
         # Two requests in flight on average: latency is twice the time between departures.
         records.append({"type": "latency-point", "name": "request", "arrivals": visits, "departures": visits, "difference": 2})
-    records.append({"type": "runtime", "time": runtime})
+    records.append({"type": "runtime", "time": runtime, "unattributed": 0})
     records += [{"type": "samples", "location": DIRECTORY + location, "count": count} for location, count in sorted(SAMPLES.items())]
     with open(os.path.join(HERE, path), "w", encoding="utf-8") as f:
         for record in records:
@@ -100,7 +100,7 @@ def main():
     text("old.coz", 2, 0, old=True)
     literal("empty.jsonl", [
         '{"type":"startup","time":1,"cozbpf":{"version":"0.1.0","pay":"hold","sync":"sched","seed":5,"period_ns":1000000}}',
-        '{"type":"runtime","time":300000000}'])
+        '{"type":"runtime","time":300000000,"unattributed":0}'])
     literal("hostile.jsonl", [
         '{"type":"startup","time":1}',
         '{"type":"experiment","selected":"/a/\\u001b[31m.c:1","speedup":0,"duration":1000000,"selected_samples":1}',

@@ -33,6 +33,9 @@ counts() {
 	done
 }
 
+first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain -p sg=usdt:kinds:kinds:guarded
+	-p syscall:getppid)
+# What the first group would make too slow.
 second=(-p left=syscall:getppid%return -p tracepoint:task:task_rename -p tracepoint:syscalls:sys_enter_getppid)
 
 million() {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the drivers that mutate ELF files share: the mutation, and a child per file with a time limit and a memory limit.
  *
- * A crash or a hang whose innermost frame among this program and the libraries is libdwarf's, libelf's or zlib's is counted apart:
+ * A crash or a hang whose innermost frame among this program and the libraries is libdwarf's, libelf's or libdeflate's is counted apart:
  * those cannot be mended here. Any other is a failure. */
 #pragma once
 
@@ -49,7 +49,7 @@ static void on_crash(int sig)
 	for (int i = 1; i < n; i++) { /* the first is this handler */
 		if (!dladdr(frames[i], &at) || !at.dli_fname)
 			continue;
-		library = strstr(at.dli_fname, "libdwarf") || strstr(at.dli_fname, "libelf") || strstr(at.dli_fname, "libz.");
+		library = strstr(at.dli_fname, "libdwarf") || strstr(at.dli_fname, "libelf") || strstr(at.dli_fname, "libdeflate");
 		if (library || at.dli_fbase == own.dli_fbase)
 			break;
 	}

@@ -34,6 +34,13 @@ if sys.argv[1] == "report":
           for s in period if s]
     print(json.dumps(dict(points=[dict(lines=[dict(curve=dict(at=at))])])))
     sys.exit(0)
+if sys.argv[1] == "validate":
+    off = float(os.environ.get("FAKE_GAP", "0"))
+    print("Validation of x, 9 experiments")
+    for row, a, b in (("slowed by", 25, 50), ("measured", -12.5 + off, -25), ("predicted", -12.5, -25), ("gap", off, 0)):
+        print(f"  {{row:10}}" + "".join(f"  {{v:9.1f}} +- {{1:5.1f}}" for v in (a, b)))
+    print("agrees within 1.0 points: x" if off < 3 else "GAP of 5.0 points: x")
+    sys.exit(0 if off < 3 else 1)
 split = sys.argv.index("--")
 options, program = sys.argv[2:split], sys.argv[split + 1:]
 def value(name):
@@ -64,6 +71,42 @@ stopped = 10 ** 9 + (30000 * 50000 if speedups == [5] else 0)
 print("batches=30000 batch_iterations=1000000 ns_per_iteration=1.000000")
 print(f"thread=a gaps=1 stopped_ns=1000000000 lived_ns=9000000000 below_20us=1")
 print(f"thread=b gaps=1 stopped_ns={{stopped}} lived_ns=9000000000 below_20us=1")
+'''
+
+# A Coz that finds half of every effect, in its older form of a profile for one speedup and in its newer form for the others.
+FAKE_COZ = '''#!{python}
+import json, os, sys
+sys.path.insert(0, {here!r})
+import cases, truth
+split = sys.argv.index("---")
+options, program = sys.argv[2:split], sys.argv[split + 1:]
+def value(name):
+    return options[options.index(name) + 1]
+case = next(c for c in cases.CASES if value("--fixed-line") == f"{{c.source}}:{{truth.line_of(c.source, c.line)}}"
+            and list(c.args) == program[1:1 + len(c.args)] and not c.foreign)
+s = int(value("--fixed-speedup"))
+period = 1e6 * (1 - 0.5 * case.truth(s) / 100 if s else 1)
+with open(value("-o"), "w") as out:
+    if s == 50:
+        out.write(f"startup\\ttime=1\\nexperiment\\tselected=x\\tspeedup=0.50\\tduration={{int(1000 * period)}}\\tselected-samples=3\\n")
+        out.write("progress-point\\tname=progress\\ttype=source\\tdelta=1000\\n")
+    else:
+        out.write(json.dumps(dict(type="experiment", selected="x", speedup=s / 100, duration=int(1000 * period))) + "\\n")
+        out.write(json.dumps(dict(type="throughput-point", name="progress", delta=1000)) + "\\n")
+'''
+
+# A program whose work really gets shorter.
+FAKE_PROGRAM = '''#!{python}
+import os, sys
+sys.path.insert(0, {here!r})
+import cases
+case = next(c for c in cases.CASES if c.program == os.path.basename(sys.argv[0]) and list(c.args) == sys.argv[1:1 + len(c.args)])
+faster = {{"--speedup-a": 0, "--speedup-b": 0}}
+for name in faster:
+    if name in sys.argv:
+        faster[name] = float(sys.argv[sys.argv.index(name) + 1])
+a, b = case.a_us * (1 - faster["--speedup-a"] / 100), case.b_us * (1 - faster["--speedup-b"] / 100)
+print(f"visits=9 period_ns={{1000 * case.period(a, b):.0f}}")
 '''
 
 
@@ -130,6 +173,42 @@ class Harness(unittest.TestCase):
         status, out = self.run_truth("--case", "independent-1/a", "--bar", "loose", FAKE_STATUS="125")
         self.assertEqual((status, out.count("noisy round")), (1, 0))
         self.assertIn("status 125: cozbpf: no such thing", out)
+
+    def write(self, name, text, mode=stat.S_IRWXU):
+        path = os.path.join(self.directory.name, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text.format(python=sys.executable, here=HERE))
+        os.chmod(path, mode)
+
+    def test_coz_beside_ours(self):
+        self.write("tree/coz", FAKE_COZ)
+        self.write("tree/include/coz.h", "#define COZ_PROGRESS_NAMED(name) ((void)(name))\n")
+        tree = os.path.join(self.directory.name, "tree")
+        status, out = self.run_truth("--case", "independent-1/a", "--coz", COZ=tree)
+        self.assertEqual(status, 0, out)
+        self.assertRegex(out, r"Coz +6\.25 +12\.50 +18\.75 +25\.00")
+        self.assertIn("mean 15.62, worst 25.00; ours 0.00", out)
+        self.assertIn("mean error over 1 cases: 0.00 points, Coz 15.62; Coz nearer: none", out)
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            status, out = self.run_truth("--case", "independent-1/a", "--coz", COZ=self.directory.name)
+        self.assertEqual((status, out), (2, ""))
+        self.assertIn("no coz script", err.getvalue())
+
+    def test_the_real_run_beside_ours(self):
+        self.write("independent", FAKE_PROGRAM)
+        status, out = self.run_truth("--case", "independent-1/a", "--real")
+        self.assertEqual(status, 0, out)
+        self.assertRegex(out, r"real run +12\.50 +25\.00 +37\.50 +50\.00 +really shorter: off by 0\.00")
+
+    def test_validate(self):
+        status, out = self.run_truth("--case", "independent-1/a", "--validate", FAKE_GAP="1")
+        self.assertEqual(status, 0, out)
+        self.assertRegex(out, r"truth +-12\.5 +-25\.0")
+        self.assertIn("PASS: 1.00, at most 3", out)
+        status, out = self.run_truth("--case", "independent-1/a", "--validate", FAKE_GAP="5")
+        self.assertEqual(status, 1, out)
+        self.assertIn("FAIL: GAP of 5.0 points", out)
 
     def test_payers(self):
         status, out = self.run_truth("--case", "independent-1/a", "--case", "independent-8/a", "--pay", "sleep")

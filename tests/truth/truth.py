@@ -13,11 +13,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 from cases import CASES, SPEEDUPS, cpus  # noqa: E402
+from peer import Coz, Missing  # noqa: E402
 from profiles import Profile  # noqa: E402
 
 BUILD = os.path.join(HERE, "..", "..", "build")
@@ -25,6 +27,7 @@ LOOSE_BAR = 10.0  # points, or percent
 LOOSE_REPEATS = 2
 FOREIGN_SEEN = 0.05  # with one CPU kept busy the profile must own to at least this share
 NATIVE_BAR, NATIVE_BAR_SHORT = 3.0, 5.0
+VALIDATE_BAR = 3.0
 
 
 PAYERS = {p: ("--pay", p) for p in ("auto", "sleep", "hold", "spin")}
@@ -59,6 +62,8 @@ class Runner:
         self.per_us = options.per_us
         self.seed = options.seed
         self.native_periods = {}
+        self.coz = None  # or a Coz
+        self.peers = []  # (name, mean error of ours, of Coz's) of each case that both measured
         self.intervals = []  # (covers the truth, half-width in points) of each reported cell
 
     def program(self, name):
@@ -67,8 +72,8 @@ class Runner:
             raise Failure(f"{path} is not there: build it first, or say --programs")
         return path
 
-    def execute(self, command, limit):
-        """stdout of a command that must succeed within `limit` seconds."""
+    def execute(self, command, limit, statuses=(0,)):
+        """stdout of a command that must end within `limit` seconds, with one of these statuses."""
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             out, err = process.communicate(timeout=limit)
@@ -82,7 +87,7 @@ class Runner:
             if not isinstance(e, subprocess.TimeoutExpired):
                 raise
             raise Failure(f"no end after {limit:.0f} s: {' '.join(command)}") from None
-        if process.returncode != 0:
+        if process.returncode not in statuses:
             last = (err.strip().splitlines() or ["nothing on stderr"])[-1]
             raise Failure(f"status {process.returncode}: {last}")
         return out
@@ -162,11 +167,34 @@ class Runner:
             raise Failure(f"nothing measured at {', '.join(f'{s} %' for s in missing)}")
         error = {s: table[by][s] - wanted[s] for s in SPEEDUPS}
         show("error", error, f"of {by}, mean {mean_size(error.values()):.2f}, worst {worst_size(error.values()):.2f}")
+        if self.options.real and not case.foreign:
+            got = self.really(case, max(1.0, self.options.seconds / 30))
+            show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in SPEEDUPS):.2f} in the mean")
+        if self.coz and not case.foreign:
+            self.compare_coz(case, wanted, mean_size(error.values()))
         complaint = None
         if case.foreign and min(p.foreign() for p in runs) < FOREIGN_SEEN:
             complaint = f"foreign load not owned to ({100 * min(p.foreign() for p in runs):.1f} %)"
         size = worst_size if case.worst and self.options.bar == "strict" else mean_size
         return size(error.values()), complaint
+
+    def compare_coz(self, case, wanted, ours):
+        """What Coz makes of the same program in the same time."""
+        share = self.options.seconds / (1 + len(SPEEDUPS))
+        began = time.monotonic()
+        arguments = [*case.args, "--per-us", self.calibration(), "--seconds", f"{share:g}"]
+        try:
+            got = self.coz.measure(case, line_of(case.source, case.line), arguments, SPEEDUPS, lambda c: self.execute(c, share + 60))
+        except (Missing, Failure) as e:
+            print(f"    coz: {e}")
+            return
+        show("Coz", got, f"{time.monotonic() - began:.0f} s")
+        if None in got.values():
+            return
+        error = {s: got[s] - wanted[s] for s in SPEEDUPS}
+        theirs = mean_size(error.values())
+        self.peers.append((case.name, ours, theirs))
+        show("its error", error, f"mean {theirs:.2f}, worst {worst_size(error.values()):.2f}; ours {ours:.2f}")
 
     def compare_intervals(self, profile, wanted):
         """What the report says, with its 95 % intervals, beside the truth."""
@@ -224,43 +252,73 @@ class Runner:
         complaint = f"{late / 1000:.0f} us from hit to pause" if self.options.bar == "strict" and late >= 100000 else None
         return 100 * max(abs(total["paid"] / due - 1), abs(noticed / total["paid"] - 1)), complaint
 
+    def native_period(self, case, percent, seconds):
+        """Of several runs the fastest counts: what disturbs only ever slows down."""
+        key = (case.program, case.args, case.line if percent else "", percent)
+        if key not in self.native_periods:
+            command = [*self.command(case, seconds), f"--speedup-{case.line}", str(percent)]
+            runs = [numbers_in(self.execute(command, seconds + 30))["period_ns"] for _ in range(self.options.repeat)]
+            self.native_periods[key] = min(runs)
+        if self.native_periods[key] <= 0:
+            raise Failure("no visits")
+        return self.native_periods[key]
+
+    def really(self, case, seconds):
+        """The effects of work that really gets shorter, without a profiler."""
+        return {s: 100 * (1 - self.native_period(case, s, seconds) / self.native_period(case, 0, seconds)) for s in SPEEDUPS}
+
     def native(self, case):
-        """No profiler: the work really gets shorter. Of several runs the fastest counts: what disturbs only ever slows down."""
-        seconds = self.options.seconds
-
-        def period(percent):
-            key = (case.program, case.args, case.line if percent else "", percent)
-            if key not in self.native_periods:
-                command = [*self.command(case, seconds), f"--speedup-{case.line}", str(percent)]
-                runs = [numbers_in(self.execute(command, seconds + 30))["period_ns"] for _ in range(self.options.repeat)]
-                self.native_periods[key] = min(runs)
-            if self.native_periods[key] <= 0:
-                raise Failure("no visits")
-            return self.native_periods[key]
-
+        """No profiler at all: is the arithmetic right?"""
         wanted = {s: case.truth(s) for s in SPEEDUPS}
-        got = {s: 100 * (1 - period(s) / period(0)) for s in SPEEDUPS}
+        got = self.really(case, self.options.seconds)
+        period = self.native_period(case, 0, self.options.seconds)
         error = {s: got[s] - wanted[s] for s in SPEEDUPS}
         arithmetic = 1000 * case.period(case.a_us, case.b_us)
         show("truth", wanted)
         show("native", got)
         show("error", error, f"mean {mean_size(error.values()):.2f}")
-        print(f"    period {period(0) / 1000:.1f} us, by arithmetic {arithmetic / 1000:.1f} us")
+        print(f"    period {period / 1000:.1f} us, by arithmetic {arithmetic / 1000:.1f} us")
         # Handing over wakes a thread, which the arithmetic leaves out: some tens of microseconds a time.
-        off = abs(period(0) - arithmetic) > (0.03 if self.options.bar == "strict" else 0.1) * arithmetic + 100e3
+        off = abs(period - arithmetic) > (0.03 if self.options.bar == "strict" else 0.1) * arithmetic + 100e3
         return mean_size(error.values()), "the period is not what the arithmetic says" if off else None
+
+    def validate(self, case, pay):
+        """What `cozbpf validate` says of the line: the largest gap. The truth is in it: the line is slowed for real."""
+        self.seed += 1
+        seconds = self.options.seconds
+        command = [
+            self.options.cozbpf, "validate", "--keep-root", "-q", "-p", "progress", "-l", f"{case.source}:{line_of(case.source, case.line)}",
+            "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed), *PAYERS[pay],
+        ]  # fmt: skip
+        with self.load(case):
+            out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60, (0, 1, 2))
+        table = {row: re.findall(r"(-?[\d.]+) \+- +([\d.]+)", rest) for row, rest in re.findall(r"^  (\w+)  (.*)$", out, re.MULTILINE)}
+        verdict = out.strip().splitlines()[-1]
+        slowed = {s: case.truth(-s) for s in (25, 50)}
+        print(f"    truth      {slowed[25]:9.1f}          {slowed[50]:9.1f}")
+        for row in ("measured", "predicted", "gap"):
+            print(f"    {row:10}" + "".join(f"{float(v):9.1f} +- {float(h):5.1f}" for v, h in table.get(row, [])))
+        print(f"    {verdict}")
+        if not table.get("gap"):
+            raise Failure(verdict)
+        agrees = verdict.startswith("agrees")
+        return max(abs(float(v)) for v, _ in table["gap"]), None if agrees else verdict.split(":", maxsplit=1)[0]
 
     def measure(self, case, pay):
         if cpus() < case.cpus:
             raise Skip(f"needs {case.cpus} CPUs")
         if pay == "native":
             return self.native(case)
+        if self.options.validate:
+            return self.validate(case, pay)
         return getattr(self, case.kind)(case, pay)
 
     def judge(self, case, pay):
         """True: passed, False: failed, None: skipped."""
         print(f"{case.name}  ({case.source}:{line_of(case.source, case.line)}, pay {pay})", flush=True)
         bar = (NATIVE_BAR_SHORT if case.short else NATIVE_BAR) if pay == "native" else case.bar
+        if self.options.validate:
+            bar = VALIDATE_BAR
         loose = self.options.bar == "loose"
         if loose:
             bar = max(bar, LOOSE_BAR)
@@ -315,6 +373,9 @@ def parse(argv):
     p.add_argument("--case", metavar="GLOB", action="append", help="only cases whose name matches, e.g. 'barrier-*/a'; repeatable")
     p.add_argument("--list", action="store_true", help="print the cases with their arithmetic and leave")
     p.add_argument("--native", action="store_true", help="no profiler: check the arithmetic by really making the work shorter")
+    p.add_argument("--validate", action="store_true", help="what `cozbpf validate` says of each case's line, which is really slowed")
+    p.add_argument("--real", action="store_true", help="beside it: the work really made shorter, without a profiler")
+    p.add_argument("--coz", action="store_true", help="beside it: what Coz makes of it in the same time (COZ=TREE: of a newer build)")
     p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: sleep, as a kernel without task work has it")
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
     p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
@@ -342,7 +403,7 @@ def main(argv):
     options = parse(argv)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leave through the clean-up: nothing stays behind
     chosen = [c for c in CASES if any(fnmatch.fnmatch(c.name, g) for g in options.case or ["*"])]
-    if options.native:
+    if options.native or options.validate:
         chosen = [c for c in chosen if c.kind == "effect" and not c.foreign]
     if not chosen:
         print("no case matches", file=sys.stderr)
@@ -355,6 +416,18 @@ def main(argv):
     if options.keep:
         os.makedirs(options.keep, exist_ok=True)
     runner = Runner(options)
+    with tempfile.TemporaryDirectory(prefix="cozbpf-truth-") as folder:
+        if options.coz:
+            try:
+                runner.coz = Coz(os.environ.get("COZ", ""), folder)
+            except Missing as e:
+                print(f"--coz: {e}", file=sys.stderr)
+                return 2
+        return judge_all(options, runner, chosen)
+
+
+def judge_all(options, runner, chosen):
+    """Runs the chosen cases, sums up, returns the exit status."""
     results, beside = [], 0
     for pay in ["native"] if options.native else options.pay.split(","):
         for case in chosen:
@@ -368,6 +441,10 @@ def main(argv):
         covering = sum(covers for covers, _ in runner.intervals)
         half = statistics.median(half for _, half in runner.intervals)
         print(f"95 % intervals: {covering} of {len(runner.intervals)} hold the truth, median half-width {half:.2f} points")
+    if runner.peers:
+        nearer = [name for name, ours, theirs in runner.peers if theirs < ours]
+        means = [statistics.mean(p[i] for p in runner.peers) for i in (1, 2)]
+        print(f"mean error over {len(runner.peers)} cases: {means[0]:.2f} points, Coz {means[1]:.2f}; Coz nearer: {', '.join(nearer) or 'none'}")
     for verdict, name in results:
         if verdict is not True:
             print(f"{'skipped' if verdict is None else 'failed'}: {name}")

@@ -118,6 +118,21 @@ static void asking_costs_more_on_a_slow_cpu(void **state)
 	assert_int_equal(ledger_asking(5000, 1, 0, 0), 5000);		/* never calibrated */
 }
 
+static void what_is_not_booked_yet(void **state)
+{
+	(void)state;
+	/* Half of its time was earned: half of what no sample has stood for yet. */
+	assert_int_equal(ledger_pending(2 * MS, 4 * MS, 500000), 250000);
+	assert_int_equal(ledger_pending(4 * MS, 4 * MS, 500000), 500000);
+	assert_int_equal(ledger_pending(0, 4 * MS, 500000), 0);
+	assert_int_equal(ledger_pending(-MS, 4 * MS, 500000), 0); /* slowed, not earning */
+	assert_int_equal(ledger_pending(MS, 0, 500000), 0);
+	assert_int_equal(ledger_pending(MS, 4 * MS, -1), 0); /* in mid payment */
+	/* A thread that no sample finds does not get ahead for ever, and long experiments do not overflow. */
+	assert_int_equal(ledger_pending(MS, 4 * MS, 1000 * MS), 10 * MS / 4);
+	assert_int_equal(ledger_pending(600000 * MS, 600000 * MS, 10 * MS), 10 * MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -125,6 +140,7 @@ int main(void)
 		cmocka_unit_test(unused_blocked_time_is_banked), cmocka_unit_test(bank_is_forgotten),
 		cmocka_unit_test(cpu_edge_takes_the_cpus_clock), cmocka_unit_test(foreign_time_is_pause_up_to_g),
 		cmocka_unit_test(asking_costs_more_on_a_slow_cpu), cmocka_unit_test(buckets_are_quarter_octaves),
+		cmocka_unit_test(what_is_not_booked_yet),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,7 @@ static void defaults(void **state)
 	assert_false(o.seed_given || o.keep_root || o.quiet || o.no_report || o.help);
 	assert_true(o.signo > SIGRTMIN && o.signo < SIGRTMAX);
 	assert_null(o.disabled);
+	assert_false(o.calibrate);
 	run_options_free(&o);
 }
 
@@ -129,9 +130,9 @@ static void every_option(void **state)
 	assert_string_equal(o.lines.prefixes[1], "/e=");
 	run_options_free(&o);
 
-	parse_good("--keep-root|-q|--no-report|--disable|task_work,send_signal_task|--fixed-line|a.c:1|x", &o);
-	assert_true(o.keep_root && o.quiet && o.no_report);
-	assert_string_equal(o.disabled, "task_work,send_signal_task");
+	parse_good("--keep-root|-q|--no-report|--disable|task_work,send_signal_task,unwind|--calibrate|--fixed-line|a.c:1|x", &o);
+	assert_true(o.keep_root && o.quiet && o.no_report && o.calibrate);
+	assert_string_equal(o.disabled, "task_work,send_signal_task,unwind");
 	assert_string_equal(o.fixed_line, "a.c:1");
 	run_options_free(&o);
 }

@@ -28,13 +28,14 @@ static void whole_line(void **state)
 		.best_low = 0.031,
 		.best_high = 0.055,
 		.missing_s = 40,
+		.until_ci = 0.02,
 	};
 	char line[256];
 
 	(void)state;
 	status_format(&f, 0, line, sizeof(line));
-	assert_string_equal(line, "12/60 s, 23 experiments on 4 lines, 1234 visits/s, best barrier.c:30 +4.3 % [3.1, 5.5], "
-				  "about 40 s more to decide, now barrier.c:33 at 35 %");
+	assert_string_equal(line, "12/60 s, 23 experiments on 4 lines, 1234 visits/s, best barrier.c:30 +4.3 % [3.1, 5.5] at 50 %, "
+				  "about 40 s more to +-2 points, now barrier.c:33 at 35 %");
 	status_format(&f, 10, line, sizeof(line));
 	assert_string_equal(line, "12/60 s, 2");
 	status_format(&f, 0, line, 5);
@@ -52,7 +53,7 @@ static void unknowns_left_out(void **state)
 
 	(void)state;
 	status_format(&f, 0, line, sizeof(line));
-	assert_string_equal(line, "1 s, 1 experiment on 1 line, best a?[31m.c:1 +0.0 % [0.0, 0.0]");
+	assert_string_equal(line, "1 s, 1 experiment on 1 line, best a?[31m.c:1 +0.0 % [0.0, 0.0] at 50 %");
 	g.best = NULL;
 	g.visits_per_s = 2.5;
 	status_format(&g, 0, line, sizeof(line));

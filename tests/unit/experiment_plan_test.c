@@ -139,7 +139,7 @@ static void fixed_and_degenerate_plans(void **state)
 
 static void values_out_of_range_are_refused(void **state)
 {
-	static const double bad[] = { -0.5, 0, 1.01, 25, NAN, INFINITY };
+	static const double bad[] = { -1.5, 0, 1.01, 25, NAN, INFINITY };
 	struct plan p;
 
 	(void)state;

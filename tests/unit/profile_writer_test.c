@@ -99,7 +99,7 @@ static void write_all(enum profile_format format)
 	assert_int_equal(open_writer(format, &w, &e), 0);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
-	assert_int_equal(profile_write_log(w, 777, samples, 2), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 777, .unattributed = 3}, samples, 2), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 }
 
@@ -126,7 +126,7 @@ static void json_is_as_specified(void **state)
 		text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
 	assert_non_null(strstr(
 		text,
-		"{\"type\":\"runtime\",\"time\":777}\n{\"type\":\"samples\",\"location\":\"/a/b.c:12\",\"count\":40}\n"));
+		"{\"type\":\"runtime\",\"time\":777,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/b.c:12\",\"count\":40}\n"));
 }
 
 static void text_is_as_specified(void **state)
@@ -298,16 +298,16 @@ static void torn_tails_are_mended(void **state)
 	(void)state;
 	put_file("{\"type\":\"startup\",\"time\":1}\n{\"type\":\"experiment\",\"sel");
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
-	assert_int_equal(profile_write_log(w, 5, NULL, 0), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, NULL, 0), 0);
 	assert_int_equal(profile_writer_close(w), 0);
-	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5}\n");
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"unattributed\":0}\n");
 	put_file("{\"type\":\"startup\",\"time\":1}"); /* whole, but for its newline */
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
-	assert_int_equal(profile_write_log(w, 5, NULL, 0), 0);
-	assert_int_equal(profile_write_log(w, 6, NULL, 0), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, NULL, 0), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 6}, NULL, 0), 0);
 	assert_int_equal(profile_writer_close(w), 0);
-	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5}\n"
-					"{\"type\":\"runtime\",\"time\":6}\n");
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"unattributed\":0}\n"
+					"{\"type\":\"runtime\",\"time\":6,\"unattributed\":0}\n");
 }
 
 /* A full disk, by way of a limit on file sizes: the torn group is taken back, the file stays readable. */
@@ -375,7 +375,7 @@ static void samples_survive_unchanged(void **state)
 			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points,
 								  p.experiments[j].n_points),
 					 0);
-		assert_int_equal(profile_write_log(w, p.runtime_ns, p.samples, p.n_samples), 0);
+		assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = p.runtime_ns}, p.samples, p.n_samples), 0);
 		assert_int_equal(profile_writer_close(w), 0);
 		(void)snprintf(command, sizeof(command), "cmp '%s' '%s' >&2", sample, path);
 		assert_int_equal(system(command), 0);

@@ -2,6 +2,8 @@
 #include "analysis/analysis.h"
 
 #include "analysis/collect.h"
+#include "analysis/drift.h"
+#include "analysis/fidelity.h"
 #include "analysis/line.h"
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
@@ -131,11 +133,11 @@ static struct line_place *place_lines(const struct observation *obs, size_t n, s
 	return places;
 }
 
-static int analyse_point(const struct collection *c, const struct collected_point *from, const struct line_info *info,
+static int analyse_point(struct collection *c, const struct collected_point *from, const struct line_info *info,
 			 size_t max_lines, double run_s, struct rng *rng, struct analysis_point *point)
 {
 	_cleanup_(point_context_free) struct point_context ctx = {0};
-	const struct observation *obs = c->obs + from->first;
+	struct observation *obs = c->obs + from->first;
 	size_t n_lines = 0;
 	_cleanup_free_ struct line_place *places = place_lines(obs, from->n, &n_lines);
 	_cleanup_free_ struct evidence *evidence = NULL;
@@ -144,6 +146,14 @@ static int analyse_point(const struct collection *c, const struct collected_poin
 
 	if (r || !places)
 		return -ENOMEM;
+	/* Where the program has phases, its lines have baselines of their own: what differs is no drift. */
+	r = ctx.pooled ? drift_remove(obs, from->n) : 0;
+	if (r > 0) {
+		point_context_free(&ctx);
+		r = point_context_init(&ctx, obs, from->n, rng);
+	}
+	if (r)
+		return r;
 	if (n_lines > max_lines)
 		n_lines = max_lines;
 	evidence = calloc(n_lines + 1, sizeof(*evidence));
@@ -199,6 +209,7 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 		a->hit_ns += (double)x->hit_ns;
 		a->elapsed_ns += experiment_length(x);
 		foreign += share * experiment_length(x);
+		a->marked += !fidelity_within_bounds(x);
 		a->foreign_flagged += share > ANALYSIS_FOREIGN_FLAG;
 		if (imbalance > a->imbalance_max)
 			a->imbalance_max = imbalance;

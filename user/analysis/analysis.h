@@ -30,6 +30,7 @@ struct analysis_curve {
 	struct {
 		double effect, low, high;
 	} at[ANALYSIS_CURVE_POINTS];
+	double slope, slope_low, slope_high; /* effect per speedup, from 0 on up to the knee; 95 %; NaN: not known */
 	double least_speedup, most_speedup; /* that were measured: beyond, the curve is a guess */
 	double knee, knee_low, knee_high;   /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
 	double knee_effect;		    /* at the knee */
@@ -44,8 +45,9 @@ struct analysis_line {
 	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
 	size_t n_cells;
 	struct analysis_curve curve;
+	double allowed_share; /* of an effect, that the intervals allow for the method's own error, beside noise; NaN: nothing known of it */
 	enum verdict verdict;
-	double best_effect, best_speedup; /* of the verdict: the cell that it speaks of */
+	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
 };
 
@@ -66,6 +68,7 @@ struct analysis {
 	double late_ns; /* median of medians */
 	double foreign; /* time-weighted mean */
 	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */
+	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason: they count for less */
 	int64_t imbalance_max;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/collect.h"
 
+#include "analysis/fidelity.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static size_t number_names(struct name_ref *refs, size_t n)
 	return distinct;
 }
 
-static struct observation observe(const struct profile_experiment *x, const struct profile_point *p)
+static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
 {
 	struct observation o = {0};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
@@ -62,6 +63,20 @@ static struct observation observe(const struct profile_experiment *x, const stru
 	o.plenty = p->delta >= 3;
 	o.num[READ_TIMED] = o.timed ? (double)p->effective_ns : o.num[READ_WHOLE];
 	o.den[READ_TIMED] = o.timed ? (double)(p->delta - 1) : o.den[READ_WHOLE];
+	return o;
+}
+
+static struct observation observe(const struct profile_experiment *x, const struct profile_point *p)
+{
+	struct observation o = read_point(x, p);
+	double weight = fidelity_weight(x);
+
+	o.sampling_ns = (double)x->period_ns;
+	o.weight = weight;
+	for (int how = 0; how < N_READINGS; how++) {
+		o.num[how] *= weight;
+		o.den[how] *= weight;
+	}
 	return o;
 }
 

@@ -27,7 +27,9 @@ struct observation {
 	bool few;     /* one visit or none: no span, READ_TIMED is READ_WHOLE */
 	bool plenty;  /* three visits or more */
 	double visits;
-	double num[N_READINGS], den[N_READINGS];
+	double sampling_ns;	    /* between samples; 0: not known */
+	double weight;		    /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
+	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
 };
 
 struct collected_point {

@@ -49,11 +49,11 @@ static size_t make_points(const struct observation *obs, size_t n, enum reading 
 }
 
 struct draws {
-	double at[ANALYSIS_CURVE_POINTS][DRAWS], knee[DRAWS];
+	double at[ANALYSIS_CURVE_POINTS][DRAWS], slope[DRAWS], knee[DRAWS];
 	size_t n, knees;
 };
 
-static void draw_all(const struct fit_point *points, size_t n, const struct curve_base *base, struct rng *rng,
+static void draw_all(const struct fit_point *points, size_t n, bool straight, const struct curve_base *base, struct rng *rng,
 		     struct fit_point *scratch, struct draws *d)
 {
 	for (size_t i = 0; i < DRAWS; i++) {
@@ -71,6 +71,8 @@ static void draw_all(const struct fit_point *points, size_t n, const struct curv
 			continue;
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
+		/* Where there is no knee, those that chance puts into a draw near 0, with any slope before them, are no doubt about it. */
+		d->slope[d->n] = straight ? fit_straight(scratch, n).slope : f.slope;
 		if (!isnan(f.knee))
 			d->knee[d->knees++] = f.knee;
 		d->n++;
@@ -102,6 +104,13 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 			ret->at[k].high = effect + half;
 		}
 	}
+	ret->slope = f->slope;
+	if (d->n > DRAWS / 2) {
+		double half = widen * deviation(d->slope, d->n);
+
+		ret->slope_low = f->slope - half;
+		ret->slope_high = f->slope + half;
+	}
 	if (!isnan(f->knee) && d->n > DRAWS / 2 && (double)d->knees >= KNEE_SHARE * (double)d->n) {
 		ret->knee = f->knee;
 		ret->knee_low = stats_quantile(d->knee, d->knees, 0.025);
@@ -120,6 +129,7 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 	size_t made;
 
 	*ret = (struct analysis_curve){.knee = NAN, .knee_low = NAN, .knee_high = NAN, .knee_effect = NAN, .slope_after = NAN};
+	ret->slope = ret->slope_low = ret->slope_high = NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		ret->at[k].effect = ret->at[k].low = ret->at[k].high = NAN;
 	if (!points || !d)
@@ -134,7 +144,7 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 		return 0;
 	ret->least_speedup = obs[0].key / 1000.0;
 	ret->most_speedup = obs[n - 1].key / 1000.0;
-	draw_all(points, made, base, rng, points + n, d);
+	draw_all(points, made, isnan(f.knee), base, rng, points + n, d);
 	conclude(&f, made, d, ret);
 	return 0;
 }

@@ -27,15 +27,16 @@ struct group group_make(const struct observation *obs, size_t n, enum reading ho
 		g.num += obs[i].num[how];
 		g.den += obs[i].den[how];
 		g.visits += obs[i].visits;
+		g.weight += obs[i].weight;
 	}
 	g.period = quotient(g.num, g.den);
 	if (isnan(g.period))
 		return g;
-	mean = g.period * g.den / (double)n;
+	mean = g.period * g.den / g.weight;
 	for (size_t i = 0; i < n; i++) {
 		double r = (obs[i].num[how] - g.period * obs[i].den[how]) / mean;
 
-		g.noise_sum += r * r;
+		g.noise_sum += r * r / obs[i].weight;
 	}
 	return g;
 }
@@ -62,7 +63,7 @@ double group_variance(const struct group *g, const struct noise *noise, double *
 		return NAN;
 	if (weight > 0)
 		sum += weight * noise->variance;
-	return sum / df / (double)g->n;
+	return sum / df / g->weight;
 }
 
 struct effect effect_of(const struct group *g, const struct group *base, const struct noise *noise)
@@ -90,13 +91,15 @@ struct effect effect_of(const struct group *g, const struct group *base, const s
 	return e;
 }
 
-double effect_chance(const struct effect *e)
+double effect_chance(const struct effect *e, double allowance)
 {
+	double beyond = fmax(0, fabs(e->value) - allowance);
+
 	if (isnan(e->value) || isnan(e->se))
 		return NAN;
 	if (e->se == 0)
-		return e->value == 0 ? 1 : 0;
-	return stats_t_tail(e->value / e->se, e->df);
+		return beyond == 0 ? 1 : 0;
+	return stats_t_tail(beyond / e->se, e->df);
 }
 
 double effect_half_width(const struct effect *e)

@@ -14,10 +14,11 @@ struct group {
 	size_t n;
 	double num, den, visits;
 	double period;	  /* num / den; NaN without visits */
-	double noise_sum; /* sum of squared residuals, each relative to the period of an average experiment */
+	double weight;	  /* sum of the experiments' */
+	double noise_sum; /* sum of squared residuals, each relative to the period of an average experiment, and as if its weight were 1 */
 };
 
-/* How much experiments of the same kind differ, pooled over all groups of a point: relative variance of one experiment, and
+/* How much experiments of the same kind differ, pooled over all groups of a point: relative variance of one experiment of weight 1, and
  * on how many degrees of freedom it rests. It steadies groups too small to tell by themselves: random speedups on a fine
  * grid leave one or two experiments in a cell. */
 struct noise {
@@ -36,8 +37,8 @@ struct effect {
 };
 
 struct effect effect_of(const struct group *g, const struct group *base, const struct noise *noise);
-/* Probability of an effect at least as far from 0 if there is none; NaN if unknown. */
-double effect_chance(const struct effect *e);
+/* Probability of an effect at least as far from 0 if there is none beyond @allowance, the method's own error; NaN if unknown. */
+double effect_chance(const struct effect *e, double allowance);
 double effect_half_width(const struct effect *e); /* of the 95 % interval by Student's t */
 
 /* The group's period recomputed from RESAMPLES draws of its experiments with replacement; NaN where a draw has no visits.

@@ -143,10 +143,9 @@ static void reweight(const struct fit *f, const struct fit_point *p, size_t n, d
 	}
 }
 
-struct fit fit_curve(const struct fit_point *p, size_t n)
+static struct fit fit_robustly(const struct fit_point *p, size_t n, bool knees)
 {
 	_cleanup_free_ double *w = calloc(2 * n + 1, sizeof(*w));
-	bool knees = n >= MIN_KNEE_POINTS && distinct_speedups(p, n) >= MIN_KNEE_SPEEDUPS;
 	struct fit f = {.slope = NAN, .knee = NAN};
 
 	if (!w || n == 0)
@@ -165,4 +164,14 @@ struct fit fit_curve(const struct fit_point *p, size_t n)
 		f = best_fit(p, w, n, knees);
 	}
 	return f;
+}
+
+struct fit fit_curve(const struct fit_point *p, size_t n)
+{
+	return fit_robustly(p, n, n >= MIN_KNEE_POINTS && distinct_speedups(p, n) >= MIN_KNEE_SPEEDUPS);
+}
+
+struct fit fit_straight(const struct fit_point *p, size_t n)
+{
+	return fit_robustly(p, n, false);
 }

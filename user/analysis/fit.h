@@ -25,4 +25,6 @@ struct fit {
  * the curve. A knee is taken if the corrected Akaike criterion prefers it (Hurvich and Tsai, Biometrika 76, 1989); it takes six points at
  * three speedups. Pure; the points stay as they are. */
 struct fit fit_curve(const struct fit_point *points, size_t n);
+/* The same without a knee. */
+struct fit fit_straight(const struct fit_point *points, size_t n);
 double fit_at(const struct fit *f, double speedup);

@@ -2,6 +2,7 @@
 #include "analysis/line.h"
 
 #include "analysis/curve.h"
+#include "analysis/fidelity.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 
@@ -117,6 +118,8 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 	struct noise compared[N_READINGS] = {0};
 
 	*ctx = (struct point_context){.obs = obs, .n = n, .rng = rng};
+	for (size_t i = 0; i < n; i++)
+		ctx->sampling_ns += obs[i].sampling_ns / (double)n;
 	ctx->zeros = calloc(n + 1, sizeof(*ctx->zeros));
 	if (!ctx->zeros || !scratch)
 		return -ENOMEM;
@@ -277,7 +280,7 @@ static void fill_quarters(const struct point_context *ctx, const struct observat
 		ev->quarters[q] = effect_of(&g, &base->g, &ctx->noise[base->how]);
 	}
 	slope = trend(ev->quarters, speedups, base, &ctx->noise[base->how]);
-	ev->chance = effect_chance(&slope);
+	ev->chance = effect_chance(&slope, fidelity_allowance(ev->allowed_share, 0));
 	ev->sign = slope.value;
 }
 
@@ -326,7 +329,7 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 		r = fill_interval(ctx, obs + i, len, base, &e, cell);
 		if (r)
 			return r;
-		chance = effect_chance(&e);
+		chance = effect_chance(&e, fidelity_allowance(ev->allowed_share, 0));
 		if (!isnan(chance)) {
 			tried++;
 			if (!(least <= chance)) {
@@ -351,6 +354,24 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 	if (isnan(least))
 		ev->chance = NAN;
 	return 0;
+}
+
+/* Adds what is no noise to an interval. Both are 95 % half-widths of independent errors. */
+static void widen(double allowed_share, double effect, double *low, double *high)
+{
+	double allowance = fidelity_allowance(allowed_share, effect);
+
+	*low = effect - hypot(effect - *low, allowance);
+	*high = effect + hypot(*high - effect, allowance);
+}
+
+static void allow_for_method(struct analysis_line *line, double allowed_share)
+{
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		widen(allowed_share, line->curve.at[k].effect, &line->curve.at[k].low, &line->curve.at[k].high);
+	for (size_t i = 0; i < line->n_cells; i++)
+		if (line->cells[i].speedup > 0)
+			widen(allowed_share, line->cells[i].effect, &line->cells[i].low, &line->cells[i].high);
 }
 
 static void let_cells_speak(struct analysis_line *line)
@@ -381,6 +402,7 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	if (r)
 		return r;
 	line->experiments = n;
+	ev.allowed_share = line->allowed_share = fidelity_allowed_share(ctx->sampling_ns, base.g.period);
 	fill_quarters(ctx, obs, n, &base, &ev);
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
 	if (r)
@@ -390,6 +412,7 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	if (r)
 		return r;
 	let_cells_speak(line);
+	allow_for_method(line, ev.allowed_share);
 	*ret = ev;
 	return 0;
 }

@@ -12,6 +12,7 @@ struct point_context {
 	size_t n_zeros;
 	struct noise noise[N_READINGS];
 	bool timed_pays; /* see enum reading */
+	double sampling_ns; /* mean time between samples; 0: not known */
 	/* The 0 % experiments of all lines are one baseline: at 0 % nothing is paused, so which line was selected makes no
 	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments
 	 * fall into the phases in which it runs, and then only its own are comparable. They are pooled if the lines' 0 %
@@ -31,6 +32,7 @@ struct evidence {
 	size_t best[2]; /* cells of largest evidence for an effect: below 0, above 0; SIZE_MAX: none */
 	size_t best_any;
 	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
+	double allowed_share; /* fidelity_allowed_share() */
 };
 
 /* -ENOMEM. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/verdict.h"
 
+#include "analysis/fidelity.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 
@@ -38,31 +39,55 @@ static bool is_flat(const struct evidence *ev)
 
 		if (isnan(e->value))
 			continue;
-		if (!(fabs(e->value) + effect_half_width(e) <= NO_EFFECT))
+		if (!(fabs(e->value) + hypot(effect_half_width(e), fidelity_allowance(ev->allowed_share, e->value)) <= NO_EFFECT))
 			return false;
 		measured++;
 	}
 	return measured > 0;
 }
 
-/* Seconds of run until the quarter that is nearest to deciding has decided: intervals shrink with the root of the number of
- * experiments. It has decided when its interval leaves 0, or when it lies within +-3 points. */
+/* Seconds of run until the quarter that is nearest to deciding has decided: noise shrinks with the root of the number of
+ * experiments, the method's own error does not. It has decided when its interval leaves what that error can make of nothing, or when it
+ * lies within +-3 points. NaN: if it stays as it is, never. */
 static double missing(const struct evidence *ev, double run_s)
 {
 	double least = INFINITY;
 
 	for (size_t i = 0; i < N_QUARTERS; i++) {
 		const struct effect *e = &ev->quarters[i];
-		double half = effect_half_width(e), target, factor;
+		double half = effect_half_width(e), target, factor, size = fabs(e->value), room = NO_EFFECT - size;
+		double own = fidelity_allowance(ev->allowed_share, size);
 
 		if (isnan(e->value) || isnan(half))
 			continue;
-		target = fmax(fabs(e->value), NO_EFFECT - fabs(e->value));
+		target = fmax(size - fidelity_allowance(ev->allowed_share, 0), room > own ? sqrt(room * room - own * own) : 0);
+		if (!(target > 0))
+			continue;
 		factor = half / target * (half / target);
 		/* Already there but for having been one of many lines: some more will do. */
 		least = fmin(least, fmax(factor, 1.25));
 	}
 	return isfinite(least) && run_s > 0 ? run_s * (least - 1) : NAN;
+}
+
+/* What the verdict speaks of: the surest point of the curve, if there is one, of the verdict's sign; else the cell. */
+static void tell_best(struct analysis_line *line, size_t cell)
+{
+	double surest = 0;
+
+	line->best_effect = cell != SIZE_MAX ? line->cells[cell].effect : NAN;
+	line->best_speedup = cell != SIZE_MAX ? line->cells[cell].speedup : NAN;
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		double effect = line->curve.at[k].effect, half = line->curve.at[k].high - effect;
+		bool measured = analysis_curve_speedups[k] >= line->curve.least_speedup &&
+				analysis_curve_speedups[k] <= line->curve.most_speedup;
+
+		if (!measured || isnan(half) || effect * line->best_effect < 0 || !(fabs(effect) > surest * half))
+			continue;
+		surest = half > 0 ? fabs(effect) / half : INFINITY;
+		line->best_effect = effect;
+		line->best_speedup = analysis_curve_speedups[k];
+	}
 }
 
 static void decide(struct analysis_line *line, const struct evidence *ev, double limit, double run_s)
@@ -85,19 +110,25 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 		else
 			line->missing_s = missing(ev, run_s);
 	}
-	line->best_effect = best != SIZE_MAX ? line->cells[best].effect : NAN;
-	line->best_speedup = best != SIZE_MAX ? line->cells[best].speedup : NAN;
+	tell_best(line, best);
 }
 
+/* The best that is sure. Of the curve, which rests on all experiments: the luckiest of twenty cells is often just lucky. */
 static double best_low(const struct analysis_line *line)
 {
+	double best = NAN;
+
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		best = fmax(best, line->curve.at[k].low); /* a NaN loses against a number */
+	if (!isnan(best))
+		return best;
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup == line->best_speedup)
 			return line->cells[i].low;
 	return NAN;
 }
 
-/* By the lower end of the verdict's interval, unknown ones last; then by share, so that the order is a fixed one. */
+/* By the lower end of the interval, unknown ones last; then by share, so that the order is a fixed one. */
 static int by_worth(const void *a, const void *b)
 {
 	const struct analysis_line *x = a, *y = b;

@@ -71,13 +71,7 @@ static int prepare(struct run *r, struct error *e)
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
 	int err;
 
-	err = run_open_code(r, e);
-	if (err < 0)
-		return err;
-	err = run_check_points(r, e);
-	if (err < 0)
-		return err;
-	err = run_check_fixed_line(r, e);
+	err = run_look_at_program(r, e);
 	if (err < 0)
 		return err;
 	err = run_choose_payer(r, e);
@@ -93,11 +87,15 @@ static int prepare(struct run *r, struct error *e)
 		.seed = r->options.seed,
 		.disabled = r->options.disabled,
 		.needs = run_points_needs(r),
+		.slows = r->purpose->slows,
+		.calibrate = r->options.calibrate,
 	};
-	err = session_open(&so, &r->session, e);
+	err = run_open(r, &so, e);
 	if (err < 0)
 		return err;
 	session_set_page(r->session, r->page);
+	if (r->purpose->no_file)
+		return 0;
 	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
 }
 
@@ -115,6 +113,8 @@ static int start(struct run *r, struct error *e)
 	err = run_add_points(r, e);
 	if (err < 0)
 		return err;
+	/* Without it new libraries are found a little later. */
+	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
 	if (err < 0)
 		return err;
@@ -225,9 +225,8 @@ static int run(struct run *r, struct error *e)
 		return EXIT_OURS;
 	}
 	run_missing_points(r);
-	if (finish_repeat(r, e) < 0)
-		return EXIT_OURS;
-	return exit_status(r);
+	err = r->purpose->report(r);
+	return err < 0 ? exit_status(r) : err;
 }
 
 static int run_and_free(struct run *r)
@@ -243,7 +242,7 @@ static int run_and_free(struct run *r)
 	return status;
 }
 
-static int run_repeatedly(const struct run_options *options)
+static int run_repeatedly(const struct run_options *options, const struct run_purpose *purpose)
 {
 	struct run_options o = *options;
 	struct error e = {.text = ""};
@@ -253,7 +252,7 @@ static int run_repeatedly(const struct run_options *options)
 	if (repeat_init(&x, &o, &e) < 0)
 		return complain("%s", e.text);
 	for (bool last = false; !last;) {
-		struct run r = {.page_fd = -1, .repeat = &x};
+		struct run r = {.purpose = purpose, .page_fd = -1, .repeat = &x};
 
 		if (repeat_next(&x, &o, &e) < 0) {
 			status = complain("%s", e.text);
@@ -267,7 +266,7 @@ static int run_repeatedly(const struct run_options *options)
 	return status;
 }
 
-int cmd_run(int argc, char **argv)
+int run_main(int argc, char **argv, const struct run_purpose *purpose)
 {
 	struct run_options options;
 	struct error e = {.text = ""};
@@ -278,19 +277,39 @@ int cmd_run(int argc, char **argv)
 	if (run_options_parse(argc, argv, &options, &e) < 0)
 		return complain("%s", e.text);
 	if (options.help) {
-		run_options_help(stdout);
+		purpose->help(stdout);
 		run_options_free(&options);
 		return 0;
+	}
+	if (purpose->prepare && purpose->prepare(&options, &e) < 0) {
+		run_options_free(&options);
+		return complain("%s", e.text);
 	}
 	if (!options.seed_given)
 		options.seed = rng_fresh_seed();
 	if (options.runs) {
-		status = run_repeatedly(&options);
+		status = run_repeatedly(&options, purpose);
 	} else {
-		struct run r = {.page_fd = -1, .options = options};
+		struct run r = {.purpose = purpose, .page_fd = -1, .options = options};
 
 		status = run_and_free(&r);
 	}
 	run_options_free(&options);
 	return status;
+}
+
+static int print_report(struct run *r)
+{
+	struct error e = {.text = ""};
+
+	if (finish_repeat(r, &e) < 0)
+		return complain("%s", e.text);
+	return -1;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	static const struct run_purpose profiling = {.help = run_options_help, .sink = run_sink, .report = print_report};
+
+	return run_main(argc, argv, &profiling);
 }

@@ -13,6 +13,7 @@ static const struct {
 } commands[] = {
 	{"run", cmd_run, "[OPTION]... [--] COMMAND...", "run a program and profile it"},
 	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
+	{"validate", cmd_validate, "-l FILE:LINE [OPTION]... [--] COMMAND...", "compare predictions for a line with the line really slowed"},
 	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to mend the rest"},
 	{"list", cmd_list, "lines|functions COMMAND|PID [GLOB]", "print names for --progress and --fixed-line"},
 };
@@ -22,7 +23,7 @@ static void overview(FILE *out)
 {
 	(void)fputs("cozbpf, a causal profiler: what would the program gain if a line ran faster?\n\n", out);
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		(void)fprintf(out, "  cozbpf %-7s%s\n                %s\n", commands[i].name, commands[i].arguments,
+		(void)fprintf(out, "  cozbpf %-9s%s\n                %s\n", commands[i].name, commands[i].arguments,
 			      commands[i].summary);
 	(void)fputs("\ncozbpf COMMAND --help says more about one of them. Example:\n"
 		    "  cozbpf run -p finish_request -d 60 -- ./server\n",

@@ -2,6 +2,7 @@
 /* What the files of `cozbpf run` share: one run, from the options to the report. */
 #pragma once
 
+#include "analysis/certainty.h"
 #include "cmd/run_options.h"
 #include "cmd/status.h"
 #include "profile/reader.h"
@@ -26,10 +27,24 @@ struct run_point {
 	bool seen; /* what it names was there, but without it: said */
 };
 
+struct run;
+
+/* What a run is for. */
+struct run_purpose {
+	void (*help)(FILE *out);
+	int (*prepare)(struct run_options *o, struct error *e); /* checks and completes the options; or NULL */
+	int (*sink)(void *run, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+	int (*report)(struct run *r); /* prints what came of it; the exit status, or negative: the program's own */
+	bool slows;		      /* experiments may slow the line for real */
+	bool no_file;		      /* no profile is written */
+};
+
 struct run {
+	const struct run_purpose *purpose;
 	struct run_options options;
 	struct identity identity;
 	char *path; /* of the program; for a script its interpreter */
+	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
@@ -43,6 +58,9 @@ struct run {
 	struct runner *runner;
 	size_t n_runner_points; /* points that the runner knows */
 	struct profile profile; /* this run, for the report at the end */
+	struct certainty certainty; /* as of the last look */
+	size_t looked_at;	    /* how many experiments there were then */
+	uint64_t look_ns;	    /* the next look not before */
 	sigset_t caught;
 	struct repeat *repeat; /* with --runs, over all of them; NULL: none */
 	bool interrupted;      /* by Ctrl-C */
@@ -51,6 +69,15 @@ struct run {
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;
 };
+
+/* cmd_run.c: the whole command, from its arguments (the first is its name) to the exit status. */
+int run_main(int argc, char **argv, const struct run_purpose *purpose);
+
+/* run_open.c */
+/* Is it an executable, and of which kind? */
+int run_look_at_program(struct run *r, struct error *e);
+/* Opens the session and the code map, and looks for the points. */
+int run_open(struct run *r, const struct session_options *options, struct error *e);
 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);
@@ -67,9 +94,16 @@ int run_loop(struct run *r, struct error *e);
 /* Ends the experiments at @end_ns and writes what is left to write. Once. */
 int run_stop(struct run *r, uint64_t end_ns, struct error *e);
 
+/* run_certainty.c: is there reason to look at what is known so far? Not while an experiment is under way. */
+bool run_certainty_due(const struct run *r, uint64_t now);
+/* Sets @r->certainty. */
+void run_certainty_look(struct run *r, uint64_t now);
+
 /* run_record.c: the run's records go to the file and are kept for the report. */
 int run_write_startup(struct run *r, struct error *e);
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+/* Copies an experiment. -ENOMEM. */
+int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 int run_write_log(struct run *r, struct error *e);
 
 /* run_report.c */

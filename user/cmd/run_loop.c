@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cmd/commands.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "target/launch.h"
@@ -22,6 +23,8 @@
 #define SHIM_WAIT_NS (200 * NSEC_PER_MSEC) /* ... or never: a libc that knows no LD_PRELOAD */
 #define MAPS_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
 #define MAPS_EVERY_NS (200 * NSEC_PER_MSEC) /* ... but not less than this */
+#define MAPS_SHARE 10 /* a program that loads without end may have one part of so many of a CPU's time ... */
+#define MAPS_BURST_NS ((int64_t)(20 * NSEC_PER_MSEC)) /* ... and so much at one time */
 
 struct loop {
 	struct run *run;
@@ -30,6 +33,9 @@ struct loop {
 	uint64_t kill_ns;        /* when to use SIGKILL; 0: not */
 	uint64_t maps_ns;        /* when to look for new libraries */
 	uint64_t maps_wait_ns;   /* and how long after that for the next ones */
+	bool maps_wanted;        /* libraries have come or gone */
+	int64_t maps_budget_ns;  /* what looking for them may take, at ... */
+	uint64_t maps_budget_at;
 	bool loaded;             /* the shim is in place, and so are all libraries that the program begins with */
 	struct status status;
 };
@@ -113,12 +119,40 @@ static void look_for_code(struct loop *l, uint64_t now)
 	if (now < l->maps_ns)
 		return;
 	l->maps_ns = now + l->maps_wait_ns;
-	if (l->maps_wait_ns < MAPS_EVERY_NS)
-		l->maps_wait_ns *= 2;
-	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0 || !changed)
+	if (l->maps_wait_ns < MAPS_EVERY_NS) {
+		if (!l->maps_wanted)
+			l->maps_wait_ns *= 2;
+		/* More of it may be in the samples by now. */
+		(void)runner_look(r->runner);
+	}
+	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed) {
+		run_refresh_points(r);
+		(void)session_set_code(r->session, r->code, NULL);
+	}
+	l->maps_wanted = false;
+	l->maps_budget_ns -= (int64_t)(clock_monotonic_ns() - now);
+}
+
+/* When it can be looked for libraries that have come or gone: at once, unless that is all we do. */
+static uint64_t next_look(struct loop *l, uint64_t now)
+{
+	l->maps_budget_ns += (int64_t)((now - l->maps_budget_at) / MAPS_SHARE);
+	if (l->maps_budget_ns > MAPS_BURST_NS)
+		l->maps_budget_ns = MAPS_BURST_NS;
+	l->maps_budget_at = now;
+	return l->maps_budget_ns > 0 ? now : now + MAPS_SHARE * (uint64_t)(1 - l->maps_budget_ns);
+}
+
+static void want_code(struct loop *l, uint64_t now)
+{
+	uint64_t when;
+
+	if (!session_loader_spoke(l->run->session))
 		return;
-	run_refresh_points(r);
-	(void)session_set_code(r->session, r->code, NULL);
+	l->maps_wanted = true;
+	when = next_look(l, now);
+	if (when < l->maps_ns)
+		l->maps_ns = when;
 }
 
 static bool shim_is_loaded(struct loop *l, uint64_t now)
@@ -153,9 +187,60 @@ static void show_status(struct loop *l, uint64_t now)
 		.visits_per_s = visits * (double)NSEC_PER_SEC / (double)(now - r->start_ns + 1),
 		.selected = s.selected,
 		.speedup = s.speedup,
-		.missing_s = __builtin_nan(""),
+		.best = r->certainty.best,
+		.best_effect = r->certainty.effect,
+		.best_low = r->certainty.low,
+		.best_high = r->certainty.high,
+		.missing_s = r->looked_at ? r->certainty.missing_s : __builtin_nan(""),
+		.until_ci = r->options.until_ci,
 	};
 	status_update(&l->status, now, &f);
+}
+
+/* --duration is over, or the run knows what was asked of it: the program is ended, too. */
+static int terminate(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
+{
+	struct run *r = l->run;
+	int err = run_stop(r, now, e);
+
+	r->terminated = true;
+	l->kill_ns = now + KILL_AFTER_NS;
+	*ret_next = l->kill_ns;
+	send_signal(r, SIGTERM);
+	return err;
+}
+
+/* --until-ci has what it wants. */
+static int be_certain(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
+{
+	struct run *r = l->run;
+	double points = 100 * r->options.until_ci;
+
+	status_clear(&l->status);
+	if (r->certainty.at_floor)
+		(void)complain("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
+			       "method's own error", points);
+	else if (!r->options.quiet)
+		(void)complain("stopped: the top lines are known to +-%g points", points);
+	if (r->options.duration_ns)
+		return terminate(l, now, ret_next, e);
+	*ret_next = now + NSEC_PER_SEC;
+	return run_stop(r, now, e);
+}
+
+/* Between two experiments, so that looking disturbs none. Returns whether the run may end. */
+static bool look(struct loop *l, uint64_t now)
+{
+	struct run *r = l->run;
+	struct runner_status s;
+
+	if (!run_certainty_due(r, now))
+		return false;
+	runner_get_status(r->runner, &s);
+	if (s.selected)
+		return false;
+	run_certainty_look(r, now);
+	return r->options.until_ci > 0 && r->certainty.reached;
 }
 
 static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
@@ -178,14 +263,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		*ret_next = first;
 		return 0;
 	}
-	if (r->options.duration_ns && now >= last) {
-		err = run_stop(r, now, e);
-		r->terminated = true;
-		l->kill_ns = now + KILL_AFTER_NS;
-		*ret_next = l->kill_ns;
-		send_signal(r, SIGTERM);
-		return err;
-	}
+	if (r->options.duration_ns && now >= last)
+		return terminate(l, now, ret_next, e);
 	loaded = shim_is_loaded(l, now);
 	look_for_code(l, now);
 	if (!loaded && now < r->start_ns + SHIM_WAIT_NS) {
@@ -198,10 +277,17 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	err = runner_step(r->runner, now, ret_next);
 	if (err < 0)
 		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
+	if (look(l, now))
+		return be_certain(l, now, ret_next, e);
 	if (r->options.duration_ns && last < *ret_next)
 		*ret_next = last;
+	/* A sample out of scope is lost; and where there was one, there are more of others. */
+	if (code_map_is_stale(r->code)) {
+		l->maps_wait_ns = MAPS_FIRST_NS;
+		l->maps_ns = now;
+	}
 	/* An experiment that lasts as long as the program must not keep us from looking around. */
-	if ((l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
+	if ((l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	show_status(l, now);
 	return 0;
@@ -214,6 +300,7 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		{.fd = target_pidfd(r->target), .events = POLLIN},
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->timer, .events = POLLIN},
+		{.fd = session_loader_fd(r->session), .events = POLLIN},
 	};
 	uint64_t next = clock_monotonic_ns(), ticks;
 	int err;
@@ -233,6 +320,8 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		}
 		if (fds[2].revents)
 			(void)!read(l->timer, &ticks, sizeof(ticks));
+		if (fds[3].revents)
+			want_code(l, clock_monotonic_ns());
 		err = on_time(l, clock_monotonic_ns(), &next, e);
 		if (err < 0)
 			return err;
@@ -244,7 +333,7 @@ int run_loop(struct run *r, struct error *e)
 	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
 	_cleanup_close_ int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	struct loop l = {.run = r, .signals = signals, .timer = timer, .maps_wait_ns = MAPS_FIRST_NS};
-	uint64_t now = clock_monotonic_ns();
+	uint64_t now = l.maps_budget_at = clock_monotonic_ns();
 	int err;
 
 	if (signals < 0 || timer < 0)

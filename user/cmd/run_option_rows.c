@@ -17,7 +17,7 @@ static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
-static const char *const feature_names[] = {"task_work", "send_signal_task", "uprobe_multi", NULL};
+static const char *const feature_names[] = {"task_work", "send_signal_task", "uprobe_multi", "unwind", NULL};
 
 const char *run_pay_name(enum run_pay pay)
 {
@@ -106,6 +106,16 @@ static void *field(void *target, const struct option_row *row)
 	return (char *)target + row->offset;
 }
 
+static int set_percent(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
+{
+	double percent;
+	int r = option_real(row, value, min, max, &percent, e);
+
+	if (r == 0)
+		*ret = percent / 100;
+	return r;
+}
+
 static int set_seconds(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	double s;
@@ -114,6 +124,11 @@ static int set_seconds(void *target, const struct option_row *row, const char *v
 	if (r == 0)
 		*(uint64_t *)field(target, row) = (uint64_t)(s * (double)NSEC_PER_SEC + 0.5);
 	return r;
+}
+
+static int set_until_ci(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	return set_percent(row, value, 0.1, 50, &((struct run_options *)target)->until_ci, e);
 }
 
 static int set_pay(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -144,16 +159,6 @@ static int set_fixed_line(void *target, const struct option_row *row, const char
 		return fail(e, EINVAL, "--%s '': allowed is FILE:LINE, with --granularity function a function", row->name);
 	o->fixed_line = value;
 	return 0;
-}
-
-static int set_percent(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
-{
-	double percent;
-	int r = option_real(row, value, min, max, &percent, e);
-
-	if (r == 0)
-		*ret = percent / 100;
-	return r;
 }
 
 static int set_fixed_speedup(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -322,7 +327,7 @@ int option_set_features(void *target, const struct option_row *row, const char *
 		while (feature_names[i] && (strlen(feature_names[i]) != len || strncmp(feature_names[i], from, len) != 0))
 			i++;
 		if (!feature_names[i])
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of task_work, send_signal_task and uprobe_multi", row->name,
+			return fail(e, EINVAL, "--%s '%s': allowed is a list of task_work, send_signal_task, uprobe_multi and unwind", row->name,
 				    value);
 		from += len;
 		if (!*from)
@@ -355,8 +360,13 @@ const struct option_row run_option_rows[] = {
 	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", set_runs},
 	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds,
 	 offsetof(struct run_options, delay_ns)},
+	{"until-ci", 0, "POINTS",
+	 "stop when the effects of the top lines at 50 % are known to\n"
+	 "+-POINTS; the program runs on, but with --duration it is\n"
+	 "ended then, and after SECS at the latest",
+	 set_until_ci},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay},
-	{"fixed-line", 0, "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
+	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
 	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups},
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share},
@@ -365,6 +375,8 @@ const struct option_row run_option_rows[] = {
 	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate},
 	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed},
 	{"signal", 0, "N", "real-time signal that sleep and spin use", set_signal},
+	{"calibrate", 0, NULL, "measure what a pause costs anew, not only in the first run\nafter boot", option_flag,
+	 offsetof(struct run_options, calibrate)},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root)},
 	{"quiet", 'q', NULL, "no status line", option_flag, offsetof(struct run_options, quiet)},
 	{"no-report", 0, NULL, "write the profile only", option_flag, offsetof(struct run_options, no_report)},

@@ -35,6 +35,7 @@ struct run_options {
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
 	size_t runs;          /* measure from end to end, so often; 0: not */
 	uint64_t delay_ns;    /* before the first experiment */
+	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
 	enum run_granularity granularity;
 	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
@@ -51,6 +52,7 @@ struct run_options {
 	size_t top; /* lines per point in the report; 0: its default */
 	enum color_when color;
 	const char *disabled; /* --disable: comma list of feature names, or NULL */
+	bool calibrate;       /* --calibrate: measure what payments cost anew */
 };
 
 /* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with

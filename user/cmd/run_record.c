@@ -74,11 +74,13 @@ int run_write_startup(struct run *r, struct error *e)
 	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns);
 	r->profile.runs = s;
 	r->profile.n_runs = 1;
+	if (!r->writer)
+		return 0;
 	err = profile_write_startup(r->writer, s);
 	return err < 0 ? fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err)) : 0;
 }
 
-static int keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
 {
 	struct profile_run_experiment *grown, *kept;
 	size_t n = p->n_experiments;
@@ -110,20 +112,27 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 	struct run *r = arg;
 	int err = profile_write_experiment(r->writer, x, points, n_points);
 
-	return err < 0 ? err : keep(&r->profile, x, points, n_points);
+	return err < 0 ? err : run_keep(&r->profile, x, points, n_points);
 }
 
 int run_write_log(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct profile_samples *samples = NULL;
 	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
+	struct runner_status status;
+	struct profile_runtime t;
 	size_t n = 0;
 	int err = runner_samples(r->runner, &samples, &n);
 
 	if (err < 0)
 		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
 	r->profile.runtime_ns = end > r->start_ns ? end - r->start_ns : 0;
-	err = profile_write_log(r->writer, r->profile.runtime_ns, samples, n);
+	runner_get_status(r->runner, &status);
+	t = (struct profile_runtime){
+		.time = r->profile.runtime_ns,
+		.unattributed = status.samples_without_line + session_samples_outside(r->session),
+	};
+	err = r->writer ? profile_write_log(r->writer, &t, samples, n) : 0;
 	if (err < 0)
 		return fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err));
 	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));

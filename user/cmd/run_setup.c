@@ -22,14 +22,13 @@ int run_choose_payer(struct run *r, struct error *e)
 	static const enum abi_payer payers[] = {
 		[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
 	bool work = feature_usable("task_work", r->options.disabled);
-	bool dynamic = elf_object_is_dynamic(code_map_main(r->code));
 
-	r->preload = dynamic;
+	r->preload = r->dynamic;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
 	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : work ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
 	if (r->payer == ABI_PAY_HOLD && !work)
 		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay sleep");
-	if (r->payer != ABI_PAY_HOLD && !dynamic)
+	if (r->payer != ABI_PAY_HOLD && !r->dynamic)
 		return fail(e, EOPNOTSUPP, "%s is a static executable: the payer's library cannot be loaded into it; %s", r->path,
 			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
 	if (!work)
@@ -140,6 +139,6 @@ int run_open_runner(struct run *r, struct error *e)
 		kinds[i] = session_point_is_latency(r->session, i) ? PROFILE_LATENCY : PROFILE_THROUGHPUT;
 	}
 	r->n_runner_points = ro.n_points;
-	err = runner_new(&ro, &session_backend, r->session, run_sink, r, &r->runner);
+	err = runner_new(&ro, &session_backend, r->session, r->purpose->sink, r, &r->runner);
 	return err < 0 ? fail(e, -err, "cannot plan experiments: %s", strerror(-err)) : 0;
 }

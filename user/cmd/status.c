@@ -64,10 +64,10 @@ void status_format(const struct status_facts *f, size_t width, char *buf, size_t
 	if (isfinite(f->visits_per_s))
 		append(buf, size, ", %.*f visits/s", f->visits_per_s < 100 ? 1 : 0, f->visits_per_s);
 	if (f->best)
-		append(buf, size, ", best %s %+.1f %% [%.1f, %.1f]", short_name(f->best), f->best_effect * 100, f->best_low * 100,
+		append(buf, size, ", best %s %+.1f %% [%.1f, %.1f] at 50 %%", short_name(f->best), f->best_effect * 100, f->best_low * 100,
 		       f->best_high * 100);
-	if (f->best && isfinite(f->missing_s))
-		append(buf, size, ", about %.0f s more to decide", f->missing_s);
+	if (f->until_ci > 0 && isfinite(f->missing_s))
+		append(buf, size, ", about %.0f s more to +-%g points", f->missing_s, 100 * f->until_ci);
 	if (f->selected)
 		append(buf, size, ", now %s at %.0f %%", short_name(f->selected), f->speedup * 100);
 	for (char *c = buf; *c; c++)

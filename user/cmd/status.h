@@ -15,8 +15,9 @@ struct status_facts {
 	const char *selected; /* line under experiment, or NULL */
 	double speedup;       /* of that experiment, 0..1 */
 	const char *best;     /* line with the best effect so far, or NULL */
-	double best_effect, best_low, best_high; /* 0..1, 95 % interval */
-	double missing_s;     /* until the best line is decided; NaN: not known or decided */
+	double best_effect, best_low, best_high; /* at 50 %, 0..1, 95 % interval */
+	double until_ci;      /* asked for: half-width of the top lines' effects, 0..1; 0: nothing */
+	double missing_s;     /* until that is reached; NaN: not known */
 };
 
 struct status {

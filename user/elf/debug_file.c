@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_file.h"
 #include "elf/debug_links.h"
+#include "elf/debug_unpack.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -86,7 +87,7 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 	if (!identify(name, split, &id, &old) || f->sections[id].scn)
 		return 0;
 	s = &f->sections[id];
-	*s = (struct debug_section){.file = f, .scn = scn, .offset = h->sh_offset, .size = h->sh_size};
+	*s = (struct debug_section){.file = f, .scn = scn, .offset = h->sh_offset, .stored = h->sh_size, .size = h->sh_size};
 	if (h->sh_flags & SHF_COMPRESSED) {
 		if (!gelf_getchdr(scn, &c))
 			return corrupt(f, name, e);
@@ -190,8 +191,7 @@ void debug_file_close(struct debug_file *f)
 		return;
 	debug_file_close(f->alternate);
 	for (int i = 0; i < N_DEBUG_SECTIONS; i++)
-		if (!f->sections[i].packed)
-			free(f->sections[i].bytes);
+		free(f->sections[i].bytes);
 	if (f->elf)
 		(void)elf_end(f->elf);
 	if (f->fd >= 0)
@@ -233,19 +233,11 @@ bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t 
 	return true;
 }
 
-static unsigned char *unpack(const struct debug_section *s)
-{
-	int r = s->old_packed ? elf_compress_gnu(s->scn, 0, 0) : elf_compress(s->scn, 0, 0);
-	Elf_Data *d = r < 0 ? NULL : elf_getdata(s->scn, NULL);
-
-	return d && d->d_size == s->size ? d->d_buf : NULL;
-}
-
 const unsigned char *debug_section_bytes(struct debug_section *s, size_t *ret_n)
 {
 	if (!s->tried && s->scn && s->size) {
 		if (s->packed) {
-			s->bytes = unpack(s);
+			s->bytes = debug_unpack(s);
 		} else if (s->size <= MAX_WHOLE) {
 			s->bytes = malloc(s->size);
 			if (s->bytes && !debug_file_read(s->file, s->offset, s->bytes, s->size)) {

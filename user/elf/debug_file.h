@@ -30,10 +30,10 @@ enum debug_section_id {
 struct debug_section {
 	struct debug_file *file;
 	struct Elf_Scn *scn; /* NULL: the file has no such section */
-	uint64_t offset, size; /* in the file; size as unpacked */
+	uint64_t offset, stored, size; /* in the file; size as unpacked */
 	bool packed, old_packed; /* compressed, the second in the way before there was a flag for it (.zdebug_*) */
 	bool tried;
-	unsigned char *bytes; /* all of it, once asked for; owned by the file, or by libelf if it was packed */
+	unsigned char *bytes; /* all of it, once asked for; owned by the file */
 };
 
 /* A file that belongs to this one by name and a check. */

@@ -7,7 +7,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
+#include <libdeflate.h>
 
 #define MAX_LINK 4096 /* bytes of a section that names a file */
 #define MAX_SUMMED (8ULL << 30) /* bytes to read for a checksum; a file with holes can claim any size */
@@ -82,7 +82,7 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 bool debug_file_crc(const struct debug_file *f, uint32_t *ret)
 {
 	_cleanup_free_ unsigned char *buf = malloc(1 << 16);
-	uLong crc = crc32(0, NULL, 0);
+	uint32_t crc = 0;
 
 	if (!buf || f->size > MAX_SUMMED)
 		return false;
@@ -90,8 +90,8 @@ bool debug_file_crc(const struct debug_file *f, uint32_t *ret)
 		n = f->size - at < 1 << 16 ? f->size - at : 1 << 16;
 		if (!debug_file_read(f, at, buf, n))
 			return false;
-		crc = crc32(crc, buf, (uInt)n);
+		crc = libdeflate_crc32(crc, buf, n);
 	}
-	*ret = (uint32_t)crc;
+	*ret = crc;
 	return true;
 }

@@ -132,25 +132,9 @@ size_t line_table_decoded_units(const struct line_table *t)
 
 static struct line_unit *unit_at(struct line_table *t, uint64_t vaddr)
 {
-	size_t lo = 0, hi = t->n_index;
+	size_t unit = line_table_unit_at(t, vaddr);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->index[mid].lo <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	/* Empty ranges (folded functions) have the same start as the one that counts. */
-	while (lo > 0 && t->index[lo - 1].lo <= vaddr) {
-		if (vaddr < t->index[lo - 1].hi)
-			return &t->units[t->index[lo - 1].unit];
-		if (t->index[lo - 1].hi > t->index[lo - 1].lo)
-			return NULL;
-		lo--;
-	}
-	return NULL;
+	return unit == SIZE_MAX ? NULL : &t->units[unit];
 }
 
 /* How many rows are at or below: of several at one address, the last is in force. */

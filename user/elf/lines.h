@@ -80,6 +80,12 @@ int line_table_scope(struct line_table *t, bool (*match)(const char *file, void 
  * (free). -ENOMEM. */
 int line_table_covered(const struct line_table *t, struct addr_range **ret, size_t *ret_n);
 
+/* Units, by number below line_table_units: which one covers @vaddr (SIZE_MAX: none), and its code. line_table_unit_ranges calls @cb in order
+ * of addresses, until it returns non-zero, and returns that. Neither decodes anything. */
+size_t line_table_units(const struct line_table *t);
+size_t line_table_unit_at(const struct line_table *t, uint64_t vaddr);
+int line_table_unit_ranges(const struct line_table *t, size_t unit, int (*cb)(struct addr_range r, void *arg), void *arg);
+
 /* Calls @cb once per (file, line) with code, over all units, files grouped, lines ascending; stops at non-zero. */
 int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t line, void *arg), void *arg);
 

@@ -112,6 +112,16 @@ static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 	}
 }
 
+static void read_interpreter(struct elf_object *o, const GElf_Phdr *ph)
+{
+	char path[PATH_MAX];
+	uint64_t n = ph->p_filesz < sizeof(path) ? ph->p_filesz : sizeof(path);
+
+	o->dynamic = true;
+	if (!o->interpreter && pread(o->fd, path, n, (off_t)ph->p_offset) == (ssize_t)n && memchr(path, 0, n))
+		o->interpreter = strdup(path);
+}
+
 static int add_segment(struct elf_object *o, const GElf_Phdr *ph, struct error *e)
 {
 	if (ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset)
@@ -146,7 +156,7 @@ static int read_segments(struct elf_object *o, struct error *e)
 		if (!gelf_getphdr(o->elf, (int)i, &ph))
 			return corrupt(e, o->path, "program headers");
 		if (ph.p_type == PT_INTERP)
-			o->dynamic = true;
+			read_interpreter(o, &ph);
 		if (ph.p_type == PT_NOTE)
 			read_build_id(o, &ph);
 		if (ph.p_type != PT_LOAD)
@@ -243,6 +253,7 @@ void elf_object_close(struct elf_object *o)
 		(void)close(o->fd);
 	free(o->segments);
 	free(o->build_id);
+	free(o->interpreter);
 	free(o->path);
 	free(o);
 }
@@ -255,6 +266,11 @@ const char *elf_object_path(const struct elf_object *o)
 int elf_object_fd(const struct elf_object *o)
 {
 	return o->fd;
+}
+
+char *elf_object_interpreter(const struct elf_object *o)
+{
+	return o->interpreter ? strdup(o->interpreter) : NULL;
 }
 
 bool elf_object_is_dynamic(const struct elf_object *o)

@@ -32,6 +32,8 @@ static inline void elf_object_closep(struct elf_object **o)
 
 const char *elf_object_path(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o);            /* still owned by the object */
+/* The path of its dynamic linker; the caller frees. NULL: it has none. */
+char *elf_object_interpreter(const struct elf_object *o);
 bool elf_object_is_dynamic(const struct elf_object *o);   /* has PT_INTERP: LD_PRELOAD can work */
 /* Functions in .symtab; without one, in .dynsym and in mini debug information (.gnu_debugdata). */
 bool elf_object_has_symbols(const struct elf_object *o);

@@ -23,6 +23,7 @@ struct elf_object {
 	struct elf_segment *segments;
 	size_t n_segments;
 	bool dynamic;
+	char *interpreter; /* owned; NULL: none, or none that makes sense */
 	char *build_id;
 	struct symbol_index *symbols; /* empty until first asked for */
 };

@@ -21,6 +21,7 @@ struct backend_setup {
 	const struct backend_interval *intervals; /* of the selected line */
 	size_t n_intervals;                       /* at most BACKEND_MAX_INTERVALS */
 	double speedup;                           /* 0..1 */
+	double slow;                              /* above 0, at most 1: the line is really slowed by this share instead; speedup is 0 */
 };
 
 struct backend_point {

@@ -19,7 +19,7 @@ int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_s
 	if (!within(fixed_speedup, -1, 1) || !within(zero_share, 0, 1))
 		return -EINVAL;
 	for (size_t i = 0; i < n_grid; i++)
-		if (!within(grid[i], 0, 1) || grid[i] == 0)
+		if (!within(grid[i], -1, 1) || grid[i] == 0)
 			return -EINVAL;
 	if (fixed_speedup < 0 && n_grid == 0 && zero_share < 1)
 		return -EINVAL;
@@ -40,22 +40,33 @@ void plan_free(struct plan *p)
 	p->deck = NULL;
 }
 
-/* A new deck: the grid once, and as many zeros as make up their share. The fraction of a zero that remains is a draw of its own. */
+/* A new deck: the grid once, and as many zeros as make up their share. The fraction of a zero that remains is a draw of its own. The deck
+ * is as many blocks as there are zeros, each with one of them at a random place (randomised blocks), so that every experiment has a 0 % one
+ * near it in time: what changes slowly is the same for both. */
 static void shuffle(struct plan *p)
 {
 	double zeros = (double)p->n_grid * p->zero_share / (1 - p->zero_share);
-	size_t n_zeros = zeros < MAX_ZEROS ? (size_t)zeros : MAX_ZEROS;
+	size_t n_zeros = zeros < MAX_ZEROS ? (size_t)zeros : MAX_ZEROS, left = p->n_grid;
 
 	if (rng_unit(&p->speedups) < zeros - (double)n_zeros)
 		n_zeros++;
 	p->n_deck = p->n_grid + n_zeros;
-	for (size_t i = 0; i < p->n_deck; i++)
-		p->deck[i] = i < p->n_grid ? i : p->n_grid;
-	for (size_t i = p->n_deck; i > 1; i--) {
+	for (size_t i = 0; i < p->n_grid; i++)
+		p->deck[i] = i;
+	for (size_t i = p->n_grid; i > 1; i--) {
 		size_t j = rng_below(&p->speedups, i), card = p->deck[j];
 
 		p->deck[j] = p->deck[i - 1];
 		p->deck[i - 1] = card;
+	}
+	/* From the top, in place: there is room for every card above those that are still to be moved. */
+	for (size_t block = n_zeros, end = p->n_deck; block > 0; block--) {
+		size_t begin = p->n_deck * (block - 1) / n_zeros, zero = begin + rng_below(&p->speedups, end - begin);
+
+		while (end > begin) {
+			end--;
+			p->deck[end] = end == zero ? p->n_grid : p->deck[--left];
+		}
 	}
 }
 

@@ -231,7 +231,9 @@ static int try_begin(struct runner *r, uint64_t now)
 	}
 	if (err < 0)
 		return err;
-	setup.speedup = r->speedup = plan_speedup(&r->plan);
+	r->speedup = plan_speedup(&r->plan);
+	setup.speedup = r->speedup > 0 ? r->speedup : 0;
+	setup.slow = r->speedup < 0 ? -r->speedup : 0;
 	err = r->ops->begin(r->backend, &setup);
 	if (err < 0)
 		return err;
@@ -328,6 +330,11 @@ int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
 	}
 	*ret_next = r->state == OVER ? UINT64_MAX : r->due;
 	return 0;
+}
+
+int runner_look(struct runner *r)
+{
+	return r->state == OVER ? 0 : tally_drain(r->tally);
 }
 
 int runner_finish(struct runner *r, uint64_t end_ns)

@@ -16,7 +16,7 @@ struct runner_options {
 	uint64_t min_visits;    /* fewer visits of every point than this: the next experiments are twice as long */
 	const char *fixed_line; /* or NULL */
 	double fixed_speedup;   /* negative: random */
-	const double *grid;     /* speedups to draw from, each in (0,1] */
+	const double *grid;     /* speedups to draw from, each in (0,1]; or in [-1,0): the line is slowed for real by as much */
 	size_t n_grid;
 	double zero_share;      /* probability of 0 %, 0.25..0.5 by default 1/3 */
 	const char *const *point_names;
@@ -35,6 +35,8 @@ void runner_free(struct runner *r); /* NULL is allowed; ends a running experimen
 int runner_add_point(struct runner *r, const char *name, enum profile_point_kind kind);
 /* Does what is due at @now and says when to call again (*ret_next, absolute). Negative errno from the sink or the backend. */
 int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next);
+/* Names the samples so far, which runner_step does only between experiments: what is out of scope is found out by that. */
+int runner_look(struct runner *r);
 /* The program ended at @end_ns (or the run is over at it): the experiment under way is closed at that time and recorded if it
  * lasted at least a tenth of its length. */
 int runner_finish(struct runner *r, uint64_t end_ns);

@@ -66,6 +66,12 @@ static const struct field latency_list[] = {
 };
 const struct field_table latency_fields = {latency_list, COUNT(latency_list)};
 
+static const struct field runtime_list[] = {
+	FIELD(profile_runtime, time, FIELD_U64, true),
+	FIELD(profile_runtime, unattributed, FIELD_U64, false),
+};
+const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
+
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),

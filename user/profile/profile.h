@@ -66,7 +66,12 @@ struct profile_point {
 	int64_t difference; /* in flight: mean over the experiment, rounded, as Coz records the difference of its counters */
 };
 
-/* A log record: time, or samples of one location. */
+/* Log records, at a run's end: the time it took, and samples of one location. */
+struct profile_runtime {
+	uint64_t time;
+	uint64_t unattributed; /* ours: samples of the program that belong to no location */
+};
+
 struct profile_samples {
 	char *location;
 	uint64_t count;

@@ -25,7 +25,7 @@ struct parser {
 	struct profile p;
 	struct profile_samples *log;
 	size_t n_log;
-	uint64_t log_runtime_ns;
+	struct profile_runtime log_time;
 	bool in_experiment; /* points belong to the last experiment */
 	size_t good;
 };
@@ -113,8 +113,8 @@ static int end_run(struct parser *ps)
 	free(ps->log);
 	ps->log = NULL;
 	ps->n_log = 0;
-	ps->p.runtime_ns = add_saturated(ps->p.runtime_ns, ps->log_runtime_ns);
-	ps->log_runtime_ns = 0;
+	ps->p.runtime_ns = add_saturated(ps->p.runtime_ns, ps->log_time.time);
+	ps->log_time = (struct profile_runtime){0};
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static int add_record(struct parser *ps, const struct record *rec)
 		return add_point(ps, &rec->point);
 	case RECORD_RUNTIME:
 		clear_log(ps);
-		ps->log_runtime_ns = rec->runtime_ns;
+		ps->log_time = rec->runtime;
 		ps->in_experiment = false;
 		return 0;
 	case RECORD_SAMPLES:

@@ -62,7 +62,7 @@ static int parse(const struct source *src, struct record *ret)
 	}
 	if (source_is(src, "runtime")) {
 		ret->type = RECORD_RUNTIME;
-		return source_u64(src, "time", &ret->runtime_ns) ? -EINVAL : 0;
+		return source_fill(src, &runtime_fields, &ret->runtime);
 	}
 	if (source_is(src, "shutdown")) {
 		ret->type = RECORD_IGNORED;

@@ -15,7 +15,7 @@ struct record {
 		struct profile_experiment experiment;
 		struct profile_point point;
 		struct profile_samples samples;
-		uint64_t runtime_ns;
+		struct profile_runtime runtime;
 	};
 };
 

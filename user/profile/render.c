@@ -255,21 +255,15 @@ void render_point(struct buffer *b, enum profile_format format, const struct pro
 	put(b, "\n", 1);
 }
 
-void render_runtime(struct buffer *b, enum profile_format format, uint64_t runtime_ns)
+void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t)
 {
-	struct json_object *o;
-
 	if (format == PROFILE_COZ_TEXT) {
 		put_string(b, "runtime");
-		text_number(b, "time", runtime_ns);
+		text_number(b, "time", t->time);
 		put(b, "\n", 1);
 		return;
 	}
-	o = begin(b, "runtime");
-	if (!o)
-		return;
-	add(b, o, "time", json_object_new_uint64(runtime_ns));
-	end(b, o);
+	json_record(b, "runtime", &runtime_fields, t);
 }
 
 void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s)

@@ -17,5 +17,5 @@ void buffer_free(struct buffer *b);
 void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s);
 void render_experiment(struct buffer *b, enum profile_format format, const struct profile_experiment *x);
 void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p);
-void render_runtime(struct buffer *b, enum profile_format format, uint64_t runtime_ns);
+void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t);
 void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s);

@@ -59,11 +59,11 @@ int profile_write_experiment(struct profile_writer *w, const struct profile_expe
 	return flush(w, &b);
 }
 
-int profile_write_log(struct profile_writer *w, uint64_t runtime_ns, const struct profile_samples *samples, size_t n)
+int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile_samples *samples, size_t n)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
-	render_runtime(&b, w->format, runtime_ns);
+	render_runtime(&b, w->format, t);
 	for (size_t i = 0; i < n; i++)
 		render_samples(&b, w->format, &samples[i]);
 	return flush(w, &b);

@@ -24,6 +24,6 @@ int profile_write_startup(struct profile_writer *w, const struct profile_startup
 int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points,
 			     size_t n_points);
 /* The log at a run's end (or between): run time so far and the samples since the start. */
-int profile_write_log(struct profile_writer *w, uint64_t runtime_ns, const struct profile_samples *samples, size_t n);
+int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile_samples *samples, size_t n);
 /* 0, or the first error met. NULL is allowed. */
 int profile_writer_close(struct profile_writer *w);

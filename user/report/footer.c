@@ -62,6 +62,35 @@ static void print_foreign(const struct report *r)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
 }
 
+static void print_intervals(const struct report *r)
+{
+	const struct analysis *a = r->a;
+	double least = NAN, most = NAN;
+
+	for (size_t i = 0; i < a->n_points; i++)
+		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++) {
+			least = fmin(least, a->points[i].lines[j].allowed_share);
+			most = fmax(most, a->points[i].lines[j].allowed_share);
+		}
+	if (!isnan(most)) {
+		char share[2 * NUMBER_ROOM];
+
+		if (most - least < 0.005)
+			(void)snprintf(share, sizeof(share), "%.0f %%", 100 * most);
+		else
+			(void)snprintf(share, sizeof(share), "%.0f to %.0f %%", 100 * least, 100 * most);
+		paragraph(r, 2,
+			  "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and, beside that, for half a point "
+			  "and %s of the effect, which the method itself can be off by.",
+			  share);
+	}
+	if (a->marked)
+		paragraph(r, 2,
+			  "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, books off by 1 %%, "
+			  "payments too long by a quarter) and count for less, by how far they were, whatever they showed.",
+			  a->marked, r->p->n_experiments);
+}
+
 static bool same(const char *a, const char *b)
 {
 	return a == b || (a && b && strcmp(a, b) == 0);
@@ -122,6 +151,7 @@ void footer_print(const struct report *r)
 {
 	print_fidelity(r);
 	print_foreign(r);
+	print_intervals(r);
 	print_placebo(r);
 	costs_print(r);
 	print_runs(r);

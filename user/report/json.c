@@ -84,7 +84,8 @@ static struct json_object *line_of(const struct analysis_line *l)
 	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
 		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
 		add_number(o, "best_speedup", l->best_speedup) | add_number(o, "best_effect", l->best_effect) |
-		add_number(o, "missing_s", l->missing_s) | add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve));
+		add_number(o, "missing_s", l->missing_s) | add_number(o, "allowed_share", l->allowed_share) |
+		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve));
 
 	if (!r)
 		return o;
@@ -114,7 +115,7 @@ static struct json_object *fidelity_of(const struct analysis *a)
 		add_number(o, "credited_ns", a->credited_ns) | add_number(o, "rq_credited_ns", a->rq_credited_ns) |
 		add_number(o, "forgiven_ns", a->forgiven_ns) | add_number(o, "oversleep_ns", a->oversleep_ns) |
 		add_number(o, "late_ns", a->late_ns) | add_number(o, "foreign", a->foreign) |
-		add_count(o, "foreign_flagged", a->foreign_flagged) |
+		add_count(o, "foreign_flagged", a->foreign_flagged) | add_count(o, "marked", a->marked) |
 		add_count(o, "imbalance_ns", (uint64_t)(a->imbalance_max > 0 ? a->imbalance_max : 0));
 
 	if (!r)

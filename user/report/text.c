@@ -111,7 +111,9 @@ char *text_verdict_long(const struct analysis_line *line)
 	double before = c->knee_effect / c->knee, after = c->slope_after / before;
 	int r;
 
-	if (line->verdict == VERDICT_HURTS)
+	if (line->verdict == VERDICT_UNDECIDED && line->missing_s > 0)
+		r = asprintf(&text, "undecided: needs about %.0f s more", ceil(line->missing_s));
+	else if (line->verdict == VERDICT_HURTS)
 		r = asprintf(&text, "hurts: contention");
 	else if (line->verdict != VERDICT_HELPS || isnan(c->knee) || !(before > 0))
 		r = asprintf(&text, "%s", verdict);

@@ -148,12 +148,15 @@ static int begin(void *b, const struct backend_setup *setup)
 
 	if (setup->n_intervals > ABI_MAX_INTERVALS)
 		return -E2BIG;
+	if (setup->slow > 0 && !s->options.slows)
+		return -EOPNOTSUPP;
 	r = totals_read(s, &t);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
 		s->late_begin[i] = t.late[i];
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
+	a->slow_q16 = (unsigned long long)(setup->slow * 65536 + 0.5);
 	a->n_intervals = setup->n_intervals;
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A payment stops its thread for longer than the payer can measure: the interrupt that kicks the CPU, the way into the callback and out
  * again lie outside; and a hit that has others pay stops its own thread for longer than another sample does. In a virtual machine that
- * is some microseconds each, a good part of a pause of 5 % of a period. So both are measured, once a run, in the way in which the program
+ * is some microseconds each, a good part of a pause of 5 % of a period. So both are measured, in the way in which the program
  * will meet them: two of our threads watch their own clocks for gaps, while ticks of the one have the other pay (bpf/calibrate.h).
  * Without task work a thread's own tick has it pay, and one thread is enough. */
 #include "session/internal.h"
 
 #include "base/clock.h"
 #include "cozbpf.skel.h"
+#include "session/calibration_store.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -29,6 +30,7 @@
 #define BETWEEN_US 25000
 #define LONGEST_NS (100 * NSEC_PER_MSEC)
 #define LEAST_GAP_NS NSEC_PER_USEC
+#define SCATTER_NS 300 /* of medians of some gaps each, on a quiet machine */
 
 enum { ORDINARY, KICKED, KINDS };
 
@@ -241,23 +243,6 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	return r;
 }
 
-/* Two CPUs that we may use, the same one twice if there is only one. */
-static int two_cpus(int ret[2])
-{
-	cpu_set_t allowed;
-	int n = 0;
-
-	ret[0] = ret[1] = 0;
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) < 0)
-		return -errno;
-	for (int i = 0; i < CPU_SETSIZE && n < 2; i++)
-		if (CPU_ISSET(i, &allowed))
-			ret[n++] = i;
-	if (n == 1)
-		ret[1] = ret[0];
-	return 0;
-}
-
 static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
 {
 	bool others = s->skel->rodata->config.has_task_work, handler = false;
@@ -283,37 +268,49 @@ static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
 	return r;
 }
 
-int calibrate(struct session *s)
-{
-	struct abi_control *c = &s->skel->bss->control;
-	struct cost least = {.pay = INT64_MAX, .hit = INT64_MAX}, cost;
-	int cpu[2], r;
+/* The two least of each figure. */
+struct least {
+	int64_t pay[2], hit[2], asking; /* the asking that belongs to the least hit */
+};
 
-	if (s->options.payer == ABI_PAY_NONE)
-		return 0;
-	r = two_cpus(cpu);
-	if (r < 0)
-		return r;
-	/* On one CPU nobody else runs when a hit raises G: payments begin at a switch, without a kick, and cost less. */
-	if (s->skel->rodata->config.has_task_work && cpu[0] == cpu[1])
-		return 0;
+static bool lower(int64_t least[2], int64_t v)
+{
+	if (v >= least[0]) {
+		if (v < least[1])
+			least[1] = v;
+		return false;
+	}
+	least[1] = least[0];
+	least[0] = v;
+	return true;
+}
+
+/* Did a second round say much the same? Else the machine was busy all the time. */
+static bool confirmed(const int64_t least[2])
+{
+	return least[1] != INT64_MAX && least[1] - least[0] <= least[0] / 8 + SCATTER_NS;
+}
+
+int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret)
+{
+	struct least least = {{INT64_MAX, INT64_MAX}, {INT64_MAX, INT64_MAX}, 0};
+	struct cost cost = {0};
+	int r;
+
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i)
 			(void)usleep(BETWEEN_US);
 		r = measure_once(s, cpu, &cost);
 		if (r < 0 && r != -EAGAIN)
 			return r;
-		if (r == 0 && cost.pay < least.pay)
-			least.pay = cost.pay;
-		if (r == 0 && cost.hit < least.hit) {
-			least.hit = cost.hit;
+		if (r < 0)
+			continue;
+		(void)lower(least.pay, cost.pay);
+		if (lower(least.hit, cost.hit))
 			least.asking = cost.asking;
-		}
 	}
-	if (least.pay == INT64_MAX)
+	if (least.pay[0] == INT64_MAX)
 		return -EAGAIN;
-	c->pay_overhead_ns = least.pay;
-	c->hit_overhead_ns = least.hit;
-	c->asking_ns = least.asking;
-	return 0;
+	*ret = (struct calibration){.pay_ns = least.pay[0], .hit_ns = least.hit[0], .asking_ns = least.asking};
+	return confirmed(least.pay) && confirmed(least.hit);
 }

@@ -65,6 +65,7 @@ static void object_free(struct code_object *o)
 	free(o->ranges);
 	free(o->cuts);
 	free(o->inlined);
+	free(o->units_read);
 	free(o->why);
 	free(o->rows);
 	free(o->why_no_lines);
@@ -448,6 +449,14 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	if (ret_lines)
 		*ret_lines = code_object_lines(o, NULL);
 	return 0;
+}
+
+bool code_map_is_stale(const struct code_map *m)
+{
+	for (size_t i = 0; i < m->n_objects; i++)
+		if (m->objects[i]->n_cuts)
+			return true;
+	return false;
 }
 
 static bool has_names(const struct code_map *m, struct code_object *o)

@@ -34,6 +34,8 @@ void code_map_close(struct code_map *m); /* NULL is allowed */
  * is new, and takes code that naming has found to be out of scope out of them. *ret_changed: the executable mappings or the tables are not
  * what they were. */
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
+/* Has naming found code out of scope that the next refresh will take out of the tables? */
+bool code_map_is_stale(const struct code_map *m);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. Inside the process. */
 int code_map_name(struct code_map *m, uint64_t addr, const char **ret_line, const char **ret_function);
 /* The ranges of a line (or function), in the process, merged; at most @max, the largest first if there are more. -ENOENT. */

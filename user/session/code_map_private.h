@@ -38,6 +38,7 @@ struct code_object {
 	size_t n_ranges;
 	struct addr_range *cuts;   /* code in the ranges that naming has found to be out of scope since the last refresh */
 	size_t n_cuts;
+	bool *units_read;             /* by the line table's number: its functions out of scope are known; NULL: none is */
 	struct code_inlined *inlined; /* by address, disjoint: of the functions that samples asked for */
 	size_t n_inlined;
 	bool rows_tried;

@@ -20,6 +20,25 @@ static enum where look_at(const struct code_map *m, struct line_table *t, uint64
 	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
 }
 
+static int first_row(struct addr_range r, const struct line_location *where, void *arg)
+{
+	(void)r;
+	if (where)
+		*(struct line_location *)arg = *where;
+	return 1;
+}
+
+/* Where the function that begins at @vaddr was written. Of several lines that begin there the first is its own; what was inlined at its very
+ * beginning comes after. */
+static enum where look_at_entry(const struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
+{
+	*ret = (struct line_location){0};
+	(void)line_table_rows(t, vaddr, vaddr + 1, first_row, ret);
+	if (!ret->file)
+		return NOWHERE;
+	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
+}
+
 static void take_out(struct code_object *o, struct addr_range r)
 {
 	struct addr_range *grown;
@@ -143,26 +162,93 @@ static const struct code_inlined *find_inlined(const struct code_object *o, uint
 	return lo && vaddr < o->inlined[lo - 1].range.hi ? &o->inlined[lo - 1] : NULL;
 }
 
+static int walk_function(struct code_map *m, size_t object, const struct elf_symbol *s, bool outside)
+{
+	struct walk w = {.m = m, .object = object, .outside = outside};
+	int r = line_table_rows(m->objects[object]->lines, s->addr, s->addr + s->size, walk_row, &w);
+
+	return r == 0 ? file_inlined(&w) : r;
+}
+
 /* Finds what is inlined in the function around @vaddr, once: that is all its code of files out of scope. */
 static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 {
 	struct code_object *o = m->objects[object];
-	struct walk w = {.m = m, .object = object};
 	struct line_location entry;
 	struct elf_symbol s;
 	int r = 0;
 
 	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION) {
-		w.outside = look_at(m, o->lines, s.addr, &entry) == OUTSIDE;
-		r = line_table_rows(o->lines, s.addr, s.addr + s.size, walk_row, &w);
-		if (r == 0)
-			r = file_inlined(&w);
+		r = walk_function(m, object, &s, look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
 		sort_inlined(o);
 	}
 	if (r != -ENOMEM && !find_inlined(o, vaddr)) { /* so that it is not looked for again */
 		r = add_inlined(o, (struct addr_range){vaddr, vaddr + 1}, NULL);
 		sort_inlined(o);
 	}
+	return r;
+}
+
+/* The function that begins at @at or, behind what fills up to a multiple of 16, a little later. */
+static bool next_function(const struct elf_object *elf, uint64_t at, uint64_t end, struct elf_symbol *ret)
+{
+	for (int i = 0; i < 4 && at < end; i++, at = (at | 15) + 1)
+		if (elf_object_function_at(elf, at, ret) == 0 && ret->addr + ret->size > at)
+			return true;
+	return false;
+}
+
+struct reading {
+	struct code_map *m;
+	size_t object;
+};
+
+/* Code of no line (line 0) is its caller's: it has no name of its own by which it could be tried. */
+static int cut_nameless(struct addr_range r, const struct line_location *where, void *arg)
+{
+	if (!where)
+		take_out(arg, r);
+	return 0;
+}
+
+static int read_range(struct addr_range range, void *arg)
+{
+	struct reading *u = arg;
+	struct code_object *o = u->m->objects[u->object];
+	struct line_location entry;
+	struct elf_symbol s;
+
+	(void)line_table_rows(o->lines, range.lo, range.hi, cut_nameless, o);
+	for (uint64_t at = range.lo; next_function(o->elf, at, range.hi, &s); at = s.addr + s.size) {
+		int r = 0;
+
+		/* A part that was split off begins anywhere. */
+		if (s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) && look_at_entry(u->m, o->lines, s.addr, &entry) == OUTSIDE)
+			r = walk_function(u->m, u->object, &s, true);
+		if (r == -ENOMEM)
+			return r;
+	}
+	return 0;
+}
+
+/* A unit that is asked for the first time says which of its functions are out of scope: one sample for all of them, instead of one for
+ * each, which nobody gets. */
+static int read_unit(struct code_map *m, size_t object, uint64_t vaddr)
+{
+	struct code_object *o = m->objects[object];
+	size_t unit = line_table_unit_at(o->lines, vaddr);
+	struct reading u = {m, object};
+	int r;
+
+	if (!o->units_read)
+		o->units_read = calloc(line_table_units(o->lines) + 1, sizeof(*o->units_read));
+	if (!o->units_read)
+		return -ENOMEM;
+	if (unit == SIZE_MAX || o->units_read[unit])
+		return 0;
+	o->units_read[unit] = true;
+	r = line_table_unit_ranges(o->lines, unit, read_range, &u);
+	sort_inlined(o);
 	return r;
 }
 
@@ -174,6 +260,8 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 	struct code_name *x;
 	enum where where = look_at(m, o->lines, vaddr, &line);
 
+	if (!code_scope_is_known(m) && read_unit(m, object, vaddr) < 0)
+		return -ENOMEM;
 	if (where == NOWHERE)
 		return -ENOENT;
 	if (where == OUTSIDE && !code_scope_is_known(m)) {
@@ -201,7 +289,7 @@ const char *code_map_foreign_source(const struct code_map *m, const struct code_
 {
 	struct line_location entry;
 
-	return o->lines && look_at(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
+	return o->lines && look_at_entry(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
 }
 
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s)

@@ -44,6 +44,7 @@ struct sampler {
 struct session {
 	struct session_options options;
 	struct cozbpf_bpf *skel;
+	bool calibrated;
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
@@ -66,6 +67,9 @@ struct session {
 	bool taken[SHIM_MAX_COUNTERS]; /* counters of the page that belong to a point */
 	const struct shim_page *page;
 	struct code_map *code;
+	struct bpf_link *loader; /* the probe of the dynamic linker, and what it has told; NULL: not watched */
+	struct ring_buffer *loads;
+	bool loaded;
 	struct unwind *unwind;
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	struct abi_point *percpu_points;
@@ -108,6 +112,9 @@ uint64_t sampled_unit(const struct session *s);
 /* point_costs.c: measures what the visits cost that are asked for. After load, before there is a scope. */
 void point_costs_measure(struct session *s);
 
+/* loader.c */
+void loader_close(struct session *s);
+
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
 
@@ -119,5 +126,12 @@ void unwind_close(struct session *s); /* not opened: allowed */
 int unwind_set(struct session *s, struct error *e);
 void unwind_complain(const struct session *s, FILE *f);
 
-/* calibrate.c: measures what payments and hits cost beside what BPF can see, and tells BPF. Some 0.2 s. */
+/* calibration.c: measures what payments and hits cost beside what BPF can see, tells BPF, and keeps it for later runs. Some 0.2 s. */
 int calibrate(struct session *s);
+/* Has an earlier run found it out? Then BPF is told; before the programs are loaded. */
+bool calibrate_recall(struct session *s);
+
+/* calibrate.c: the measuring, on two CPUs or twice the same. 1: the figures are good for other runs, too; 0: several attempts differ, these
+ * are the least; else a negative errno. */
+struct calibration;
+int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret);

@@ -25,11 +25,11 @@ static int no_print(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-static bool named_in(const char *list, const char *name)
+bool feature_disabled(const char *name, const char *disabled)
 {
 	size_t n = strlen(name);
 
-	for (const char *p = list; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+	for (const char *p = disabled; p && *p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
 		if (strncmp(p, name, n) == 0 && (p[n] == ',' || p[n] == '\0'))
 			return true;
 	return false;
@@ -149,7 +149,7 @@ bool feature_usable(const char *name, const char *disabled)
 {
 	for (size_t i = 0; i < sizeof(trials) / sizeof(*trials); i++)
 		if (strcmp(trials[i].name, name) == 0)
-			return !named_in(disabled, name) &&
+			return !feature_disabled(name, disabled) &&
 			       outcome(i) == 0;
 	return false;
 }
@@ -157,7 +157,7 @@ bool feature_usable(const char *name, const char *disabled)
 static void describe(const struct trial *t, int r, const char *disabled, struct feature *f)
 {
 	*f = (struct feature){.name = t->name, .what = t->what, .required = t->required};
-	if (named_in(disabled, t->name)) {
+	if (feature_disabled(t->name, disabled)) {
 		f->state = FEATURE_MISSING;
 		(void)snprintf(f->detail, sizeof(f->detail), "switched off by --disable");
 		return;

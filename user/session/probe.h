@@ -19,5 +19,8 @@ struct feature {
 /* Tries every feature for real; *ret is the caller's (free). disabled: comma list of feature names to treat as missing, or NULL. */
 int session_probe(const char *disabled, struct feature **ret, size_t *ret_n);
 
+/* Does the comma list @disabled (NULL: empty) name it? For what is no feature of the kernel but can be left out, too. */
+bool feature_disabled(const char *name, const char *disabled);
+
 /* Tries one feature by name, unless the comma list @disabled names it. */
 bool feature_usable(const char *name, const char *disabled);

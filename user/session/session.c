@@ -52,6 +52,8 @@ static void configure(struct session *s)
 	c->bank_age_ns = BANK_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
+	c->slows = s->options.slows;
+	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
 	c->has_sampled = (s->options.needs & SESSION_NEEDS_SAMPLED) != 0;
 }
 
@@ -101,6 +103,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	}
 	configure(s);
 	choose_programs(s);
+	s->calibrated = calibrate_recall(s);
+	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = cozbpf_bpf__load(s->skel);
 	if (r < 0) {
 		session_close(s);
@@ -117,14 +121,6 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return r;
 	}
-	/* Without figures the payments are only a little less exact. */
-	(void)calibrate(s);
-	point_costs_measure(s);
-	r = unwind_opened(s, e);
-	if (r < 0) {
-		session_close(s);
-		return r;
-	}
 	*ret = s;
 	return 0;
 }
@@ -137,6 +133,7 @@ void session_close(struct session *s)
 		s->skel->bss->control.epoch = (s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
 	events_close(s);
 	points_close(s);
+	loader_close(s);
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
@@ -145,6 +142,14 @@ void session_close(struct session *s)
 	free(s->percpu);
 	free(s->percpu_points);
 	free(s);
+}
+
+void session_calibrate(struct session *s)
+{
+	if (!s->calibrated)
+		(void)calibrate(s);
+	s->calibrated = true;
+	point_costs_measure(s);
 }
 
 int session_slots_fd(const struct session *s)
@@ -184,7 +189,8 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);
 	if (!s->iter)
 		return fail(e, errno, "cannot attach the task iterator: %s", strerror(errno));
-	return events_open(s, e);
+	r = events_open(s, e);
+	return r < 0 ? r : unwind_opened(s, e);
 }
 
 int session_set_code(struct session *s, struct code_map *map, struct error *e)

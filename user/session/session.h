@@ -37,13 +37,18 @@ struct session_options {
 	int signo;            /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
+	bool slows;           /* experiments may slow the line for real */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	unsigned int needs;   /* enum session_needs */
+	bool calibrate;       /* anew, whatever an earlier run has found */
 };
 
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
 int session_open(const struct session_options *o, struct session **ret, struct error *e);
 void session_close(struct session *s); /* NULL is allowed */
+/* Has payments and hits cost what they really do: measures it (0.2 s, on two CPUs), unless an earlier run since boot has. Before
+ * session_attach. Without it payments are only a little less exact. */
+void session_calibrate(struct session *s);
 
 /* The map of payment slots, for the shim to map. Owned by the session. */
 int session_slots_fd(const struct session *s);
@@ -52,6 +57,14 @@ int session_attach(struct session *s, pid_t pid, struct error *e);
 /* Names and intervals of samples come from @map, and it defines which addresses are in scope and how stacks are walked; it must outlive the
  * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
+
+/* Has the dynamic linker of @program, which is about to run, tell when it has mapped or unmapped libraries: after session_attach. Without it
+ * they must be looked for. -ENOENT: a static executable, or a linker that does not tell. */
+int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e);
+/* Readable when it has; -1: not watched. Owned by the session. */
+int session_loader_fd(const struct session *s);
+/* Has it, since the last call? */
+bool session_loader_spoke(struct session *s);
 
 /* A place for a probe: an address of an ELF file in its own numbering. */
 struct session_site {

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Slowing the selected line for real: a sample in it has its own thread stopped, and nobody else owes anything. G stays where it is, so there
+ * is nothing to credit: whoever waits for the slowed thread really waits longer. */
+#pragma once
+
+#include "bpf/thread.h"
+
+/* Only a session that validates pays for the look. */
+static __always_inline bool experiment_slows(u64 epoch)
+{
+	return config.slows && control.setups[(epoch >> 1) & 1].slow_q16;
+}
+
+/* The opposite of a hit's earning. The payer stops the thread until it is level with G again, before it goes on. */
+static __always_inline void thread_slow(struct thread *t, s64 ns, struct abi_totals *sum)
+{
+	ADD(t->local, -ns);
+	ADD(t->hits, -ns);
+	ADD(sum->hits, 1);
+	ADD(sum->hit_ns, ns);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* first_touch FILE PREFIX: opens the line information of a program and asks for the line of each function whose name begins with PREFIX,
+ * once. Prints how long it took: open_ms=X units=N median_us=X most_us=X. */
+#include "elf/lines.h"
+#include "elf/object.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+
+#include <string.h>
+
+#define MOST 65536
+
+struct asked {
+	const char *prefix;
+	uint64_t addresses[MOST];
+	size_t n;
+};
+
+static int note(const struct elf_symbol *s, void *arg)
+{
+	struct asked *a = arg;
+
+	if (a->n < MOST && strncmp(s->name, a->prefix, strlen(a->prefix)) == 0)
+		a->addresses[a->n++] = s->addr;
+	return 0;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	static struct asked a;
+	static double us[MOST];
+	struct line_location where;
+	struct error e = {.text = ""};
+	struct line_table *t;
+	uint64_t from;
+	double open_ms;
+
+	if (argc != 3)
+		return 2;
+	a.prefix = argv[2];
+	from = clock_monotonic_ns();
+	if (elf_object_open(argv[1], &o, &e) < 0 || line_table_open(o, &t, &e) < 0) {
+		(void)fprintf(stderr, "%s\n", e.text);
+		return 1;
+	}
+	open_ms = (double)(clock_monotonic_ns() - from) / 1e6;
+	(void)elf_object_each_function(o, note, &a);
+	for (size_t i = 0; i < a.n; i++) {
+		from = clock_monotonic_ns();
+		if (line_table_at(t, a.addresses[i], &where) < 0) {
+			(void)fprintf(stderr, "no line at %llx\n", (unsigned long long)a.addresses[i]);
+			return 1;
+		}
+		us[i] = (double)(clock_monotonic_ns() - from) / 1e3;
+	}
+	qsort(us, a.n, sizeof(*us), ascending);
+	if (!a.n || line_table_decoded_units(t) != a.n) {
+		(void)fprintf(stderr, "%zu functions are in %zu units\n", a.n, line_table_decoded_units(t));
+		return 1;
+	}
+	(void)printf("open_ms=%.2f units=%zu median_us=%.1f most_us=%.1f\n", open_ms, a.n, us[a.n / 2], us[a.n - 1]);
+	line_table_close(t);
+	return 0;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* When a run may end, and how long it still takes: against lines whose intervals are set here, and against synthetic runs. */
+#include "analysis/certainty.h"
+#include "analysis_sample.h"
+#include "base/rng.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+static struct analysis_line line(const char *name, double share, double half, double allowed_share)
+{
+	struct analysis_line l = {.selected = name, .share = share, .experiments = 30, .allowed_share = allowed_share};
+
+	l.curve.at[1].effect = 0.2;
+	l.curve.at[1].low = 0.2 - half;
+	l.curve.at[1].high = 0.2 + half;
+	return l;
+}
+
+static struct certainty ask(struct analysis_line *lines, size_t n, double half)
+{
+	struct analysis_point point = {.name = "p", .visits = 100, .lines = lines, .n_lines = n};
+	struct analysis a = {.points = &point, .n_points = 1};
+
+	return certainty_of(&a, half, 10);
+}
+
+static void the_widest_of_the_top_counts(void **state)
+{
+	struct analysis_line l[] = {line("a", 0.5, 0.01, NAN), line("rare", 0.01, 0.5, NAN), line("b", 0.2, 0.04, NAN),
+				    line("c", 0.1, 0.02, NAN), line("fourth", 0.1, 0.3, NAN)};
+	struct certainty c = ask(l, 5, 0.02);
+
+	(void)state;
+	assert_false(c.reached);
+	/* Half as wide takes four times as long. */
+	assert_true(fabs(c.missing_s - 30) < 1e-9);
+	assert_string_equal(c.best, "a");
+	assert_true(fabs(c.effect - 0.2) < 1e-9 && fabs(c.low - 0.19) < 1e-9 && fabs(c.high - 0.21) < 1e-9);
+	c = ask(l, 5, 0.0401);
+	assert_true(c.reached && !c.at_floor && c.missing_s == 0);
+	/* What nobody asked for is not reached. */
+	c = ask(l, 5, 0);
+	assert_true(!c.reached && isnan(c.missing_s) && c.best);
+}
+
+static void the_unknown_keeps_it_going(void **state)
+{
+	struct analysis_line l[] = {line("a", 0.5, 0.01, NAN), line("b", 0.2, NAN, NAN)};
+	struct certainty c = ask(l, 2, 0.02);
+
+	(void)state;
+	assert_true(!c.reached && isnan(c.missing_s));
+	l[1] = line("b", 0.2, 0.001, NAN);
+	l[1].experiments = 5;
+	assert_false(ask(l, 2, 0.02).reached);
+	assert_true(ask(l, 1, 0.02).reached);
+	assert_false(ask(l, 0, 0.02).reached);
+}
+
+static void the_method_has_a_floor(void **state)
+{
+	/* An allowance of half a point and 5 % of 20 points: 1.5 points. */
+	struct analysis_line l[] = {line("a", 0.5, hypot(0.03, 0.015), 0.05)};
+	struct certainty c = ask(l, 1, hypot(0.015, 0.015));
+
+	(void)state;
+	assert_true(!c.reached && fabs(c.missing_s - 30) < 1e-9);
+	/* One point can never be had: as near as makes no difference is half of the floor in noise. */
+	c = ask(l, 1, 0.01);
+	assert_true(!c.reached && fabs(c.missing_s - 10 * (16 - 1)) < 1e-9);
+	l[0] = line("a", 0.5, hypot(0.007, 0.015), 0.05);
+	c = ask(l, 1, 0.01);
+	assert_true(c.reached && c.at_floor);
+}
+
+/* The estimate is honest: after as long as it says, the run is done, give or take what few experiments can tell. */
+static void the_estimate_comes_true(void **state)
+{
+	double ratio = 0;
+	size_t runs = 20;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= runs; seed++) {
+		struct profile p = {0};
+		struct certainty c = {0};
+		struct rng r;
+		double said = NAN, elapsed = 0;
+
+		rng_seed(&r, seed);
+		for (size_t i = 0; i < 2000 && !c.reached; i++) {
+			double s = i % 3 == 0 ? 0 : 0.05 * (double)(1 + rng_below(&r, 20)), period = 5e6 * (1 - 0.3 * s);
+			struct profile_run_experiment *x;
+
+			period *= 1 + 0.08 * (rng_unit(&r) + rng_unit(&r) + rng_unit(&r) - 1.5);
+			x = sample_visits(&p, "a.c:1", s, (uint64_t)(100 * period), 100);
+			x->x.elapsed = x->x.duration;
+			elapsed += (double)x->x.elapsed / 1e9;
+			if (i % 10 == 9 && i > 20) {
+				struct analysis a;
+
+				assert_int_equal(analyse(&p, seed, &a), 0);
+				c = certainty_of(&a, 0.01, elapsed);
+				if (isnan(said) && !isnan(c.missing_s))
+					said = elapsed + c.missing_s;
+				analysis_free(&a);
+			}
+		}
+		assert_true(c.reached && said > 0);
+		ratio += log(elapsed / said) / (double)runs;
+		profile_free(&p);
+	}
+	if (!(fabs(ratio) < log(1.4)))
+		fail_msg("runs took %.2f times as long as was said", exp(ratio));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_widest_of_the_top_counts),
+		cmocka_unit_test(the_unknown_keeps_it_going),
+		cmocka_unit_test(the_method_has_a_floor),
+		cmocka_unit_test(the_estimate_comes_true),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/certainty.h"
+
+#include "analysis/fidelity.h"
+
+#include <math.h>
+
+#define AT_50 1
+/* Noise below this share of the method's own error widens an interval by no more than an eighth. */
+#define NOISE_AT_FLOOR 0.5
+/* An interval of few experiments is itself not much more than a guess. */
+#define MIN_EXPERIMENTS 12
+
+static bool is_asked(const struct analysis_line *l)
+{
+	return isnan(l->share) || l->share >= CERTAINTY_SHARE;
+}
+
+/* How many times as long as so far the run must be for this line; 1: it may end. */
+static double factor_of(const struct analysis_line *l, double half, bool *ret_floor)
+{
+	double effect = l->curve.at[AT_50].effect, low = l->curve.at[AT_50].low, high = l->curve.at[AT_50].high;
+	double own = fidelity_allowance(l->allowed_share, effect), now = fmax(effect - low, high - effect), noise, target;
+
+	*ret_floor = false;
+	if (isnan(now) || l->experiments < MIN_EXPERIMENTS)
+		return NAN;
+	if (now <= half)
+		return 1;
+	noise = sqrt(fmax(now * now - own * own, 0));
+	target = sqrt(fmax(half * half - own * own, 0));
+	if (target < NOISE_AT_FLOOR * own) {
+		target = NOISE_AT_FLOOR * own;
+		*ret_floor = noise <= target;
+	}
+	return noise <= target ? 1 : noise * noise / (target * target);
+}
+
+static const struct analysis_line *best_of(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->n_points; i++)
+		if (a->points[i].visits && a->points[i].n_lines)
+			return &a->points[i].lines[0];
+	return NULL;
+}
+
+struct certainty certainty_of(const struct analysis *a, double half, double elapsed_s)
+{
+	struct certainty c = {.missing_s = NAN};
+	const struct analysis_line *best = best_of(a);
+	double longest = 1;
+	size_t asked = 0;
+
+	if (best && !isnan(best->curve.at[AT_50].low)) {
+		c.best = best->selected;
+		c.effect = best->curve.at[AT_50].effect;
+		c.low = best->curve.at[AT_50].low;
+		c.high = best->curve.at[AT_50].high;
+	}
+	if (!(half > 0))
+		return c;
+	for (size_t i = 0; i < a->n_points; i++)
+		for (size_t j = 0, top = 0; j < a->points[i].n_lines && top < CERTAINTY_TOP; j++) {
+			const struct analysis_line *l = &a->points[i].lines[j];
+			bool at_floor;
+			double factor;
+
+			if (!a->points[i].visits || !is_asked(l))
+				continue;
+			factor = factor_of(l, half, &at_floor);
+			if (isnan(factor))
+				return c;
+			c.at_floor |= at_floor;
+			longest = fmax(longest, factor);
+			top++;
+			asked++;
+		}
+	if (!asked)
+		return c;
+	c.missing_s = elapsed_s * (longest - 1);
+	c.reached = longest <= 1;
+	c.at_floor &= c.reached;
+	return c;
+}

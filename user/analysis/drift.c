@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/drift.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+
+/* Fewer experiments at 0 % cannot tell drift from noise. */
+#define MIN_ZEROS 8
+/* Local paces are noisier than the mean: they must predict this much better to be worth it. The prediction errors of a run without drift
+ * come out this much apart by chance in one of some fifty. */
+#define WORTH 2.0
+
+struct zero {
+	uint32_t experiment;
+	double pace; /* log of the period */
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct zero *x = a, *y = b;
+
+	return (x->experiment > y->experiment) - (x->experiment < y->experiment);
+}
+
+/* The mean pace of the @k zeros nearest to @experiment, without itself; @at: where it is or would be among them. */
+static double local_pace(const struct zero *z, size_t n, size_t at, uint32_t experiment, size_t k)
+{
+	size_t low = at, high = at < n && z[at].experiment == experiment ? at + 1 : at;
+	double sum = 0;
+
+	/* [low, high) is what was used or left out so far. */
+	for (size_t got = 0; got < k; got++) {
+		bool left = low > 0 && (high == n || experiment - z[low - 1].experiment <= z[high].experiment - experiment);
+
+		sum += left ? z[--low].pace : z[high++].pace;
+	}
+	return sum / (double)k;
+}
+
+/* Mean squared error of predicting each zero from @k others. */
+static double prediction_error(const struct zero *z, size_t n, size_t k)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double e = z[i].pace - local_pace(z, n, i, z[i].experiment, k);
+
+		sum += e * e;
+	}
+	return sum / (double)n;
+}
+
+/* Fills *ret_n zeros in the order of time; none where one had no visit: it has no pace, and leaving it out would favour the others. */
+static int find_zeros(const struct observation *obs, size_t n, struct zero **ret, size_t *ret_n)
+{
+	struct zero *z = calloc(n + 1, sizeof(*z));
+
+	if (!z)
+		return -ENOMEM;
+	*ret = z;
+	*ret_n = 0;
+	for (size_t i = 0; i < n; i++) {
+		double pace = log(obs[i].num[READ_WHOLE] / obs[i].den[READ_WHOLE]);
+
+		if (obs[i].key != 0)
+			continue;
+		if (!isfinite(pace)) {
+			*ret_n = 0;
+			return 0;
+		}
+		z[(*ret_n)++] = (struct zero){obs[i].experiment, pace};
+	}
+	if (*ret_n)
+		qsort(z, *ret_n, sizeof(*z), by_time);
+	return 0;
+}
+
+/* How many neighbours predict best; 0: no fewer than all. */
+static size_t choose_window(const struct zero *z, size_t n)
+{
+	double all = prediction_error(z, n, n - 1), least = all;
+	size_t best = 0;
+
+	for (size_t k = 2; k <= n / 2; k *= 2) {
+		double e = prediction_error(z, n, k);
+
+		if (e < least) {
+			least = e;
+			best = k;
+		}
+	}
+	return best && all > least * (1 + WORTH / sqrt((double)n)) ? best : 0;
+}
+
+static size_t place(const struct zero *z, size_t n, uint32_t experiment)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (z[mid].experiment < experiment)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+int drift_remove(struct observation *obs, size_t n)
+{
+	_cleanup_free_ struct zero *z = NULL;
+	size_t n_zeros, k;
+	double mean = 0;
+	int r = find_zeros(obs, n, &z, &n_zeros);
+
+	if (r)
+		return r;
+	if (n_zeros < MIN_ZEROS)
+		return 0;
+	k = choose_window(z, n_zeros);
+	if (!k)
+		return 0;
+	for (size_t i = 0; i < n_zeros; i++)
+		mean += z[i].pace / (double)n_zeros;
+	for (size_t i = 0; i < n; i++) {
+		uint32_t x = obs[i].experiment;
+		double scale = exp(mean - local_pace(z, n_zeros, place(z, n_zeros, x), x, k));
+
+		for (int how = 0; how < N_READINGS; how++)
+			obs[i].num[how] *= scale;
+	}
+	return 1;
+}

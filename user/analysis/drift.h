@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A program's pace can change while it is profiled: a cache fills, a neighbour of the virtual machine wakes up, a table grows. Each
+ * experiment is then compared with the 0 % ones near it in time. Internal to the package. */
+#pragma once
+
+#include "analysis/collect.h"
+
+/* Takes the drift out of a point's observations: their times are scaled to the mean pace. The pace at an experiment is that of the nearest
+ * k experiments at 0 %, not counting itself. k is chosen by how well that predicts the 0 % experiments themselves; where their mean over the
+ * run does about as well, nothing is changed. Returns whether something was. -ENOMEM. */
+int drift_remove(struct observation *obs, size_t n);

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* `cozbpf validate`: a run whose experiments speed the line up virtually and slow it down really, and what the two say of each other. */
+#include "cmd/run.h"
+
+#include "analysis/validation.h"
+#include "base/error.h"
+#include "cmd/commands.h"
+#include "cmd/options.h"
+#include "cmd/run_option_rows.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Near 0, where the curve is to be continued; and two ways to be slow, twice each, since they are all that the truth rests on. */
+static const double speedups[] = {0.1, 0.2, 0.3, 0.4, 0.5, -0.25, -0.25, -0.5, -0.5};
+#define N_SPEEDUPS (sizeof(speedups) / sizeof(speedups[0]))
+
+static void help(FILE *out)
+{
+	(void)fputs("Usage: cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+		    "Check the method on your own program: speed the line up virtually, slow it down for real, in turn, and compare what really\n"
+		    "happens with the curve's continuation. No profile is written. Exit status: 0 they agree within 3 points, 1 they do not, 2 it\n"
+		    "cannot be told (the intervals are too wide, or the curve cannot be continued below 0).\n\n",
+		    out);
+	options_help(out, run_option_rows, n_run_option_rows);
+	(void)fputs("\nExample: does the method know what parse.c:120 is worth?\n"
+		    "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- ./server --port 8080\n",
+		    out);
+}
+
+static int prepare(struct run_options *o, struct error *e)
+{
+	if (!o->fixed_line)
+		return fail(e, EINVAL, "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND...");
+	if (o->until_ci > 0)
+		return fail(e, EINVAL, "validate takes no --until-ci; --duration says how long it may take");
+	if (o->runs)
+		return fail(e, EINVAL, "validate takes no --runs: it compares experiments of one run");
+	if (strcmp(o->output, RUN_DEFAULT_OUTPUT) != 0)
+		return fail(e, EINVAL, "validate writes no profile: --output is for cozbpf run");
+	if (o->fixed_speedup >= 0)
+		return fail(e, EINVAL, "validate chooses the speedups itself: --fixed-speedup is for cozbpf run");
+	memcpy(o->grid, speedups, sizeof(speedups));
+	o->n_grid = N_SPEEDUPS;
+	return 0;
+}
+
+static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+{
+	struct run *r = arg;
+	struct profile_experiment seen = *x;
+
+	if (x->speedup < 0) {
+		seen.selected = (char *)VALIDATION_SLOWED;
+		seen.speedup = -x->speedup;
+	}
+	/* What the method can be off by is the question here: the intervals are to be those of the noise alone. */
+	seen.period_ns = 0;
+	return run_keep(&r->profile, &seen, points, n_points);
+}
+
+static void row(const char *title, const struct validation *v, double (*of)(const struct validation_level *l, double *ret_half))
+{
+	(void)printf("  %-10s", title);
+	for (size_t i = 0; i < v->n_levels; i++) {
+		double half, value = of(&v->levels[i], &half);
+
+		if (isnan(value) || isnan(half))
+			(void)printf("  %18s", "-");
+		else
+			(void)printf("  %9.1f +- %5.1f", 100 * value, 100 * half);
+	}
+	(void)putchar('\n');
+}
+
+static double measured(const struct validation_level *l, double *ret_half)
+{
+	*ret_half = l->measured_half;
+	return l->measured;
+}
+
+static double predicted(const struct validation_level *l, double *ret_half)
+{
+	*ret_half = l->predicted_half;
+	return l->predicted;
+}
+
+static double gap(const struct validation_level *l, double *ret_half)
+{
+	*ret_half = l->gap_half;
+	return l->gap;
+}
+
+static void print(const struct run *r, const struct validation *v)
+{
+	double largest = 0;
+
+	for (size_t i = 0; i < v->n_levels; i++)
+		largest = fmax(largest, fabs(v->levels[i].gap));
+	(void)printf("Validation of %s, %zu experiments: effect on the time per visit in points, below 0 it takes longer; 95 %% intervals\n",
+		     r->options.fixed_line, v->experiments);
+	(void)printf("  %-10s", "slowed by");
+	for (size_t i = 0; i < v->n_levels; i++)
+		(void)printf("  %16.0f %%", 100 * v->levels[i].slowed);
+	(void)putchar('\n');
+	row("measured", v, measured);
+	row("predicted", v, predicted);
+	row("gap", v, gap);
+	switch (v->outcome) {
+	case VALIDATION_AGREES:
+		(void)printf("agrees within %.1f points: %s\n", 100 * largest, v->why);
+		break;
+	case VALIDATION_GAP:
+		(void)printf("GAP of %.1f points: %s\n", 100 * largest, v->why);
+		break;
+	case VALIDATION_UNDECIDED:
+		(void)printf("undecided: %s", v->why);
+		if (v->missing_s > 0)
+			(void)printf(", needs about %.0f s more", ceil(v->missing_s));
+		(void)putchar('\n');
+		break;
+	case VALIDATION_NOT_COMPARABLE:
+		(void)printf("cannot be compared: %s\n", v->why);
+		break;
+	}
+	(void)fflush(stdout);
+}
+
+static int report(struct run *r)
+{
+	struct validation v;
+
+	if (validation_make(&r->profile, r->options.seed, &v) < 0)
+		return complain("out of memory for the comparison");
+	print(r, &v);
+	return v.outcome == VALIDATION_AGREES ? 0 : v.outcome == VALIDATION_GAP ? 1 : 2;
+}
+
+int cmd_validate(int argc, char **argv)
+{
+	static const struct run_purpose validating = {
+		.help = help, .prepare = prepare, .sink = sink, .report = report, .slows = true, .no_file = true};
+
+	return run_main(argc, argv, &validating);
+}

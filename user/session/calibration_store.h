@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps what calibrate() has measured until the machine boots again, so that only the first run has to wait for it. The figures go into
+ * the ledger of a privileged process: they are taken only from a file that nobody but the user who runs us (root) can have written, and
+ * only if all of it is as we would have written it. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct calibration {
+	int64_t pay_ns;    /* abi_control.pay_overhead_ns */
+	int64_t hit_ns;    /* abi_control.hit_overhead_ns */
+	int64_t asking_ns; /* abi_control.asking_ns */
+};
+
+/* What the figures depend on: those of another boot, program or way to pay are not ours. */
+struct calibration_key {
+	char file[32];  /* a name of letters, digits, '.' and '-' */
+	char text[400]; /* one line; "" (no file is read or written): it could not be found out */
+};
+
+#define CALIBRATION_MAX_NS 10000000 /* larger figures are no overheads */
+
+/* The key of this boot and this executable. @how says what else matters; letters, digits and "=,.-_ " only. */
+void calibration_key_make(struct calibration_key *ret, unsigned int payer, const char *how);
+
+/* Reads from the directory "cozbpf" in @run, which is where the system keeps what does not outlive it ("/run"). Negative errno, and *ret
+ * untouched: it is not there, or anything about it is odd. */
+int calibration_recall(const char *run, const struct calibration_key *key, struct calibration *ret);
+/* Writes it there, whole or not at all. Negative errno: this user cannot, or somebody else could read, change or replace it. */
+int calibration_keep(const char *run, const struct calibration_key *key, const struct calibration *c);
