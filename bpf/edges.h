@@ -207,29 +207,26 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 
 /* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
  * has loaded. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(edge_exec, struct task_struct *p)
+static __always_inline void life_exec(const struct task_struct *p)
 {
 	if (in_scope(p)) {
 		control.signals_ok = 0;
 		ADD(control.execs, 1);
 	}
-	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(edge_exit, struct task_struct *p)
+static __always_inline void life_exit(struct task_struct *p)
 {
 	u64 epoch = *(volatile u64 *)&control.epoch;
 	struct abi_totals *sum = totals_here();
 	struct thread *t;
 
 	if (!in_scope(p))
-		return 0;
+		return;
 	control.exit_ns = bpf_ktime_get_ns();
 	t = thread_get(p);
 	if (!t || !sum)
-		return 0;
+		return;
 	thread_fold(t, control.exit_ns);
 	if (experiment_active(epoch) && t->epoch == epoch) {
 		s64 owed = thread_owes(t);
@@ -240,5 +237,18 @@ int BPF_PROG(edge_exit, struct task_struct *p)
 			count(COUNTER_imbalance);
 	}
 	slot_release(t);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(edge_exec, struct task_struct *p)
+{
+	life_exec(p);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(edge_exit, struct task_struct *p)
+{
+	life_exit(p);
 	return 0;
 }

@@ -45,6 +45,23 @@ static __always_inline s64 ledger_wake(s64 local_w, s64 local_k, s64 blocked, s6
 	return change;
 }
 
+/* --sync pthread: how long a call that began at @from waited, of which the thread was stopped for @paid. */
+static __always_inline s64 ledger_waited(u64 from, u64 now, s64 paid)
+{
+	s64 waited = now > from ? (s64)(now - from) : 0;
+
+	if (paid < 0)
+		return waited;
+	return paid < waited ? waited - paid : 0;
+}
+
+/* --sync pthread: did a call that returned @result wait until somebody ended its wait? Not if it timed out or was interrupted. An error
+ * that it did not wait for need not be told: its wait was short. */
+static __always_inline int ledger_call_waited(s64 result, u64 minus)
+{
+	return minus ? result >= 0 : result != 110 /* ETIMEDOUT */;
+}
+
 /* R4: local(W) = min(cpu, local(W) + waited), as the change of local(W). */
 static __always_inline s64 ledger_cpu_edge(s64 local_w, s64 cpu_local, s64 waited)
 {

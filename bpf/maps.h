@@ -39,7 +39,12 @@ struct thread {
 	u32 outside;     /* its last wake-up came from outside of the scope (R6) */
 	u32 pending;     /* a callback is scheduled */
 	u32 work;        /* which of its two task works is next */
+	u32 sync_blocked; /* --sync pthread: in a call that blocks: pays nothing, what it owes may be credited when that returns */
+	u32 sync_pay;     /* ... but for once, before it wakes others */
 	u32 pad;
+	s64 sync_paid; /* its payments when that call began */
+	u64 sync_info; /* where that call says who sent the signal */
+	u64 spun_seen; /* of the slot's spun_ns, folded in */
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;
 };
@@ -54,7 +59,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, SHIM_SLOTS);
+	__uint(max_entries, SHIM_ENTRIES);
 	__type(key, u32);
 	__type(value, struct shim_slot);
 } slots __weak SEC(".maps");
@@ -124,6 +129,11 @@ static __always_inline struct abi_cpu *cpu_here(void)
 	u32 me = bpf_get_smp_processor_id();
 
 	return me < ABI_MAX_CPUS ? &cpus[me] : NULL;
+}
+
+static __always_inline bool sync_by_calls(void)
+{
+	return config.sync == ABI_SYNC_PTHREAD;
 }
 
 static __always_inline bool experiment_active(u64 epoch)

@@ -122,15 +122,26 @@ static __always_inline void pay_extend(struct thread *t)
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
 
 #define PAY_ASLEEP_NS 200000 /* shorter ones are not worth a signal and a sleep */
+#define PAY_AWAY_NS 2000000
 
 /* R6 under hold: what accrued while the thread slept until something outside woke it must be slept, too. In virtual time it is not awake
  * yet: held, it would keep a CPU from threads that run, for as long as the debt is (100 ms for a timer thread of a 200 ms period). */
 static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 {
+	/* Nobody says who woke it. But a thread that runs pays within a tick or two: whoever owes more was away. */
+	if (sync_by_calls())
+		return owed >= PAY_AWAY_NS;
 	if (!t->outside)
 		return false;
 	t->outside = 0;
 	return owed >= PAY_ASLEEP_NS;
+}
+
+/* --sync pthread: while it waits for another thread nobody pays, also when it runs on its way out of the kernel: what accrued may be
+ * credited as soon as the call returns. A call that wakes others and then waits pays once, first. */
+static __always_inline bool pay_waits(const struct thread *t)
+{
+	return sync_by_calls() && t->sync_blocked && !t->sync_pay;
 }
 
 /* Was a payment signal raised a moment ago? The shim pays then, or is about to. */
@@ -146,9 +157,12 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	u64 epoch = *(volatile u64 *)&control.epoch, now;
 	s64 owed;
 
+	bool waits = pay_waits(t);
+
 	t->work++;
 	t->pending = 0;
-	if (!sum || !experiment_active(epoch) || t->epoch != epoch)
+	t->sync_pay = 0;
+	if (waits || !sum || !experiment_active(epoch) || t->epoch != epoch)
 		return false;
 	now = bpf_ktime_get_ns();
 	thread_fold(t, now);
@@ -193,7 +207,7 @@ PAY_CALLBACK(pay_first, pay_schedule(task, t, 0, pay_second))
 /* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
 static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
-	if (config.payer == ABI_PAY_NONE || t->hold_from || thread_owes(t) < config.threshold_ns)
+	if (config.payer == ABI_PAY_NONE || t->hold_from || pay_waits(t) || thread_owes(t) < config.threshold_ns)
 		return false;
 	/* In the middle of a payment by the shim: what was added to the debt since is paid in the same go. */
 	if (thread_pays_in_shim(t)) {

@@ -41,6 +41,12 @@ int probe_waking(u64 *ctx)
 	return 0;
 }
 
+SEC("?raw_tp/sched_switch")
+int probe_switch_raw(void *ctx)
+{
+	return (int)bpf_get_current_task_btf()->tgid;
+}
+
 SEC("?uprobe")
 int probe_uprobe(struct pt_regs *ctx)
 {

@@ -4,6 +4,7 @@
 
 #include "bpf/pay.h"
 #include "bpf/slow.h"
+#include "bpf/sync.h"
 #include "bpf/unwind.h"
 
 static __always_inline bool selected(const struct abi_setup *s, u64 addr)
@@ -100,7 +101,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 {
 	s64 owed = thread_owes(t);
 
-	if (owed < config.threshold_ns || !control.signals_ok || pay_unanswered(t))
+	if (owed < config.threshold_ns || !control.signals_ok || pay_waits(t) || pay_unanswered(t))
 		return;
 	pay_note_latency(t, now, sum);
 	pay_signal(task, t, owed, now);
@@ -114,6 +115,9 @@ static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
 {
 	s64 w = *(volatile s64 *)&c->exec;
 
+	/* Unknown: each tick stands for the mean distance. */
+	if (sync_by_calls() && !config.has_switch)
+		return control.spacing_ns;
 	ADD(c->exec, -w);
 	c->exec_by = 0;
 	c->sampled_at = now;
@@ -144,17 +148,24 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
+	if (sync_by_calls()) {
+		if (config.has_switch)
+			sync_ran(in_scope(task), now);
+		sync_runs(in_scope(task) ? task->pid : 0);
+	}
 	if (!in_scope(task))
 		return 0;
 	sum = totals_here();
 	t = thread_get(task);
 	if (!t || !sum || !c)
 		return 0;
-	if (t->running_at)
-		thread_ran(t, c, now, sum);
-	else
-		came_unseen(c, task, t);
-	t->running_at = now;
+	if (!sync_by_calls()) {
+		if (t->running_at)
+			thread_ran(t, c, now, sum);
+		else
+			came_unseen(c, task, t);
+		t->running_at = now;
+	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);

@@ -16,6 +16,7 @@ static __always_inline void thread_slow(struct thread *t, s64 ns, struct abi_tot
 {
 	ADD(t->local, -ns);
 	ADD(t->hits, -ns);
+	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, ns);
 }

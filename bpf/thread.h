@@ -33,6 +33,36 @@ static __always_inline struct shim_slot *thread_slot(const struct thread *t)
 	return bpf_map_lookup_elem(&slots, &i);
 }
 
+/* Tells the shim where @t stands, so that it need not ask before a call that wakes others. */
+static __always_inline void thread_publish(const struct thread *t)
+{
+	struct shim_slot *s;
+
+	if (!sync_by_calls() || !t->slot)
+		return;
+	s = thread_slot(t);
+	if (s)
+		*(volatile long long *)&s->level = t->local - (s64)t->paid_seen;
+}
+
+/* ... and where everybody should be. Another CPU may raise G meanwhile and be faster: the last one to look writes the highest. */
+static __always_inline void global_publish(void)
+{
+	u32 i = SHIM_SLOTS;
+	struct shim_sync *h;
+	s64 g = 0;
+
+	if (!sync_by_calls())
+		return;
+	h = bpf_map_lookup_elem(&slots, &i);
+	if (!h)
+		return;
+	for (int n = 0; n < 4 && g != global_now(); n++) {
+		g = global_now();
+		*(volatile long long *)&h->g = g;
+	}
+}
+
 /* R7: a thread that is seen for the first time in this experiment starts level. Whoever exchanges the epoch does it. */
 static __always_inline void thread_enter(struct thread *t, u64 epoch)
 {
@@ -44,8 +74,10 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	if (t->slot) {
 		struct shim_slot *s = thread_slot(t);
 
-		if (s)
+		if (s) {
 			t->paid_seen = s->paid_ns;
+			t->spun_seen = s->spun_ns;
+		}
 	}
 	g = global_now();
 	gap = g - t->local;
@@ -55,6 +87,7 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->seen = 0;
 	t->unbooked = 0;
 	t->local = g;
+	thread_publish(t);
 	if (gap > 0 && seen) {
 		struct abi_totals *sum = totals_here();
 
@@ -77,6 +110,16 @@ static __always_inline void cpu_stopped(s64 ns)
 
 	if (c && ns > 0)
 		ADD(c->exec, -ns);
+}
+
+/* Of a payment of @d by the shim: what it had the CPU for. The scheduler says so; where it is not asked, the program does. */
+static __always_inline s64 thread_spun(struct thread *t, const struct shim_slot *s, s64 d)
+{
+	u64 total = *(volatile unsigned long long *)&s->spun_ns;
+	s64 spun = (s64)(total - t->spun_seen);
+
+	t->spun_seen = total;
+	return spun < 0 || spun > d ? d : spun;
 }
 
 /* Takes in what the shim reports as paid since the last time. The program can write the slot: more than the time since the signal
@@ -102,10 +145,11 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 		count(COUNTER_paid_clamped);
 		d = d < 0 ? 0 : (s64)(now - t->signalled_at);
 	}
-	cpu_stopped(d - (s64)t->paying_off + control.pay_overhead_ns);
+	cpu_stopped((sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + control.pay_overhead_ns);
 	d += control.pay_overhead_ns;
 	ADD(t->local, d);
 	ADD(t->paid, d);
+	thread_publish(t);
 	sum = totals_here();
 	if (sum) {
 		s64 over = t->local - global_now();
@@ -141,8 +185,10 @@ static __always_inline bool ledger_raise(s64 to)
 
 		if (to <= g)
 			return false;
-		if (__sync_val_compare_and_swap(&global.g, g, to) == g)
+		if (__sync_val_compare_and_swap(&global.g, g, to) == g) {
+			global_publish();
 			return true;
+		}
 	}
 	count(COUNTER_raise_contended);
 	return false;
@@ -153,6 +199,7 @@ static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_
 	s64 local = ADD(t->local, earned) + earned;
 
 	ADD(t->hits, earned);
+	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, earned);
 	return ledger_raise(local);
@@ -164,6 +211,7 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
 	cpu_stopped(ns);
 	ADD(t->local, ns);
 	ADD(t->paid, ns);
+	thread_publish(t);
 	ADD(sum->paid, ns);
 }
 
@@ -188,6 +236,7 @@ static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 
 	w->bank_at = now;
 	ADD(w->local, change);
 	ADD(w->credited, change);
+	thread_publish(w);
 	if (sum)
 		ADD(sum->credited, change);
 }

@@ -28,6 +28,18 @@ enum abi_payer {
 	ABI_PAY_SPIN,  /* the shim, by a loop */
 };
 
+/* How it is known who waits for whom. */
+enum abi_sync {
+	ABI_SYNC_SCHED,	  /* from the scheduler's events */
+	ABI_SYNC_PTHREAD, /* from the C library's calls that wake and block */
+};
+
+/* What such a call does: the cookie of its probe. */
+#define ABI_CALL_WAKES 1  /* may end another thread's wait: all that is owed is paid before */
+#define ABI_CALL_BLOCKS 2 /* may wait for another thread: credit on return */
+#define ABI_CALL_MINUS 4  /* returns a negative number where it failed or was interrupted; else it is an error number that says so */
+#define ABI_CALL_SIGNAL 8 /* waits for a signal, which can come from anywhere: its second argument tells */
+
 /* Fixed at load; the verifier removes what it switches off. */
 struct abi_config {
 	abi_u32 nr_cpus;
@@ -36,6 +48,8 @@ struct abi_config {
 	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
 	abi_u32 has_send_signal_task;
 	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
+	abi_u32 sync;     /* enum abi_sync */
+	abi_u32 has_switch; /* --sync pthread: the kernel reports switches all the same: execution times are exact */
 	abi_u32 max_frames; /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
 	abi_u32 slows;      /* experiments may slow the line instead (abi_setup.slow_q16) */
 	abi_s64 threshold_ns;   /* smaller debts wait for more */
@@ -46,7 +60,7 @@ struct abi_config {
 	abi_u32 has_sampled;    /* some points count samples */
 	abi_u32 event_point;    /* of progress_event: which point it counts */
 };
-_Static_assert(sizeof(struct abi_config) == 80, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 88, "abi_config");
 
 /* How to find the caller's frame. */
 enum abi_row_kind {
@@ -106,10 +120,11 @@ struct abi_control {
 	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
 	abi_s64 hit_overhead_ns; /* what a hit that asks another to pay stops its own thread for, beside the sample and the asking */
 	abi_s64 asking_ns;       /* what the asking took when that was measured */
+	abi_u64 spacing_ns;      /* between the ticks of a CPU, mean */
 	abi_u64 modules; /* those in force: ABI_MODULES */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 72 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 80 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {

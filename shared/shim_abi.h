@@ -14,7 +14,7 @@
 /* The target inherits three descriptors, numbered n, n+1, n+2, and LD_PRELOAD ends in "/proc/self/fd/<n>":
  *   n    the shim itself (memfd)
  *   n+1  struct shim_page (memfd), mapped read-write
- *   n+2  the BPF map of struct shim_slot (array), mapped read-write
+ *   n+2  the BPF map of struct shim_slot (array of SHIM_ENTRIES), mapped read-write
  * The shim maps n+1 and n+2, then closes all three and takes itself out of LD_PRELOAD, before main. */
 #define SHIM_FDS 3
 #define SHIM_MAGIC 0x31306d6968735a43ULL /* "CZshim01" */
@@ -38,8 +38,24 @@ struct shim_slot {
 	unsigned long long paid_ns; /* shim adds what it was really stopped for; the ledger folds it in, clamped */
 	unsigned int payments;   /* shim increments when a payment is over */
 	unsigned int paying;     /* shim: 1 while it pays */
+	/* --sync pthread only: */
+	long long level; /* ledger writes: the thread's local without what it has folded in of paid_ns; so level + paid_ns is what the
+			  * thread has been delayed by, at any time */
+	unsigned long long spun_ns; /* shim adds: of paid_ns, the time in which it kept the CPU */
+	unsigned long long reserved[2];
 };
-SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 32);
+SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 64);
+
+/* --sync pthread: what is everybody's, in the entry after the last slot. */
+#define SHIM_ENTRIES (SHIM_SLOTS + 1)
+struct shim_sync {
+	long long g;         /* ledger writes: what everybody must have been delayed by */
+	unsigned int active; /* controller: 1 while an experiment runs, else nobody owes anything */
+	unsigned int reserved[13];
+};
+SHIM_STATIC_ASSERT(sizeof(struct shim_sync) == sizeof(struct shim_slot));
+/* Smaller debts wait for more: a payment costs a few microseconds itself. */
+#define SHIM_THRESHOLD_NS 2000
 
 /* The longest single payment; the rest is asked for again. Bounds what a thread can lose when the controller dies. */
 #define SHIM_MAX_PAY_NS 10000000LL

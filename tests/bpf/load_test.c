@@ -36,6 +36,20 @@ static unsigned int budget_of(const char *program)
 	return 0;
 }
 
+/* Which programs take part is what the session decides (session/sync.c): either kind of events. */
+static void choose(struct cozbpf_bpf *skel, enum abi_sync sync)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, skel->obj)
+	{
+		if (strncmp(bpf_program__name(p), "edge_", 5) == 0)
+			assert_int_equal(bpf_program__set_autoload(p, sync == ABI_SYNC_SCHED), 0);
+		if (strncmp(bpf_program__name(p), "sync_", 5) == 0)
+			assert_int_equal(bpf_program__set_autoload(p, sync == ABI_SYNC_PTHREAD), 0);
+	}
+}
+
 static void check_budgets(struct cozbpf_bpf *skel)
 {
 	struct bpf_program *p;
@@ -45,10 +59,10 @@ static void check_budgets(struct cozbpf_bpf *skel)
 		struct bpf_prog_info info = {0};
 		unsigned int size = sizeof(info), allowed = budget_of(bpf_program__name(p));
 
-		if (!bpf_program__autoload(p))
-			continue;
 		if (allowed == 0)
 			fail_msg("%s has no line in budget.def", bpf_program__name(p));
+		if (!bpf_program__autoload(p))
+			continue;
 		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size), 0);
 		if (info.verified_insns > allowed)
 			fail_msg("%s: %u instructions verified, %u allowed", bpf_program__name(p), info.verified_insns, allowed);
@@ -56,10 +70,10 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads(enum abi_payer payer, bool task_work, bool send_signal)
+static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
-	struct bpf_program *p;
+	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced"};
 	struct abi_config *c;
 	int r;
 
@@ -71,7 +85,9 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.signo = 40,
 		.has_task_work = task_work,
 		.has_send_signal_task = send_signal,
-		.rq_edges = payer != ABI_PAY_SLEEP,
+		.rq_edges = payer != ABI_PAY_SLEEP && sync == ABI_SYNC_SCHED,
+		.sync = sync,
+		.has_switch = task_work,
 		.threshold_ns = 2000,
 		.bank_ns = 3000000,
 		.bank_age_ns = 50000000,
@@ -81,9 +97,10 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		.max_frames = ABI_MAX_FRAMES,
 	};
 	c->has_sampled = 1;
+	choose(skel, sync);
 	/* All that some points need; the one for many probes where the kernel has such links. */
-	bpf_object__for_each_program(p, skel->obj)
-		(void)bpf_program__set_autoload(p, true);
+	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
+		(void)bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, points[i]), true);
 	(void)bpf_program__set_autoload(skel->progs.progress_multi, feature_usable("uprobe_multi", NULL));
 	(void)bpf_program__set_expected_attach_type(skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
 	r = cozbpf_bpf__load(skel);
@@ -91,7 +108,7 @@ static void loads(enum abi_payer payer, bool task_work, bool send_signal)
 		check_budgets(skel);
 	cozbpf_bpf__destroy(skel);
 	if (r != 0)
-		fail_msg("payer %d, task work %d: %s", payer, task_work, strerror(-r));
+		fail_msg("sync %d, payer %d, task work %d: %s", sync, payer, task_work, strerror(-r));
 }
 
 static void loads_with_this_kernels_features(void **state)
@@ -100,20 +117,26 @@ static void loads_with_this_kernels_features(void **state)
 
 	(void)state;
 	REQUIRE_BPF();
-	loads(ABI_PAY_NONE, work, signal);
-	loads(ABI_PAY_SLEEP, work, signal);
-	loads(ABI_PAY_SPIN, work, signal);
-	if (work)
-		loads(ABI_PAY_HOLD, work, signal);
+	for (enum abi_sync sync = ABI_SYNC_SCHED; sync <= ABI_SYNC_PTHREAD; sync++) {
+		bool usable = signal && sync == ABI_SYNC_SCHED;
+
+		loads(sync, ABI_PAY_NONE, work, usable);
+		loads(sync, ABI_PAY_SLEEP, work, usable);
+		loads(sync, ABI_PAY_SPIN, work, usable);
+		if (work)
+			loads(sync, ABI_PAY_HOLD, work, usable);
+	}
 }
 
 static void loads_without_newer_features(void **state)
 {
 	(void)state;
 	REQUIRE_BPF();
-	loads(ABI_PAY_NONE, false, false);
-	loads(ABI_PAY_SLEEP, false, false);
-	loads(ABI_PAY_SPIN, false, false);
+	for (enum abi_sync sync = ABI_SYNC_SCHED; sync <= ABI_SYNC_PTHREAD; sync++) {
+		loads(sync, ABI_PAY_NONE, false, false);
+		loads(sync, ABI_PAY_SLEEP, false, false);
+		loads(sync, ABI_PAY_SPIN, false, false);
+	}
 }
 
 static void probes_agree_with_disable(void **state)

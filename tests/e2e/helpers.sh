@@ -77,6 +77,9 @@ limit=60
 switched_off=()
 [ -z "${SWITCHED_OFF:-}" ] || switched_off=(--disable "$SWITCHED_OFF")
 unset SWITCHED_OFF
+# SYNC: how waits are followed.
+[ -z "${SYNC:-}" ] || switched_off+=(--sync "$SYNC")
+unset SYNC
 profiled() {
 	rm -f -- "$profile"
 	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -o "$profile" "$@" >"$tmp/out" 2>"$tmp/err"

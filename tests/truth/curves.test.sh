@@ -12,6 +12,8 @@ options=()
 if [ "${FULL:-0}" -eq 1 ]; then
 	options+=(--bar strict --repeat 3 --seconds 60 --pay "sleep,hold,older")
 	older=()
+	calls=(--bar strict --repeat 3 --seconds 60 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
+		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
 	options+=(--bar loose --seconds 15)
 	for case in 'barrier-20ms/*' 'independent-1/*' 'independent-2/*' 'pipeline-5ms/*' 'lock-inside-mutex-5ms/*' 'pingpong-mutex-5ms/*' \
@@ -20,6 +22,7 @@ else
 	done
 	# As on a kernel without task work.
 	older=(--bar loose --seconds 15 --pay older --case "barrier-20ms/*" --case "pipeline-5ms/a")
+	calls=(--bar loose --seconds 8 --case "pipeline-5ms/a" --case "pingpong-semaphore-5ms/a")
 fi
 
 # Verdicts stand under their case's line, "NAME  (SOURCE:LINE, pay PAYER)"; the details go along as comments.
@@ -36,3 +39,5 @@ verdicts() { # OPTION...
 
 verdicts "${options[@]}" || exit 1
 [ ${#older[@]} -eq 0 ] || verdicts "${older[@]}" || exit 1
+verdicts --sync pthread "${calls[@]}" | sed -E 's/^(ok|not ok|skip) /&--sync pthread: /'
+exit "${PIPESTATUS[0]}"

@@ -122,7 +122,7 @@ class Runner:
             self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path,
             "-p", "progress", "--fixed-line", f"{case.source}:{line_of(case.source, case.line)}",
             "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms),
-            "--seed", str(self.seed), *PAYERS[pay],
+            "--seed", str(self.seed), *PAYERS[pay], *self.options.sync,
         ]  # fmt: skip
         if len(speedups) == 1:
             command += ["--fixed-speedup", str(speedups[0])]
@@ -315,7 +315,8 @@ class Runner:
 
     def judge(self, case, pay):
         """True: passed, False: failed, None: skipped."""
-        print(f"{case.name}  ({case.source}:{line_of(case.source, case.line)}, pay {pay})", flush=True)
+        where = f"{case.source}:{line_of(case.source, case.line)}"
+        print(f"{case.name}  ({where}, {' '.join([*self.options.sync, 'pay', pay])})", flush=True)
         bar = (NATIVE_BAR_SHORT if case.short else NATIVE_BAR) if pay == "native" else case.bar
         if self.options.validate:
             bar = VALIDATE_BAR
@@ -377,6 +378,7 @@ def parse(argv):
     p.add_argument("--real", action="store_true", help="beside it: the work really made shorter, without a profiler")
     p.add_argument("--coz", action="store_true", help="beside it: what Coz makes of it in the same time (COZ=TREE: of a newer build)")
     p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: sleep, as a kernel without task work has it")
+    p.add_argument("--sync", choices=("sched", "pthread"), help="how waits are followed (default: the profiler's)")
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
     p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
     p.add_argument("--bar", choices=("strict", "loose"), default="strict")
@@ -389,6 +391,7 @@ def parse(argv):
     options = p.parse_args(argv)
     if options.seconds is None:
         options.seconds = 1.0 if options.native else 60.0
+    options.sync = ("--sync", options.sync) if options.sync else ()
     if options.repeat < 1 or options.seconds <= 0:
         p.error("--repeat and --seconds must be positive")
     unknown = set(options.pay.split(",")) - set(PAYERS)

@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
+#include <signal.h>
+
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
@@ -71,6 +74,41 @@ static void bank_is_forgotten(void **state)
 	assert_int_equal(ledger_bank_left(3 * MS, UINT64_MAX, 50 * MS), 0);
 	assert_int_equal(ledger_bank_left(-1, 0, 50 * MS), 0);
 	assert_int_equal(ledger_bank_left(3 * MS, 0, 0), 0);
+}
+
+static void stopped_time_is_no_waiting(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_waited(10 * MS, 15 * MS, 0), 5 * MS);
+	assert_int_equal(ledger_waited(10 * MS, 15 * MS, 2 * MS), 3 * MS);
+	assert_int_equal(ledger_waited(10 * MS, 15 * MS, 9 * MS), 0);
+	/* The account began afresh meanwhile. */
+	assert_int_equal(ledger_waited(10 * MS, 15 * MS, -2 * MS), 5 * MS);
+	assert_int_equal(ledger_waited(15 * MS, 10 * MS, 0), 0);
+}
+
+static void no_credit_after_a_timeout(void **state)
+{
+	(void)state;
+	assert_true(ledger_call_waited(0, 0));
+	assert_true(ledger_call_waited(EOWNERDEAD, 0));
+	assert_true(ledger_call_waited(-1, 0)); /* PTHREAD_BARRIER_SERIAL_THREAD */
+	assert_false(ledger_call_waited(ETIMEDOUT, 0));
+	assert_true(ledger_call_waited(0, ABI_CALL_MINUS));
+	assert_true(ledger_call_waited(SIGUSR1, ABI_CALL_MINUS));
+	assert_false(ledger_call_waited(-1, ABI_CALL_MINUS)); /* timed out, or interrupted: errno is not seen */
+}
+
+/* The waker has paid, so its clock is G. */
+static void a_wait_for_a_level_thread_is_credited_up_to_its_length(void **state)
+{
+	s64 bank;
+
+	(void)state;
+	assert_int_equal(ledger_wake(2 * MS, 3 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &bank), 1 * MS);
+	assert_int_equal(ledger_wake(2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &bank), 5 * MS);
+	/* It paid a part before it waited: what is left of the wait answers the rest. */
+	assert_int_equal(ledger_wake(2 * MS + 2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 2 * MS), 0, 0, &bank), 3 * MS);
 }
 
 static void cpu_edge_takes_the_cpus_clock(void **state)
@@ -139,6 +177,8 @@ int main(void)
 		cmocka_unit_test(hit_is_share_of_weight),      cmocka_unit_test(wake_takes_the_later_clock),
 		cmocka_unit_test(unused_blocked_time_is_banked), cmocka_unit_test(bank_is_forgotten),
 		cmocka_unit_test(cpu_edge_takes_the_cpus_clock), cmocka_unit_test(foreign_time_is_pause_up_to_g),
+		cmocka_unit_test(stopped_time_is_no_waiting),  cmocka_unit_test(no_credit_after_a_timeout),
+		cmocka_unit_test(a_wait_for_a_level_thread_is_credited_up_to_its_length),
 		cmocka_unit_test(asking_costs_more_on_a_slow_cpu), cmocka_unit_test(buckets_are_quarter_octaves),
 		cmocka_unit_test(what_is_not_booked_yet),
 	};

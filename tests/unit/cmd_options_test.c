@@ -58,6 +58,7 @@ static void defaults(void **state)
 	assert_int_equal(o.duration_ns, 0);
 	assert_int_equal(o.delay_ns, 0);
 	assert_int_equal(o.pay, RUN_PAY_AUTO);
+	assert_int_equal(o.sync, RUN_SYNC_SCHED);
 	assert_int_equal(o.granularity, RUN_BY_EITHER);
 	assert_null(o.fixed_line);
 	assert_true(o.fixed_speedup < 0);
@@ -94,10 +95,11 @@ static void every_option(void **state)
 	assert_string_equal(o.command[1], "y");
 	run_options_free(&o);
 
-	parse_good("-d|0.25|--delay=3|--pay|hold|--granularity|function|--fixed-line|ns::f|--fixed-speedup|12.5|--zero-share=50|x", &o);
+	parse_good("-d|0.25|--delay=3|--pay|hold|--sync|pthread|--granularity|function|--fixed-line|ns::f|--fixed-speedup|12.5|--zero-share=50|x", &o);
 	assert_int_equal(o.duration_ns, 250000000);
 	assert_int_equal(o.delay_ns, 3000000000);
 	assert_int_equal(o.pay, RUN_PAY_HOLD);
+	assert_int_equal(o.sync, RUN_SYNC_PTHREAD);
 	assert_int_equal(o.granularity, RUN_BY_FUNCTION);
 	assert_string_equal(o.fixed_line, "ns::f");
 	assert_true(o.fixed_speedup == 0.125 && o.zero_share == 0.5);
@@ -226,6 +228,7 @@ static void bad_lines(void **state)
 		{"-d|2678401|x", "--duration '2678401'"},
 		{"-d|99999999999999999999999|x", "--duration"},
 		{"--delay|soon|x", "--delay 'soon'"},
+		{"--sync|fiber|x", "--sync 'fiber': allowed are sched, pthread"},
 		{"--pay|cash|x", "--pay 'cash': allowed are auto, sleep, hold, spin"},
 		{"--granularity|file|x", "allowed are auto, line, function"},
 		{"--fixed-line|work|x", "--fixed-line 'work': allowed is FILE:LINE"},

@@ -41,7 +41,7 @@ static struct fixture make_fixture(enum shim_pay pay)
 	f.slots_fd = memfd_create("slots", MFD_CLOEXEC);
 	assert_true(f.page_fd >= 0 && f.slots_fd >= 0);
 	assert_int_equal(ftruncate(f.page_fd, sizeof(struct shim_page)), 0);
-	assert_int_equal(ftruncate(f.slots_fd, SHIM_SLOTS * sizeof(struct shim_slot)), 0);
+	assert_int_equal(ftruncate(f.slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
 	f.page = mmap(NULL, sizeof(struct shim_page), PROT_READ | PROT_WRITE, MAP_SHARED, f.page_fd, 0);
 	assert_true(f.page != MAP_FAILED);
 	f.page->magic = SHIM_MAGIC;
@@ -201,7 +201,7 @@ static void unprivileged_program(void **state)
 {
 	struct identity nobody = {.uid = 65534, .gid = 65534, .switches = true};
 	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = sizeof(struct shim_slot),
-			       .max_entries = SHIM_SLOTS, .map_flags = BPF_F_MMAPABLE};
+			       .max_entries = SHIM_ENTRIES, .map_flags = BPF_F_MMAPABLE};
 	struct fixture f;
 	int map;
 

@@ -234,7 +234,7 @@ static void check_payer(enum shim_pay pay)
 
 	assert_true(page_fd >= 0 && slots_fd >= 0);
 	assert_int_equal(ftruncate(page_fd, sizeof(*p)), 0);
-	assert_int_equal(ftruncate(slots_fd, SHIM_SLOTS * sizeof(struct shim_slot)), 0);
+	assert_int_equal(ftruncate(slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
 	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
 	assert_true(p != MAP_FAILED);
 	p->magic = SHIM_MAGIC;

@@ -55,8 +55,8 @@ static int spawn(struct run *r, struct error *e)
 	struct target_spec spec = {
 		.argv = r->options.command,
 		.identity = &r->identity,
-		.shim = r->preload ? shim_image : NULL,
-		.shim_size = r->preload ? shim_image_size : 0,
+		.shim = !r->preload ? NULL : r->calls == RUN_CALLS_SHIM ? shim_pthread_image : shim_image,
+		.shim_size = !r->preload ? 0 : r->calls == RUN_CALLS_SHIM ? shim_pthread_image_size : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
 	};
@@ -77,11 +77,15 @@ static int prepare(struct run *r, struct error *e)
 	err = run_choose_payer(r, e);
 	if (err < 0)
 		return err;
+	err = run_choose_sync(r, e);
+	if (err < 0)
+		return err;
 	err = run_open_page(r, e);
 	if (err < 0)
 		return err;
 	so = (struct session_options){
 		.payer = r->payer,
+		.sync = r->options.sync == RUN_SYNC_PTHREAD ? ABI_SYNC_PTHREAD : ABI_SYNC_SCHED,
 		.signo = r->options.signo,
 		.rate_hz = r->options.rate_hz,
 		.seed = r->options.seed,
@@ -108,6 +112,9 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	err = session_attach(r->session, target_pid(r->target), e);
+	if (err < 0)
+		return err;
+	err = run_add_calls(r, e);
 	if (err < 0)
 		return err;
 	err = run_add_points(r, e);

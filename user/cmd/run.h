@@ -46,6 +46,7 @@ struct run {
 	char *path; /* of the program; for a script its interpreter */
 	bool dynamic; /* libraries can be preloaded into it */
 	enum abi_payer payer;
+	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_map *code;
@@ -81,12 +82,17 @@ int run_open(struct run *r, const struct session_options *options, struct error 
 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);
+int run_choose_sync(struct run *r, struct error *e);
 int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
 void run_say_granularity(const struct run *r);
 /* Is the line of --fixed-line there? Before the program is started. */
 int run_check_fixed_line(struct run *r, struct error *e);
+/* Probes of --sync pthread; the process must exist and be attached to. Not those that wait for a library: run_add_calls_of_libraries, until it
+ * returns 1. */
+int run_add_calls(struct run *r, struct error *e);
+int run_add_calls_of_libraries(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
 
 /* run_loop.c: until the program has ended. */

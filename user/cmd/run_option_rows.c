@@ -14,10 +14,12 @@
 #define MAX_SECONDS (31 * 24 * 3600)
 
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
+static const char *const sync_names[] = {"sched", "pthread", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
-static const char *const feature_names[] = {"task_work", "send_signal_task", "uprobe_multi", "unwind", NULL};
+static const char *const feature_names[] = {"task_work", "send_signal_task", "uprobe_multi", "unwind", "sched_switch", "sched_waking", "switch_raw",
+					     "sync_sites", NULL};
 
 const char *run_pay_name(enum run_pay pay)
 {
@@ -138,6 +140,16 @@ static int set_pay(void *target, const struct option_row *row, const char *value
 
 	if (r == 0)
 		o->pay = (enum run_pay)i;
+	return r;
+}
+
+static int set_sync(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+	int i, r = option_choice(row, value, sync_names, &i, e);
+
+	if (r == 0)
+		o->sync = (enum run_sync)i;
 	return r;
 }
 
@@ -327,8 +339,8 @@ int option_set_features(void *target, const struct option_row *row, const char *
 		while (feature_names[i] && (strlen(feature_names[i]) != len || strncmp(feature_names[i], from, len) != 0))
 			i++;
 		if (!feature_names[i])
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of task_work, send_signal_task, uprobe_multi and unwind", row->name,
-				    value);
+			return fail(e, EINVAL, "--%s '%s': allowed is a list of features as `cozbpf check` names them, such as "
+				    "task_work,send_signal_task", row->name, value);
 		from += len;
 		if (!*from)
 			break;
@@ -366,6 +378,10 @@ const struct option_row run_option_rows[] = {
 	 "ended then, and after SECS at the latest",
 	 set_until_ci},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay},
+	{"sync", 0, "HOW",
+	 "who waits for whom, by the scheduler's events (sched) or by\n"
+	 "the program's pthread calls, as Coz has it (pthread) (sched)",
+	 set_sync},
 	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
 	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups},

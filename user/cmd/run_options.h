@@ -16,6 +16,7 @@ struct error;
 #define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
 
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
+enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -37,6 +38,7 @@ struct run_options {
 	uint64_t delay_ns;    /* before the first experiment */
 	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
+	enum run_sync sync;
 	enum run_granularity granularity;
 	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
 	double fixed_speedup;   /* 0..1; negative: drawn from the grid */

@@ -64,7 +64,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.command = join_command(r->options.command),
 		.kernel = strdup(u.release),
 		.host = strdup(u.nodename),
-		.sync = strdup("sched"),
+		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
 		.granularity = strdup(code_map_by_function(r->code) ? "function" : "line"),

@@ -22,10 +22,12 @@ int run_choose_payer(struct run *r, struct error *e)
 	static const enum abi_payer payers[] = {
 		[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
 	bool work = feature_usable("task_work", r->options.disabled);
+	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
+	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
 
 	r->preload = r->dynamic;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
-	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : work ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
+	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : keep_cpu ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
 	if (r->payer == ABI_PAY_HOLD && !work)
 		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay sleep");
 	if (r->payer != ABI_PAY_HOLD && !r->dynamic)
@@ -34,7 +36,7 @@ int run_choose_payer(struct run *r, struct error *e)
 	if (!work)
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode");
-	else if (r->payer != ABI_PAY_HOLD && !feature_usable("send_signal_task", r->options.disabled))
+	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
 	return 0;

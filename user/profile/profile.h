@@ -11,7 +11,7 @@
 struct profile_startup {
 	uint64_t time; /* since the epoch */
 	char *version, *command, *kernel, *host;
-	char *sync;     /* "sched" */
+	char *sync;     /* "sched", "pthread" */
 	char *pay;      /* the payer used: "sleep", "hold", "spin" */
 	char *fallback; /* what had to be replaced on this kernel, in words; NULL: nothing */
 	char *granularity; /* "line", "function" */

@@ -169,6 +169,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	s->begin_ns = clock_monotonic_ns();
 	s->epoch = epoch;
 	__atomic_store_n(&c->epoch, epoch, __ATOMIC_SEQ_CST);
+	sync_active(s, true);
 	return 0;
 }
 
@@ -178,6 +179,7 @@ static int end(void *b)
 	struct abi_control *c = control(s);
 
 	if (c->epoch & 1) {
+		sync_active(s, false);
 		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
 		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
 		events_redraw(s);

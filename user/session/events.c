@@ -69,6 +69,7 @@ int events_open(struct session *s, struct error *e)
 {
 	size_t n = (size_t)s->nr_cpus * s->events_per_cpu;
 
+	s->skel->bss->control.spacing_ns = session_period_ns(s);
 	s->events = calloc(n, sizeof(*s->events));
 	if (!s->events)
 		return fail(e, ENOMEM, "out of memory");
@@ -125,6 +126,7 @@ void events_adapt(struct session *s, uint64_t visits, uint64_t ns)
 	if (!events_adaptable(s) || wanted <= s->rate_hz * 1.05)
 		return;
 	s->rate_hz = wanted < SESSION_RATE_HIGH ? (unsigned int)wanted : SESSION_RATE_HIGH;
+	s->skel->bss->control.spacing_ns = session_period_ns(s);
 	for (size_t i = 0; i < s->n_events; i++) {
 		uint64_t period = draw_period(s);
 

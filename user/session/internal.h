@@ -71,6 +71,8 @@ struct session {
 	struct ring_buffer *loads;
 	bool loaded;
 	struct unwind *unwind;
+	struct sync *sync; /* --sync pthread; else NULL */
+	bool sync_switch;  /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	struct abi_point *percpu_points;
 	uint64_t late_begin[ABI_LATE_BUCKETS];
@@ -117,6 +119,14 @@ void loader_close(struct session *s);
 
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
+
+/* sync.c: before and after load; tells the shim whether an experiment runs. */
+void sync_configure(struct session *s);
+int sync_open(struct session *s, struct error *e);
+void sync_close(struct session *s); /* not opened: allowed */
+void sync_active(struct session *s, bool active);
+/* Attaches what the scheduler must still say: of exec and exit, and of switches where it can. */
+int sync_attach(struct session *s, struct error *e);
 
 /* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
  * whenever its mappings have changed. unwind_complain says what could not be taken in, one a line. */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* Debts below this wait for more: a payment costs a few microseconds itself. */
-#define THRESHOLD_NS 2000
+#define THRESHOLD_NS SHIM_THRESHOLD_NS
 /* Unused blocked time kept as credit: a few lumps of a millisecond, forgotten within some ten rounds of a few milliseconds. Without it a
  * ping-pong with rounds of 1.5 ms reads 36 for 60; past a knee the bank is empty and changes nothing. */
 #define BANK_NS (3 * 1000000LL)
@@ -45,8 +45,11 @@ static void configure(struct session *s)
 	c->payer = s->options.payer;
 	c->signo = (unsigned int)s->options.signo;
 	c->has_task_work = feature_usable("task_work", s->options.disabled);
-	c->has_send_signal_task = feature_usable("send_signal_task", s->options.disabled);
-	c->rq_edges = keeps_cpu;
+	/* Not for uprobes' programs. Who pays is current at any rate. */
+	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED && feature_usable("send_signal_task", s->options.disabled);
+	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
+	c->sync = s->options.sync;
+	c->has_switch = s->sync_switch;
 	c->threshold_ns = THRESHOLD_NS;
 	c->bank_ns = BANK_NS;
 	c->bank_age_ns = BANK_AGE_NS;
@@ -101,6 +104,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
 	}
+	sync_configure(s);
 	configure(s);
 	choose_programs(s);
 	s->calibrated = calibrate_recall(s);
@@ -116,7 +120,9 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 				    "CONFIG_DEBUG_INFO_BTF=y");
 		return fail(e, -r, "the kernel refused the BPF programs (%s); `cozbpf check` says what is missing", strerror(-r));
 	}
-	r = unwind_open(s, e);
+	r = sync_open(s, e);
+	if (r >= 0)
+		r = unwind_open(s, e);
 	if (r < 0) {
 		session_close(s);
 		return r;
@@ -133,6 +139,7 @@ void session_close(struct session *s)
 		s->skel->bss->control.epoch = (s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
 	events_close(s);
 	points_close(s);
+	sync_close(s);
 	loader_close(s);
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
@@ -181,7 +188,12 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 
 	s->pid = pid;
 	s->skel->bss->control.tgid = (unsigned long long)pid;
-	for (size_t i = 0; i < sizeof(progs) / sizeof(*progs); i++) {
+	if (s->sync) {
+		r = sync_attach(s, e);
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; !s->sync && i < sizeof(progs) / sizeof(*progs); i++) {
 		r = attach_one(s, progs[i], e);
 		if (r < 0)
 			return r;

@@ -34,6 +34,7 @@ enum session_needs {
 
 struct session_options {
 	enum abi_payer payer;
+	enum abi_sync sync;
 	int signo;            /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
 	uint64_t seed;        /* of the sampling periods */
@@ -58,6 +59,15 @@ int session_attach(struct session *s, pid_t pid, struct error *e);
  * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
+/* --sync pthread: where the C library's calls are seen. One of these, after session_attach.
+ * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of them that the program maps (it can be
+ * one in /proc/PID/fd). */
+int session_sync_shim(struct session *s, const void *image, size_t size, const char *path, struct error *e);
+/* On the calls themselves, in a static executable: -ENOENT when it has none. Probes on returns replace return
+ * addresses: of a thread that is cancelled in such a call C cleanup handlers run, but not the destructors of C++ above the call. */
+int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
+/* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped none yet. */
+int session_sync_libraries(struct session *s, struct error *e);
 /* Has the dynamic linker of @program, which is about to run, tell when it has mapped or unmapped libraries: after session_attach. Without it
  * they must be looked for. -ENOENT: a static executable, or a linker that does not tell. */
 int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e);

@@ -102,7 +102,7 @@ static void attach(void)
 		return;
 	}
 	errno = 0;
-	shim_slots = map_shared(fd + 2, SHIM_SLOTS * sizeof(struct shim_slot), false);
+	shim_slots = map_shared(fd + 2, SHIM_ENTRIES * sizeof(struct shim_slot), false);
 	/* Without slots the launcher left this number free, and by now it may be another library's. */
 	have_slots_fd = shim_slots || errno != EBADF;
 

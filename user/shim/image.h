@@ -6,3 +6,6 @@
 
 extern const unsigned char shim_image[];
 extern const size_t shim_image_size;
+/* ... with the calls that --sync pthread wraps. */
+extern const unsigned char shim_pthread_image[];
+extern const size_t shim_pthread_image_size;

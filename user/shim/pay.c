@@ -53,7 +53,7 @@ static long long now_ns(void)
 }
 
 /* The thread id is asked for every time: after fork the child's TLS still holds the parent's, and the slots are shared. */
-static struct shim_slot *own_slot(void)
+struct shim_slot *shim_own_slot(void)
 {
 	long tid = syscall(SYS_gettid);
 
@@ -81,16 +81,17 @@ static void spin_until(long long deadline)
 		shim_relax();
 }
 
-/* Sleeps until a latency before @deadline. The timer slack of 50 us that every thread starts with would be added to the
+/* Sleeps until a latency before @deadline; returns for how long. The timer slack of 50 us that every thread starts with would be added to the
  * wake-up; it is the program's setting, so it is put back. */
-static void sleep_towards(long long deadline)
+static long long sleep_towards(long long deadline)
 {
 	long long wake = deadline - self.latency_ns - LATENCY_MARGIN_NS;
 	struct timespec t = {.tv_sec = wake / 1000000000LL, .tv_nsec = wake % 1000000000LL};
+	long long start = now_ns(), slept;
 	long slack, r;
 
-	if (wake - now_ns() < SHORTEST_SLEEP_NS)
-		return;
+	if (wake - start < SHORTEST_SLEEP_NS)
+		return 0;
 	slack = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L);
 	if (slack > 1)
 		(void)syscall(SYS_prctl, PR_SET_TIMERSLACK, 1L, 0L, 0L, 0L);
@@ -98,8 +99,9 @@ static void sleep_towards(long long deadline)
 	do
 		r = syscall(SYS_clock_nanosleep, (long)CLOCK_MONOTONIC, (long)TIMER_ABSTIME, &t, NULL);
 	while (r < 0 && errno == EINTR);
+	slept = now_ns() - start;
 	if (r == 0) {
-		bool later = now_ns() - wake > self.latency_ns;
+		bool later = start + slept - wake > self.latency_ns;
 
 		self.latency_ns += later ? LATENCY_STEP_NS : -LATENCY_STEP_NS;
 		if (self.latency_ns < LATENCY_MIN_NS)
@@ -109,13 +111,14 @@ static void sleep_towards(long long deadline)
 	}
 	if (slack > 1)
 		(void)syscall(SYS_prctl, PR_SET_TIMERSLACK, slack, 0L, 0L, 0L);
+	return slept;
 }
 
 static void handle_payment(int signo, siginfo_t *info, void *context)
 {
 	int saved = errno;
-	long long start = now_ns(), owed;
-	struct shim_slot *slot = own_slot();
+	long long start = now_ns(), owed, slept = 0, took;
+	struct shim_slot *slot = shim_own_slot();
 
 	(void)signo;
 	(void)info;
@@ -132,14 +135,16 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 		long long until = owed < SHIM_MAX_PAY_NS ? owed : SHIM_MAX_PAY_NS;
 
 		if (payer == SHIM_PAY_SLEEP && until - (now_ns() - start) >= SPIN_BELOW_NS)
-			sleep_towards(start + until);
+			slept += sleep_towards(start + until);
 		spin_until(start + until);
 		/* The debt may have grown meanwhile: the ledger then wrote all that is owed since this payment began. */
 		owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
 		if (owed <= until || until == SHIM_MAX_PAY_NS)
 			break;
 	}
-	(void)__atomic_add_fetch(&slot->paid_ns, (unsigned long long)(now_ns() - start), __ATOMIC_RELEASE);
+	took = now_ns() - start;
+	(void)__atomic_add_fetch(&slot->spun_ns, (unsigned long long)(took - slept), __ATOMIC_RELEASE);
+	(void)__atomic_add_fetch(&slot->paid_ns, (unsigned long long)took, __ATOMIC_RELEASE);
 	(void)__atomic_add_fetch(&slot->payments, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->paying, 0, __ATOMIC_RELEASE);
 	errno = saved;

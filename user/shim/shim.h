@@ -16,6 +16,9 @@ extern struct shim_slot *shim_slots;
  * Returns the page, or NULL if this process was not started by the profiler or something failed. */
 struct shim_page *shim_attach(void);
 
+/* The calling thread's slot, or NULL if the ledger has given it none yet. For signal handlers, too. */
+struct shim_slot *shim_own_slot(void);
+
 /* Installs the payment handler for @signo and unblocks it in the calling thread, whose mask later threads inherit. */
 void shim_pay_install(enum shim_pay pay, int signo);
 

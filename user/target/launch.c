@@ -27,6 +27,7 @@ struct target {
 	pid_t pid;
 	int pidfd;
 	int socket;
+	int image_fd; /* the shim; -1: none */
 	char *path;
 	bool execed;
 	bool reaped;
@@ -158,7 +159,6 @@ static int fork_child(struct child_plan *plan, struct target *t, struct error *e
 
 int target_spawn(const struct target_spec *spec, struct target **ret, struct error *e)
 {
-	_cleanup_close_ int image_fd = -1;
 	struct child_plan plan = {.spec = spec};
 	struct child_report report = {0};
 	struct target *t;
@@ -168,13 +168,13 @@ int target_spawn(const struct target_spec *spec, struct target **ret, struct err
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return fail(e, ENOMEM, "out of memory");
-	*t = (struct target){.pidfd = -1, .socket = -1, .reaped = true};
+	*t = (struct target){.pidfd = -1, .socket = -1, .image_fd = -1, .reaped = true};
 	r = target_find_executable(spec->argv[0], &t->path, e);
 	if (r == 0 && spec->shim_size > 0)
-		r = make_image(spec, &image_fd, e);
+		r = make_image(spec, &t->image_fd, e);
 	if (r == 0) {
 		plan.path = t->path;
-		plan.image_fd = image_fd;
+		plan.image_fd = t->image_fd;
 		t->reaped = false;
 		r = fork_child(&plan, t, e);
 	}
@@ -203,6 +203,11 @@ pid_t target_pid(const struct target *t)
 int target_pidfd(const struct target *t)
 {
 	return t->pidfd;
+}
+
+int target_image_fd(const struct target *t)
+{
+	return t->image_fd;
 }
 
 static bool has_ended(const struct target *t)
@@ -277,6 +282,8 @@ void target_free(struct target *t)
 		(void)close(t->socket);
 	if (t->pidfd >= 0)
 		(void)close(t->pidfd);
+	if (t->image_fd >= 0)
+		(void)close(t->image_fd);
 	free(t->path);
 	free(t);
 }

@@ -37,6 +37,8 @@ int target_spawn(const struct target_spec *spec, struct target **ret, struct err
 pid_t target_pid(const struct target *t);
 /* A pidfd, owned by the target: readable when the process has ended. */
 int target_pidfd(const struct target *t);
+/* The memory file that the shim's image is in, owned by the target; -1 without one. */
+int target_image_fd(const struct target *t);
 /* Lets the child exec and waits until it has (then the new image is mapped). A failed exec: -ENOENT, -EACCES, -ENOEXEC...; the
  * child is reaped. A text file without "#!" is run by /bin/sh, as a shell would. A child that a signal ended at this very
  * moment (Ctrl-C) is no failure: the pidfd is readable and target_reap has the status. */

@@ -1,43 +1,79 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Passes one place of each cost of a probe, round after round, and prints how long a round took: `ns_per_round=N`. usage: sites ROUNDS */
+/* What a probe costs where it is hit, by the instruction that it sits on, and what the scheduler's events cost two threads that wake each
+ * other through pipes: nanoseconds, each the median over batches. usage: sites; prints `nop5=X nop1=X stepped=X pipe=X` */
 #include "helper.h"
 
-#include <sys/syscall.h>
+enum { BATCHES = 50, CALLS = 1000, TURNS = 300 };
 
-/* Offsets: a mov 0, a nop of five bytes 2, a nop 7, a push 8, a pop 9. */
-void site(void);
-__asm__(".text\n"
-	".type site, %function\n"
-	"site:\n"
-	"	mov %edi, %eax\n"
-	"	.byte 0x0f, 0x1f, 0x44, 0, 0\n"
-	"	nop\n"
-	"	push %rax\n"
-	"	pop %rax\n"
-	"	ret\n"
-	".size site, .-site\n");
+/* Their first instructions: five bytes that do nothing, one byte that does nothing, and one that the kernel has to single-step. */
+#define SITE(name, instruction)                      \
+	__asm__(".pushsection .text\n"               \
+		".balign 16\n"                       \
+		".globl " #name "\n"                 \
+		".type " #name ", @function\n"       \
+		#name ":\n" instruction "\n"         \
+		"ret\n"                              \
+		".size " #name ", .-" #name "\n"     \
+		".popsection\n");                    \
+	void name(void)
+SITE(site_nop5, ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00");
+SITE(site_nop1, "nop");
+SITE(site_stepped, "mov %rsp, %rax");
 
-static KEEP uint64_t rounds(uint64_t n, volatile uint64_t *table)
+static int there[2], back[2];
+
+static void *answer(void *arg)
 {
-	uint64_t sum = 0;
+	char c;
 
-	for (uint64_t i = 0; i < n; i++) {
-		site();
-		(void)syscall(SYS_getppid);
-		sum += table[i & 7]; /* LINE:sum */
-	}
-	return sum;
+	while (read(there[0], &c, 1) == 1 && write(back[1], &c, 1) == 1)
+		;
+	return arg;
 }
 
-int main(int argc, char **argv)
+static void turn(void)
 {
-	volatile uint64_t table[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-	uint64_t n = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000, start, took;
+	char c = 0;
 
-	(void)rounds(n / 10 + 1, table);
-	start = now_ns();
-	(void)rounds(n, table);
-	took = now_ns() - start;
-	printf("ns_per_round=%.1f\n", (double)took / (double)n);
+	if (write(there[1], &c, 1) != 1 || read(back[0], &c, 1) != 1)
+		exit(1);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double cost(void (*call)(void), int calls)
+{
+	double batches[BATCHES];
+
+	for (int i = 0; i < BATCHES; i++) {
+		uint64_t from = now_ns();
+
+		for (int j = 0; j < calls; j++)
+			call();
+		batches[i] = (double)(now_ns() - from) / calls; /* LINE:batch */
+		progress();
+	}
+	qsort(batches, BATCHES, sizeof(*batches), compare);
+	return batches[BATCHES / 2];
+}
+
+int main(void)
+{
+	pthread_t t;
+
+	if (pipe(there) < 0 || pipe(back) < 0)
+		return 1;
+	start_thread(&t, answer, NULL);
+	printf("nop5=%.1f ", cost(site_nop5, CALLS));
+	printf("nop1=%.1f ", cost(site_nop1, CALLS));
+	printf("stepped=%.1f ", cost(site_stepped, CALLS));
+	printf("pipe=%.1f\n", cost(turn, TURNS));
+	(void)close(there[1]);
+	(void)pthread_join(t, NULL);
 	return 0;
 }

@@ -14,16 +14,16 @@ def rounds(bench, points, command):
 
 
 def run(bench):
-    program = bench.program("e2e", "sites")
+    program = bench.program("e2e", "places")
     command = [program, "200000" if bench.full else "50000"]
-    line = common.line_of("tests/e2e/programs/sites.c", "sum")
+    line = common.line_of("tests/e2e/programs/places.c", "sum")
     points = {
-        "function": ["sites:site"],
-        "nop, 5 bytes": ["sites:site+2"],
-        "nop": ["sites:site+7"],
-        "push": ["sites:site+8"],
-        "pop": ["sites:site+9"],
-        "function, return": ["sites:site%return"],
+        "function": ["places:site"],
+        "nop, 5 bytes": ["places:site+2"],
+        "nop": ["places:site+7"],
+        "push": ["places:site+8"],
+        "pop": ["places:site+9"],
+        "function, return": ["places:site%return"],
         "line, site chosen": [line],
         "system call": ["syscall:getppid"],
     }

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* --sync pthread: the probes that say who waits for whom, on the C library's calls or on the shim's own places in its wrappers of them. */
+#include "session/internal.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cozbpf.skel.h"
+#include "elf/object.h"
+#include "session/probe.h"
+#include "target/maps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MAX_PLACES 128
+#define SITE "_cozbpf_site_"
+
+#ifndef ENOTSUPP
+#define ENOTSUPP 524 /* the kernel's own */
+#endif
+
+struct sync {
+	struct shim_slot *slots; /* all of the map */
+	struct bpf_link *links[2 * MAX_PLACES];
+	size_t n_links;
+};
+
+/* What the C library's functions do. A thread's own end is in none of the documented ones. Its beginning is a function without a name for
+ * others, seen in executables that have it linked in; elsewhere a thread begins when it is first seen. sigwait and sigwaitinfo are done
+ * by sigtimedwait. */
+static const struct {
+	const char *function;
+	unsigned int does;
+} calls[] = {
+	{"pthread_mutex_unlock", ABI_CALL_WAKES},
+	{"pthread_rwlock_unlock", ABI_CALL_WAKES},
+	{"pthread_spin_unlock", ABI_CALL_WAKES},
+	{"pthread_cond_signal", ABI_CALL_WAKES},
+	{"pthread_cond_broadcast", ABI_CALL_WAKES},
+	{"sem_post", ABI_CALL_WAKES},
+	{"pthread_create", ABI_CALL_WAKES},
+	{"pthread_cancel", ABI_CALL_WAKES},
+	{"pthread_kill", ABI_CALL_WAKES},
+	{"pthread_sigqueue", ABI_CALL_WAKES},
+	{"kill", ABI_CALL_WAKES},
+	{"tgkill", ABI_CALL_WAKES},
+	{"sigqueue", ABI_CALL_WAKES},
+	{"__call_tls_dtors", ABI_CALL_WAKES},
+	{"start_thread", 0},
+	{"pthread_cond_wait", ABI_CALL_WAKES | ABI_CALL_BLOCKS},
+	{"pthread_cond_timedwait", ABI_CALL_WAKES | ABI_CALL_BLOCKS},
+	{"pthread_cond_clockwait", ABI_CALL_WAKES | ABI_CALL_BLOCKS},
+	{"pthread_barrier_wait", ABI_CALL_WAKES | ABI_CALL_BLOCKS},
+	{"pthread_mutex_lock", ABI_CALL_BLOCKS},
+	{"pthread_mutex_timedlock", ABI_CALL_BLOCKS},
+	{"pthread_mutex_clocklock", ABI_CALL_BLOCKS},
+	{"pthread_rwlock_rdlock", ABI_CALL_BLOCKS},
+	{"pthread_rwlock_timedrdlock", ABI_CALL_BLOCKS},
+	{"pthread_rwlock_clockrdlock", ABI_CALL_BLOCKS},
+	{"pthread_rwlock_wrlock", ABI_CALL_BLOCKS},
+	{"pthread_rwlock_timedwrlock", ABI_CALL_BLOCKS},
+	{"pthread_rwlock_clockwrlock", ABI_CALL_BLOCKS},
+	{"pthread_spin_lock", ABI_CALL_BLOCKS},
+	{"pthread_join", ABI_CALL_BLOCKS},
+	{"pthread_timedjoin_np", ABI_CALL_BLOCKS},
+	{"pthread_clockjoin_np", ABI_CALL_BLOCKS},
+	{"sem_wait", ABI_CALL_BLOCKS | ABI_CALL_MINUS},
+	{"sem_timedwait", ABI_CALL_BLOCKS | ABI_CALL_MINUS},
+	{"sem_clockwait", ABI_CALL_BLOCKS | ABI_CALL_MINUS},
+	{"sigtimedwait", ABI_CALL_BLOCKS | ABI_CALL_MINUS | ABI_CALL_SIGNAL},
+};
+
+struct place {
+	const char *function;
+	uint64_t vaddr;
+	unsigned int does;
+};
+
+struct places {
+	struct place all[MAX_PLACES];
+	size_t n;
+};
+
+/* A name can be several functions (versions), and a function can have several names. */
+static int take_place(const struct elf_symbol *sym, void *arg)
+{
+	struct places *p = arg;
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		if (strcmp(sym->name, calls[i].function) != 0)
+			continue;
+		for (size_t j = 0; j < p->n; j++)
+			if (p->all[j].vaddr == sym->addr)
+				return 0;
+		if (p->n == MAX_PLACES)
+			return 1;
+		p->all[p->n++] = (struct place){calls[i].function, sym->addr, calls[i].does};
+		return 0;
+	}
+	return 0;
+}
+
+void sync_configure(struct session *s)
+{
+	bool calls_only = s->options.sync == ABI_SYNC_PTHREAD;
+	struct bpf_program *edges[] = {
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec, s->skel->progs.edge_exit, s->skel->progs.edge_waking,
+		s->skel->progs.edge_switch,
+	};
+	struct bpf_program *ours[] = {
+		s->skel->progs.sync_enter, s->skel->progs.sync_back, s->skel->progs.sync_returned, s->skel->progs.sync_exec,
+		s->skel->progs.sync_exit,
+	};
+
+	for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++)
+		(void)bpf_program__set_autoload(edges[i], !calls_only);
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		(void)bpf_program__set_autoload(ours[i], calls_only);
+	s->sync_switch = calls_only && feature_usable("switch_raw", s->options.disabled);
+	(void)bpf_program__set_autoload(s->skel->progs.sync_switch, s->sync_switch);
+}
+
+int sync_open(struct session *s, struct error *e)
+{
+	if (s->options.sync != ABI_SYNC_PTHREAD)
+		return 0;
+	s->sync = calloc(1, sizeof(*s->sync));
+	if (!s->sync)
+		return fail(e, ENOMEM, "out of memory");
+	s->sync->slots = mmap(NULL, SHIM_ENTRIES * sizeof(struct shim_slot), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(s), 0);
+	if (s->sync->slots == MAP_FAILED) {
+		s->sync->slots = NULL;
+		return fail(e, errno, "cannot map the threads' accounts: %s", strerror(errno));
+	}
+	return 0;
+}
+
+void sync_close(struct session *s)
+{
+	if (!s->sync)
+		return;
+	sync_active(s, false);
+	for (size_t i = 0; i < s->sync->n_links; i++)
+		(void)bpf_link__destroy(s->sync->links[i]);
+	if (s->sync->slots)
+		(void)munmap(s->sync->slots, SHIM_ENTRIES * sizeof(struct shim_slot));
+	free(s->sync);
+	s->sync = NULL;
+}
+
+void sync_active(struct session *s, bool active)
+{
+	struct shim_sync *all;
+
+	if (!s->sync || !s->sync->slots)
+		return;
+	all = (struct shim_sync *)&s->sync->slots[SHIM_SLOTS];
+	__atomic_store_n(&all->active, active, __ATOMIC_RELEASE);
+}
+
+static int attach_tracepoint(struct session *s, struct bpf_program *prog, struct error *e)
+{
+	struct bpf_link *link = bpf_program__attach(prog);
+
+	if (!link)
+		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog),
+			    strerror(errno));
+	s->sync->links[s->sync->n_links++] = link;
+	return 0;
+}
+
+int sync_attach(struct session *s, struct error *e)
+{
+	int r = attach_tracepoint(s, s->skel->progs.sync_exec, e);
+
+	if (r >= 0)
+		r = attach_tracepoint(s, s->skel->progs.sync_exit, e);
+	if (r >= 0 && s->sync_switch)
+		r = attach_tracepoint(s, s->skel->progs.sync_switch, e);
+	return r;
+}
+
+static int attach(struct session *s, struct bpf_program *prog, const char *path, const char *what, uint64_t offset, unsigned int does,
+		  bool on_return, struct error *e)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = does, .retprobe = on_return);
+	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, s->pid, path, offset, &opts);
+
+	if (!link)
+		return fail(e, errno, "--sync pthread: cannot put a probe on %s of %s: %s", what, path, strerror(errno));
+	s->sync->links[s->sync->n_links++] = link;
+	return 0;
+}
+
+int session_sync_shim(struct session *s, const void *image, size_t size, const char *path, struct error *e)
+{
+	const struct {
+		const char *name;
+		struct bpf_program *prog;
+		unsigned int does;
+	} sites[] = {
+		{SITE "wakes", s->skel->progs.sync_enter, ABI_CALL_WAKES},
+		{SITE "blocks", s->skel->progs.sync_enter, ABI_CALL_BLOCKS},
+		{SITE "back", s->skel->progs.sync_back, 0},
+	};
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	int r = elf_object_open_image("the preloaded library", image, size, &o, e);
+
+	for (size_t i = 0; r >= 0 && i < sizeof(sites) / sizeof(*sites); i++) {
+		struct elf_symbol sym;
+		uint64_t offset;
+
+		r = elf_object_find_function(o, sites[i].name, &sym);
+		if (r >= 0)
+			r = elf_object_vaddr_to_offset(o, sym.addr, &offset);
+		if (r < 0)
+			return fail(e, -r, "--sync pthread: the preloaded library has no %s", sites[i].name);
+		r = attach(s, sites[i].prog, path, sites[i].name, offset, sites[i].does, false, e);
+	}
+	return r;
+}
+
+/* Probes on all of the C library's calls that @o has; *ret_n is how many. */
+static int attach_calls(struct session *s, const struct elf_object *o, size_t *ret_n, struct error *e)
+{
+	_cleanup_free_ struct places *p = calloc(1, sizeof(*p));
+	const char *path = elf_object_path(o);
+	int r = 0;
+
+	if (!p)
+		return fail(e, ENOMEM, "out of memory");
+	(void)elf_object_each_function(o, take_place, p);
+	for (size_t i = 0; r >= 0 && i < p->n; i++) {
+		const struct place *at = &p->all[i];
+		struct error why = {.text = ""};
+		uint64_t offset;
+
+		if (s->sync->n_links + 2 > sizeof(s->sync->links) / sizeof(*s->sync->links))
+			return fail(e, E2BIG, "--sync pthread: %s has too many pthread calls", path);
+		r = elf_object_vaddr_to_offset(o, at->vaddr, &offset);
+		if (r < 0)
+			return fail(e, -r, "--sync pthread: %s of %s is not in the file", at->function, path);
+		r = attach(s, s->skel->progs.sync_enter, path, at->function, offset, at->does, false, &why);
+		if (r == -ENOTSUPP) {
+			/* It begins with a locked instruction, as glibc's pthread_spin_lock does: its waits are not followed. */
+			r = 0;
+			continue;
+		}
+		if (r < 0)
+			return fail(e, -r, "%s", why.text);
+		if ( (at->does & ABI_CALL_BLOCKS))
+			r = attach(s, s->skel->progs.sync_returned, path, at->function, offset, at->does, true, e);
+	}
+	*ret_n = p->n;
+	return r;
+}
+
+int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e)
+{
+	const char *path = elf_object_path(o);
+	size_t n;
+	int r;
+
+	if (!elf_object_has_symbols(o))
+		return fail(e, ENOENT, "--sync pthread: %s was stripped: its pthread calls cannot be found; use --sync sched", path);
+	r = attach_calls(s, o, &n, e);
+	if (r >= 0 && n == 0)
+		return fail(e, ENOENT, "--sync pthread: %s has none of the functions that block or wake threads; use --sync sched", path);
+	return r;
+}
+
+/* libc.so.6, libpthread.so.0, libc.musl-x86_64.so.1, and what they were called before: libc-2.31.so */
+static bool is_c_library(const char *path)
+{
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 || strncmp(name, "libpthread", 10) == 0 ||
+	       strncmp(name, "ld-musl-", 8) == 0;
+}
+
+int session_sync_libraries(struct session *s, struct error *e)
+{
+	struct map_list l;
+	size_t found = 0;
+	int r = map_list_read(s->pid, &l, e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r >= 0 && i < l.n; i++) {
+		_cleanup_elf_object_ struct elf_object *o = NULL;
+		_cleanup_free_ char *path = NULL;
+		size_t n;
+
+		if (!is_c_library(l.entries[i].path))
+			continue;
+		r = map_entry_open_path(s->pid, &l.entries[i], &path, e);
+		if (r >= 0)
+			r = elf_object_open(path, &o, e);
+		if (r >= 0)
+			r = attach_calls(s, o, &n, e);
+		if (r >= 0)
+			found += n;
+	}
+	map_list_free(&l);
+	return r < 0 ? r : found > 0;
+}
