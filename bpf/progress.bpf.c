@@ -2,30 +2,25 @@
 /* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock. */
 #include "bpf/latency.h"
 
-SEC("uprobe")
-int progress_visit(struct pt_regs *ctx)
+/* @regs: a function's arguments are in them; NULL: they are not. */
+static __always_inline void visit(struct task_struct *task, u32 i, const struct pt_regs *regs)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	u64 epoch = *(volatile u64 *)&control.epoch, now;
-	u32 i = bpf_get_attach_cookie(ctx);
-	struct abi_point *p;
+	struct abi_point *p = bpf_map_lookup_elem(&points, &i);
 	struct thread *t;
 
-	if (!in_scope(task))
-		return 0;
-	p = bpf_map_lookup_elem(&points, &i);
 	if (!p) {
 		count(COUNTER_point_out_of_range);
-		return 0;
+		return;
 	}
 	ADD(p->visits, 1);
 	if (!experiment_active(epoch)) {
-		latency_visit(i, task, ctx, NULL, epoch, 0);
-		return 0;
+		latency_visit(i, task, regs, NULL, epoch, 0);
+		return;
 	}
 	t = thread_get(task);
 	if (!t)
-		return 0;
+		return;
 	now = bpf_ktime_get_ns();
 	thread_enter(t, epoch);
 	thread_fold(t, now);
@@ -36,7 +31,79 @@ int progress_visit(struct pt_regs *ctx)
 	}
 	p->last_ns = now;
 	p->last_local = t->local;
-	latency_visit(i, task, ctx, t, epoch, now);
+	latency_visit(i, task, regs, t, epoch, now);
+}
+
+/* Entries, returns and marked places, one probe each. */
+SEC("uprobe")
+int progress_visit(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (in_scope(task))
+		visit(task, bpf_get_attach_cookie(ctx), ctx);
+	return 0;
+}
+
+/* The same, loaded for links that hold many probes. */
+SEC("?uprobe")
+int progress_multi(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (in_scope(task))
+		visit(task, bpf_get_attach_cookie(ctx), ctx);
+	return 0;
+}
+
+struct abi_syscalls syscalls SEC(".bss") = {};
+
+static __always_inline void visit_syscall(const unsigned char *by_number, u64 number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 point;
+
+	if (!in_scope(task) || number >= ABI_MAX_SYSCALLS)
+		return;
+	point = by_number[number];
+	if (point)
+		visit(task, point - 1, NULL);
+}
+
+/* These two are passed by every system call of every process. */
+SEC("?tp_btf/sys_enter")
+int BPF_PROG(progress_enter, struct pt_regs *regs, long number)
+{
+	visit_syscall(syscalls.enter, number);
+	return 0;
+}
+
+SEC("?tp_btf/sys_exit")
+int BPF_PROG(progress_leave, struct pt_regs *regs, long result)
+{
+	visit_syscall(syscalls.leave, regs->orig_ax);
+	return 0;
+}
+
+/* Loaded once more for each tracepoint: a cookie can be had for those since 6.10 only. */
+SEC("?raw_tp")
+int progress_event(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (in_scope(task))
+		visit(task, config.event_point, NULL);
+	return 0;
+}
+
+/* Events that tracefs alone knows. */
+SEC("?tp")
+int progress_traced(void *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (in_scope(task))
+		visit(task, bpf_get_attach_cookie(ctx), NULL);
 	return 0;
 }
 

@@ -38,6 +38,36 @@ static __always_inline void count_sample(u64 code)
 	ADD(*n, 1);
 }
 
+struct abi_sampled sampled SEC(".bss") = {};
+
+struct in_sampled {
+	u64 addr, weight;
+};
+
+static long sampled_step(u32 i, struct in_sampled *in)
+{
+	struct abi_point *p;
+	u32 point;
+
+	if (i >= ABI_MAX_SAMPLED)
+		return 1;
+	if (in->addr < sampled.intervals[i].lo || in->addr >= sampled.intervals[i].hi)
+		return 0;
+	point = sampled.intervals[i].point;
+	p = bpf_map_lookup_elem(&points, &point);
+	if (p)
+		ADD(p->visits, in->weight);
+	return 0;
+}
+
+/* Points whose visits are samples. */
+static __always_inline void count_sampled(u64 addr, u64 weight)
+{
+	struct in_sampled in = {addr, weight};
+
+	bpf_loop(*(volatile u64 *)&sampled.n, sampled_step, &in, 0);
+}
+
 struct prompt {
 	u64 now;
 	u32 me;
@@ -84,7 +114,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
  * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
  * pause swallowed is missing. */
-static __always_inline u64 take_weight(struct abi_cpu *c)
+static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
 {
 	s64 w = *(volatile s64 *)&c->exec;
 
@@ -92,6 +122,7 @@ static __always_inline u64 take_weight(struct abi_cpu *c)
 	if (sync_by_calls() && !config.has_switch)
 		return control.spacing_ns;
 	ADD(c->exec, -w);
+	c->sampled_at = now;
 	return w > 0 ? w : 0;
 }
 
@@ -148,7 +179,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			return 0;
 		}
 	}
-	weight = take_weight(c);
+	weight = take_weight(c, now);
 	/* A place in code, or how many: 0 is none in either case. */
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
@@ -162,6 +193,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			chain_count_sample();
 		else
 			count_sample(code);
+		if (config.has_sampled)
+			count_sampled(code, weight);
 	}
 	if (!experiment_active(epoch))
 		return 0;

@@ -67,10 +67,12 @@ struct abi_config {
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
 	abi_u32 inclusive;      /* a sample belongs to all frames in scope, not to the first one only */
+	abi_u32 has_sampled;    /* some points count samples */
+	abi_u32 event_point;    /* of progress_event: which point it counts */
 	abi_u32 pad;
 	abi_u64 kernel_base;    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
-_Static_assert(sizeof(struct abi_config) == 104, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 112, "abi_config");
 
 /* A process that is in scope, or whose children may be. */
 #define ABI_PROC_IN 1      /* in scope */
@@ -185,7 +187,7 @@ struct abi_cpu {
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
 	abi_u32 pad;
 	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
-	abi_u64 fill;
+	abi_u64 sampled_at; /* when that was */
 };
 _Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
 
@@ -218,12 +220,30 @@ struct abi_totals {
 
 /* A progress point's state on one CPU. */
 struct abi_point {
-	abi_u64 visits;
+	abi_u64 visits; /* of a sampled point: nanoseconds */
 	abi_u64 epoch; /* of the stamps below */
 	abi_u64 first_ns, last_ns;
 	abi_s64 first_local, last_local;
 };
 _Static_assert(sizeof(struct abi_point) == 48, "abi_point");
+
+/* Where the code of sampled points is: samples in it count, by the time that they stand for. Written between experiments. */
+#define ABI_MAX_SAMPLED 64
+struct abi_sampled {
+	abi_u64 n;
+	struct abi_sampled_interval {
+		abi_u64 lo, hi; /* half-open */
+		abi_u64 point;
+	} intervals[ABI_MAX_SAMPLED];
+};
+_Static_assert(sizeof(struct abi_sampled) == 8 + 24 * ABI_MAX_SAMPLED, "abi_sampled");
+
+/* Points that are system calls, by number: the point's index and 1 more; 0: none. */
+#define ABI_MAX_SYSCALLS 1024
+struct abi_syscalls {
+	unsigned char enter[ABI_MAX_SYSCALLS], leave[ABI_MAX_SYSCALLS];
+};
+_Static_assert(ABI_MAX_POINTS < 255 && sizeof(struct abi_syscalls) == 2 * ABI_MAX_SYSCALLS, "abi_syscalls");
 
 struct abi_sample_key {
 	abi_u64 code; /* ABI_CODE */

@@ -98,7 +98,8 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 {
 	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .disabled = disabled, .slows = true};
 	struct code_scope scope = {.functions = true};
-	struct session_site site;
+	struct session_site site = {0};
+	size_t point;
 	struct elf_symbol sym;
 	struct error e = {.text = ""};
 	int go[2];
@@ -120,7 +121,8 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 	site.object = code_map_main(d->code);
 	assert_int_equal(elf_object_find_function(site.object, "drive_item_done", &sym), 0);
 	site.vaddr = sym.addr;
-	if (session_add_point(d->session, "item", &site, 1, &e) < 0 || code_map_refresh(d->code, d->pid, &changed, &e) < 0 ||
+	if (session_new_point(d->session, "item", &point, &e) < 0 ||
+	    session_attach_sites(d->session, point, false, &site, 1, &e) < 0 || code_map_refresh(d->code, d->pid, &changed, &e) < 0 ||
 	    session_set_code(d->session, d->code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(write(go[1], "g", 1), 1);

@@ -209,10 +209,11 @@ static void add_point(struct driven *d, const char *function, const char *name)
 	struct session_site site = {.object = code_map_main(d->code)};
 	struct error e = {.text = ""};
 	struct elf_symbol sym;
+	size_t point;
 
 	assert_int_equal(elf_object_find_function(site.object, function, &sym), 0);
 	site.vaddr = sym.addr;
-	if (session_add_point(d->session, name, &site, 1, &e) < 0)
+	if (session_new_point(d->session, name, &point, &e) < 0 || session_attach_sites(d->session, point, false, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -230,7 +231,7 @@ static void add_latency(struct driven *d, size_t n, const char *begin, const cha
 
 static void start(struct driven *d, enum abi_payer payer)
 {
-	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .latencies = 4};
+	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .latencies = 4, .needs = SESSION_NEEDS_PROBES};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 	int to[2], from[2];

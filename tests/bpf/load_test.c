@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include "session/probe.h"
+#include "session/uprobe_multi.h"
+#include "shared/abi.h"
 #include "shared/latency.h"
 
 #include "cozbpf.skel.h"
@@ -73,6 +75,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 			unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
+	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced"};
 	struct abi_config *c;
 	int r;
 
@@ -100,7 +103,13 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		.max_frames = ABI_MAX_FRAMES,
 	};
 	skel->rodata->n_latencies = latencies;
+	c->has_sampled = 1;
 	choose(skel, sync);
+	/* All that some points need; the one for many probes where the kernel has such links. */
+	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
+		(void)bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, points[i]), true);
+	(void)bpf_program__set_autoload(skel->progs.progress_multi, feature_usable("uprobe_multi", NULL));
+	(void)bpf_program__set_expected_attach_type(skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
 		check_budgets(skel);

@@ -26,6 +26,12 @@ __attribute__((noinline)) void finish_request(void)
 	__asm__ volatile("");
 }
 
+int counter = 1;
+
+/* Its only instruction but the last has five bytes. */
+void jump_there(void);
+__asm__(".text\n.type jump_there, @function\njump_there: mov $1, %eax\nret\n.size jump_there, .-jump_there\n");
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -38,6 +44,8 @@ EOF
 gcc -g -O1 -o "$tmp/bin/prog" "$tmp/prog.c" || exit 1
 gcc -O1 -o "$tmp/bin/plain" "$tmp/prog.c" || exit 1
 gcc -O1 -s -o "$tmp/bin/stripped" "$tmp/prog.c" || exit 1
+# libstdc++ has probes.
+printf 'int main(int argc, char **) { if (argc > 9) throw 1; return 0; }\n' | g++ -g -x c++ -o "$tmp/bin/throws" - || exit 1
 marker=$tmp/ran
 prog=$tmp/bin/prog
 
@@ -101,7 +109,7 @@ expect "malformed number" 125 "--duration 'soon': allowed" "$cozbpf" run -d soon
 expect "malformed list" 125 "--speedups '5,x': allowed" "$cozbpf" run --speedups 5,x -- "$prog" "$marker"
 expect "signal that is not real-time" 125 "--signal '27': allowed" "$cozbpf" run --signal 27 -- "$prog" "$marker"
 expect "malformed point" 125 "'a.c:0'" "$cozbpf" run -p a.c:0 -- "$prog" "$marker"
-expect "unsupported point" 125 "not supported; allowed are FUNCTION" "$cozbpf" run -p syscall:read -- "$prog" "$marker"
+expect "malformed kind of point" 125 "written syscall:NAME" "$cozbpf" run -p syscall: -- "$prog" "$marker"
 expect "no command" 125 "no command" "$cozbpf" run -p finish_request --
 expect "command not found" 127 "no-such-program" "$cozbpf" run -- no-such-program
 expect "path not found" 127 "No such file" "$cozbpf" run -- "$tmp/bin/no-such-program"
@@ -131,7 +139,7 @@ expect "empty executable" 125 "$tmp/bin/empty" "$cozbpf" run -- "$tmp/bin/empty"
 expect "list: foreign executable" 125 "$tmp/bin/arm64" "$cozbpf" list functions "$tmp/bin/arm64"
 expect "list: no debug information" 125 "-g" "$cozbpf" list lines "$tmp/bin/plain"
 expect "list: no such process" 125 "no command and no process 99999999" "$cozbpf" list lines 99999999
-expect "list: points" 125 "points" "$cozbpf" list points "$prog"
+expect "list: no points" 125 "nothing matches" "$cozbpf" list points "$prog" nothing_like_it
 expect "report: no file" 125 "no-such-file" "$cozbpf" report no-such-file
 expect "report: not a profile" 125 "text" "$cozbpf" report "$tmp/bin/text"
 expect "report: directory" 125 "directory" "$cozbpf" report "$tmp"
@@ -159,6 +167,25 @@ fi
 
 expect "point with near names" 125 "finish_requst.*finish_request" "$cozbpf" run -p finish_requst -- "$prog" "$marker"
 expect "point in unknown binary" 125 "libnone" "$cozbpf" run -p libnone.so:f -- "$prog" "$marker"
+expect "point in an unknown library by its path" 125 "libnone" "$cozbpf" run -p "$tmp/libnone.so:f" -- "$prog" "$marker"
+expect "data as a point" 125 "counter is data in .*prog, not a function" "$cozbpf" run -p counter -- "$prog" "$marker"
+expect "middle of an instruction" 125 "offset 1 is in the middle of an instruction; the nearest (is|are) jump_there\+0" \
+	"$cozbpf" run -p prog:jump_there+1 -- "$prog" "$marker"
+expect "offset behind the function" 125 "offset 1000 is outside of jump_there" "$cozbpf" run -p prog:jump_there+1000 -- "$prog" "$marker"
+expect "point in a stripped binary" 125 "stripped has no symbols" "$cozbpf" run -b 'libc.so*' -p finish_request -- "$tmp/bin/stripped" "$marker"
+expect "no USDT probes" 125 "prog has no USDT probes" "$cozbpf" run -p usdt:prog:request -- "$prog" "$marker"
+expect "USDT provider with a near name" 125 "no USDT probe libstcxx:thrw.*did you mean libstdcxx:throw" \
+	"$cozbpf" run -p "usdt:libstdc++.so.6:libstcxx:thrw" -- "$tmp/bin/throws" "$marker"
+expect "unknown system call" 125 "no system call epol_wait; did you mean epoll_wait" "$cozbpf" run -p syscall:epol_wait -- "$prog" "$marker"
+expect "system call that never returns" 125 "exit_group never returns" "$cozbpf" run -p syscall:exit_group%return -- "$prog" "$marker"
+expect "unknown tracepoint" 125 "no tracepoint sched:sched_swich; did you mean sched:sched_switch" \
+	"$cozbpf" run -p tracepoint:sched:sched_swich -- "$prog" "$marker"
+expect "tracepoint of another category" 125 "no tracepoint irq:sched_switch; did you mean sched:sched_switch" \
+	"$cozbpf" run -p tracepoint:irq:sched_switch -- "$prog" "$marker"
+expect "samples of a line without code" 125 "prog.c:1[^0-9].*nearest" "$cozbpf" run -p sampled:prog.c:1 -- "$prog" "$marker"
+expect "samples by function" 125 "samples can be counted by line only" \
+	"$cozbpf" run --granularity function -p sampled:prog.c:7 -- "$prog" "$marker"
+expect "samples out of scope" 125 "samples are counted in scope alone" "$cozbpf" run -b 'libc.so*' -p sampled:prog.c:20 -- "$prog" "$marker"
 expect "line without code" 125 "prog.c:1[^0-9].*(nearest|near|line)" "$cozbpf" run -p prog.c:1 -- "$prog" "$marker"
 expect "file that is not there" 125 "prg.c" "$cozbpf" run -p prg.c:7 -- "$prog" "$marker"
 expect "fixed line without code" 125 "prog.c:1" "$cozbpf" run -p finish_request --fixed-line prog.c:1 -- "$prog" "$marker"

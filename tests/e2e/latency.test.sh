@@ -55,6 +55,20 @@ counted() { # PAY
 	verdict "intervals are the program's, $1" "$why" out err
 }
 
+# Every kind of point can be an end: the return of a function, the begin and the end of a system call.
+kinds() {
+	local why=''
+	whole_run --fixed-speedup 0 --latency 'serve=serve,serve%return' --latency 'nap=syscall:clock_nanosleep,syscall:clock_nanosleep%return' \
+		-- 500 || why+=' it failed;'
+	[ "$(intervals serve)" = "$(said requests)" ] || why+=" $(intervals serve) intervals of $(said requests) calls;"
+	[ "$(intervals nap)" = "$(said naps)" ] || why+=" $(intervals nap) intervals of $(said naps) naps;"
+	holds "visits('nap', 'sum_ns') >= 1e6 * $(said naps)" || why+=" naps of $(ask "visits('nap', 'sum_ns')") ns in all;"
+	for point in serve nap; do
+		why+=$(is $point unmatched 0)$(is $point unended 0)$(is $point lost 0)
+	done
+	verdict 'ends of other kinds' "$why" out err
+}
+
 # By thread, jobs match nothing: that is said, and how to mend it.
 without_key() {
 	local why=''
@@ -119,6 +133,8 @@ refused 'BEGIN is not there' "--latency req, BEGIN: no function request_bgin in 
 refused 'END is not there' "--latency req, END: no source file nosuch.c" --latency req=request_begin,nosuch.c:3
 refused 'a malformed END' "--latency req, END 'requests.c:0': lines are numbered" --latency req=request_begin,requests.c:0
 refused 'a key at a line' "is not the entry of one" --latency "req=request_begin,$(line_of requests end),key=arg1"
+refused 'a key at a return' "is not the entry of one" --latency 'job=job_begin,job_end%return,key=arg1'
+refused 'a key of a system call' "is not the entry of one" --latency 'job=syscall:read,syscall:write,key=arg1'
 refused 'samples' "cannot be sampled:" --latency "req=sampled:$(line_of requests burn),request_end"
 refused 'the same place twice' "the same place" --latency req=request_end,request_end
 refused 'a name twice' "there is a point of this name" --latency req=request_begin,request_end -p req=request_end
@@ -126,5 +142,6 @@ usable_payers
 for pay in "${payers[@]}"; do
 	counted "$pay"
 done
+kinds
 without_key
 reported

@@ -97,6 +97,22 @@ stripped() {
 	wait "$pid" 2>/dev/null || true # its status is the signal's
 }
 
+# What is listed as a point is one, and counts what it should.
+points() {
+	local why='' line
+	line=$(line_of kinds head)
+	why+=$(list 0 points "$programs/kinds")
+	why+=$(has '^usdt:kinds:plain$')$(has '^usdt:kinds:guarded$')$(has '^main$')$(has "/$line\$")
+	why+=$(has_not '^entered$')$(has '^# USDT probes of .*/kinds$')
+	[ "$(grep -c '^usdt:kinds:plain$' out)" -eq 1 ] || why+=' a probe is listed several times;'
+	why+=$(list 0 points "$programs/kinds" '*:guarded')
+	[ "$(grep -vc '^#' out)" -eq 1 ] || why+=' the pattern chooses others;'
+	why+=$(list 125 points "$programs/kinds" 'no_such_*')
+	why+=$(list 0 points "$programs/kinds" '*kinds.c:*')
+	verdict 'list: points' "$why" out err
+}
+
 a_file
 a_process
+[ ! -x "$programs/kinds" ] || points
 stripped

@@ -4,7 +4,7 @@
 # needs: root btf python3
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
-export SWITCHED_OFF=task_work,send_signal_task
+export SWITCHED_OFF=task_work,send_signal_task,uprobe_multi
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
 
 status=0

@@ -4,8 +4,11 @@
  */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "elf/code.h"
+#include "elf/libraries.h"
 #include "elf/lines.h"
 #include "elf/object.h"
+#include "elf/usdt.h"
 
 #include "fuzz_child.h"
 
@@ -41,6 +44,35 @@ static int see_function(const struct elf_symbol *s, void *arg)
 	(void)elf_object_function_at(arg, s->addr, &again);
 	(void)elf_object_vaddr_to_offset(arg, s->addr, &offset);
 	(void)elf_object_read(arg, s->addr, code, sizeof(code));
+	return 0;
+}
+
+struct places {
+	const struct elf_object *o;
+	size_t n;
+};
+
+/* Probes: of some functions only, since the search for jumps goes through all of the code. */
+static int see_code(const struct elf_symbol *s, void *arg)
+{
+	struct places *x = arg;
+	uint64_t returns[4], before, behind, site;
+	enum code_cost cost;
+
+	if (x->n++ % 61)
+		return 0;
+	(void)code_returns(x->o, s, returns, 4);
+	(void)code_check_offset(x->o, s, 3, &before, &behind);
+	site = code_cheap_site(x->o, s->addr, &cost);
+	if (site < s->addr || cost >= CODE_COSTS)
+		abort();
+	return x->n > 600;
+}
+
+static int see_probe(const struct usdt_probe *p, void *arg)
+{
+	if (!*p->provider || !*p->name || !elf_object_is_code(arg, p->vaddr))
+		abort();
 	return 0;
 }
 
@@ -82,6 +114,9 @@ static void walk(const char *path)
 	if (elf_object_open(path, &o, &e) < 0)
 		return;
 	(void)elf_object_each_function(o, see_function, o);
+	(void)elf_object_each_function(o, see_code, &(struct places){.o = o});
+	(void)usdt_each(o, see_probe, o);
+	free(library_find(o, "libnone.so"));
 	(void)elf_object_find_function(o, "ns::f(int)", &s);
 	if (elf_object_find_entries(o, "walk", &entries, &n) == 0)
 		free(entries);

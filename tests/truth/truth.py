@@ -31,7 +31,7 @@ VALIDATE_BAR = 3.0
 
 
 PAYERS = {p: ("--pay", p) for p in ("auto", "sleep", "hold", "spin")}
-PAYERS["older"] = ("--pay", "sleep", "--disable", "task_work,send_signal_task")
+PAYERS["older"] = ("--pay", "sleep", "--disable", "task_work,send_signal_task,uprobe_multi")
 
 
 class Failure(Exception):

@@ -69,6 +69,23 @@ static void lines_and_offsets(void **state)
 	latency_spec_free(&l);
 }
 
+/* Only where registers are read must a probe stay where it was put. */
+static void keys_are_read_at_the_entry(void **state)
+{
+	struct latency_spec l;
+	struct error e = {""};
+
+	(void)state;
+	assert_int_equal(latency_spec_parse("q=f,g,key=arg1", &l, &e), 0);
+	assert_true(l.ends[0].exact && l.ends[1].exact);
+	latency_spec_free(&l);
+	assert_int_equal(latency_spec_parse("q=usdt:p:n,f%return", &l, &e), 0);
+	assert_true(!l.ends[0].exact && !l.ends[1].exact);
+	assert_int_equal(l.ends[0].kind, POINT_USDT);
+	assert_true(l.ends[1].at_return);
+	latency_spec_free(&l);
+}
+
 static void refused(void **state)
 {
 	static const struct {
@@ -98,6 +115,9 @@ static void refused(void **state)
 		{"req=x=start,finish", "BEGIN has a name of its own, 'x'"},
 		{"req=sampled:a.c:1,finish", "BEGIN cannot be sampled:FILE:LINE"},
 		{"req=a.c:1,finish,key=arg1", "'a.c:1' is not the entry of one"},
+		{"req=f,g%return,key=arg1", "'g%return' is not the entry of one"},
+		{"req=syscall:read,g,key=arg1", "is not the entry of one"},
+		{"req=usdt:p:n,g,key=arg1", "is not the entry of one"},
 		{"req=a.c:0,finish", "--latency req, BEGIN 'a.c:0': lines are numbered"},
 		{"req=start,lib:", "--latency req, END 'lib:'"},
 	};
@@ -192,6 +212,7 @@ static void as_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_are_read_at_the_entry),
 		cmocka_unit_test(accepted),	cmocka_unit_test(lines_and_offsets),   cmocka_unit_test(refused),
 		cmocka_unit_test(cut_anywhere), cmocka_unit_test(errors_are_reworded), cmocka_unit_test(as_options),
 	};

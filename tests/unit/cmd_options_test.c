@@ -257,7 +257,7 @@ static void bad_lines(void **state)
 		{"--disable|task|x", "--disable 'task'"},
 		{"-s||x", "--source ''"},
 		{"-b|!|x", "--binary '!'"},
-		{"-p|syscall:read|x", "not supported"},
+		{"-p|syscall:|x", "written syscall:NAME"},
 		{"-p|f|-p|f|x", "there is a point of this name"},
 		{"-p|a=f|-p|a=g|x", "there is a point of this name"},
 	};

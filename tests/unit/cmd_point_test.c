@@ -82,6 +82,55 @@ static void accepted_points(void **state)
 	}
 }
 
+static void other_kinds(void **state)
+{
+	static const struct {
+		const char *text;
+		enum point_kind kind;
+		const char *name, *binary, *function, *file, *provider, *event;
+		bool at_return;
+		uint32_t line;
+	} cases[] = {
+		{"work%return", POINT_FUNCTION, "work%return", NULL, "work", NULL, NULL, NULL, true, 0},
+		{"done=lib:ns::f(int)%return", POINT_BINARY_FUNCTION, "done", "lib", "ns::f(int)", NULL, NULL, NULL, true, 0},
+		{"operator+%return", POINT_FUNCTION, "operator+%return", NULL, "operator+", NULL, NULL, NULL, true, 0},
+		{"usdt:redis:call", POINT_USDT, "usdt:redis:call", NULL, NULL, NULL, "redis", "call", false, 0},
+		{"n=usdt:libc.so.6:libc:memory_sbrk", POINT_USDT, "n", "libc.so.6", NULL, NULL, "libc", "memory_sbrk", false, 0},
+		{"usdt:/a:b/lib.so:p:n", POINT_USDT, "usdt:/a:b/lib.so:p:n", "/a:b/lib.so", NULL, NULL, "p", "n", false, 0},
+		{"syscall:read", POINT_SYSCALL, "syscall:read", NULL, NULL, NULL, NULL, "read", false, 0},
+		{"r=syscall:read%return", POINT_SYSCALL, "r", NULL, NULL, NULL, NULL, "read", true, 0},
+		{"syscall:467", POINT_SYSCALL, "syscall:467", NULL, NULL, NULL, NULL, "467", false, 0},
+		{"tracepoint:sched:sched_switch", POINT_TRACEPOINT, "tracepoint:sched:sched_switch", NULL, NULL, NULL, "sched",
+		 "sched_switch", false, 0},
+		{"s=sampled:src/a.c:12", POINT_SAMPLED_LINE, "s", NULL, NULL, "src/a.c", NULL, NULL, false, 12},
+		{"usdt::f", POINT_FUNCTION, NULL, NULL, NULL, NULL, NULL, NULL, false, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct error e = {};
+		struct point_spec p;
+
+		if (!cases[i].name) {
+			assert_int_equal(point_spec_parse(cases[i].text, &p, &e), -EINVAL);
+			continue;
+		}
+		if (point_spec_parse(cases[i].text, &p, &e) < 0)
+			fail_msg("%s: %s", cases[i].text, e.text);
+		assert_int_equal(p.kind, cases[i].kind);
+		expect_text(cases[i].name, p.name);
+		expect_text(cases[i].binary, p.binary);
+		expect_text(cases[i].function, p.function);
+		expect_text(cases[i].file, p.file);
+		expect_text(cases[i].provider, p.provider);
+		expect_text(cases[i].event, p.event);
+		assert_int_equal(p.at_return, cases[i].at_return);
+		assert_int_equal(p.line, cases[i].line);
+		assert_int_equal(p.offset, 0);
+		point_spec_free(&p);
+	}
+}
+
 static void refused_points(void **state)
 {
 	static const struct {
@@ -103,11 +152,25 @@ static void refused_points(void **state)
 		{"lib:f+12x", EINVAL, "number of bytes"},
 		{"lib:f+0x", EINVAL, "number of bytes"},
 		{"lib:f+99999999999999999999999", EINVAL, "number of bytes"},
-		{"work%return", EOPNOTSUPP, "returns of functions are not supported; allowed are FUNCTION"},
-		{"n=usdt:libc:memory_sbrk", EOPNOTSUPP, "USDT"},
-		{"syscall:read", EOPNOTSUPP, "system calls"},
-		{"tracepoint:sched:sched_switch", EOPNOTSUPP, "tracepoints"},
-		{"sampled:a.c:12", EOPNOTSUPP, "sampled lines"},
+		{"%return", EINVAL, "no function stands before %return"},
+		{"f+4%return", EINVAL, "leave out the offset"},
+		{"a.c:12%return", EINVAL, "a line does not return"},
+		{"usdt:", EINVAL, "usdt:PROVIDER:NAME"},
+		{"usdt:libc", EINVAL, "usdt:PROVIDER:NAME"},
+		{"usdt::memory_sbrk", EINVAL, "usdt:PROVIDER:NAME"},
+		{"usdt::libc:memory_sbrk", EINVAL, "usdt:PROVIDER:NAME"},
+		{"usdt:libc:memory_sbrk%return", EINVAL, "usdt:PROVIDER:NAME"},
+		{"syscall:", EINVAL, "syscall:NAME%return"},
+		{"syscall:%return", EINVAL, "syscall:NAME%return"},
+		{"syscall:a:b", EINVAL, "syscall:NAME"},
+		{"tracepoint:sched_switch", EINVAL, "tracepoint:CATEGORY:NAME"},
+		{"tracepoint::sched_switch", EINVAL, "tracepoint:CATEGORY:NAME"},
+		{"tracepoint:a:b:c", EINVAL, "tracepoint:CATEGORY:NAME"},
+		{"tracepoint:../x:b", EINVAL, "tracepoint:CATEGORY:NAME"},
+		{"sampled:a.c", EINVAL, "sampled:FILE:LINE"},
+		{"sampled:f", EINVAL, "sampled:FILE:LINE"},
+		{"sampled:a.c:12x", EINVAL, "sampled:FILE:LINE"},
+		{"sampled:a.c:0", EINVAL, "from 1"},
 		{"a\tb", EINVAL, "control"},
 		{"a=\nb", EINVAL, "control"},
 		{"\033[31m", EINVAL, "control"},
@@ -180,6 +243,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(accepted_points),
+		cmocka_unit_test(other_kinds),
 		cmocka_unit_test(refused_points),
 		cmocka_unit_test(overlong_point),
 		cmocka_unit_test(all_short_points),

@@ -380,9 +380,46 @@ static void options_are_checked(void **state)
 	assert_true(next == UINT64_MAX);
 }
 
+static void a_whole_run_is_one_experiment(void **state)
+{
+	uint64_t begin;
+
+	(void)state;
+	options.whole_run = true;
+	options.n_points = 0;
+	open_runner();
+	run_to_begin();
+	begin = fake.now;
+	assert_int_equal(next, UINT64_MAX);
+	fake_advance(&fake, begin + 100000 * MSEC);
+	assert_int_equal(runner_step(runner, fake.now, &next), 0);
+	assert_int_equal(n_records, 0);
+	assert_int_equal(runner_finish(runner, begin + 90000 * MSEC), 0);
+	assert_int_equal(n_records, 1);
+	assert_int_equal(n_last_points, 1);
+	assert_int_equal(records[0].elapsed, 90000 * MSEC);
+	assert_int_equal(record_points[0][0].delta, 1);
+	assert_string_equal(record_points[0][0].name, "end-to-end");
+	assert_false(record_points[0][0].timed);
+}
+
+static void half_a_run_is_none(void **state)
+{
+	(void)state;
+	options.whole_run = true;
+	open_runner();
+	run_to_begin();
+	runner_abandon(runner);
+	assert_false(fake.running);
+	assert_int_equal(runner_finish(runner, fake.now), 0);
+	assert_int_equal(n_records, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_whole_run_is_one_experiment, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(half_a_run_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_experiment_takes_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_late_step_makes_a_longer_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_sample_it_waits, set_up, tear_down),

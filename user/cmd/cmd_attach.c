@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "cmd/run_points.h"
 #include "session/code_map.h"
 
 #include <errno.h>

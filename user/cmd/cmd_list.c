@@ -72,9 +72,11 @@ static void help(void)
 {
 	(void)puts("Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
 		   "       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
+		   "       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
 		   "Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
 		   "names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
-		   "can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n");
+		   "can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n"
+		   "Of points, prints what --progress could count: USDT probes, functions that others can call, and a line of each loop.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample: where can a progress point in queue.c be?\n"
 		   "  cozbpf list lines ./server 'queue.c'");
@@ -106,7 +108,7 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 	return 0;
 }
 
-static int list(const struct list_options *o, bool functions, const char *name, const char *glob)
+static int list(const struct list_options *o, bool functions, bool points, const char *name, const char *glob)
 {
 	struct code_scope scope = {
 		.sources = o->sources,
@@ -133,7 +135,7 @@ static int list(const struct list_options *o, bool functions, const char *name, 
 	if (pid && code_map_refresh(l.code, pid, &changed, &e) < 0)
 		r = complain("list: %s", e.text);
 	else
-		r = list_names(&l, pid);
+		r = points ? list_points(&l) : list_names(&l, pid);
 	if (code_map_warning(l.code))
 		(void)complain("warning: %s", code_map_warning(l.code));
 	list_free(&l);
@@ -147,7 +149,7 @@ int cmd_list(int argc, char **argv)
 	_cleanup_(list_options_free) struct list_options options = {};
 	struct error e = {};
 	const char *what = NULL;
-	bool functions;
+	bool functions, points;
 	int first, r;
 
 	r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
@@ -165,19 +167,18 @@ int cmd_list(int argc, char **argv)
 	} else if (options.help) {
 		help();
 	} else if (!what) {
-		r = complain("list: say what: lines or functions");
+		r = complain("list: say what: lines, functions or points");
 	} else {
 		functions = strcmp(what, "functions") == 0;
-		if (strcmp(what, "points") == 0)
-			r = complain("list: points cannot be listed; lines and functions can");
-		else if (!functions && strcmp(what, "lines") != 0)
-			r = complain("list: '%s' cannot be listed; lines and functions can", what);
+		points = strcmp(what, "points") == 0;
+		if (!functions && !points && strcmp(what, "lines") != 0)
+			r = complain("list: '%s' cannot be listed; lines, functions and points can", what);
 		else if (argc < 1)
 			r = complain("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
 		else if (argc > 2)
 			r = complain("list: one pattern at most; quote it, so that the shell leaves it alone");
 		else
-			r = list(&options, functions, argv[0], argv[1]);
+			r = list(&options, functions, points, argv[0], argv[1]);
 	}
 	return r;
 }

@@ -22,4 +22,15 @@ struct listing {
 /* Prints what can be tried, a name a line, then what cannot and why, each line with "# " in front. Returns the exit status, after one line
  * on stderr if there is nothing to try. */
 int list_names(struct listing *l, bool process);
+/* The same for what --progress could count. (cmd_list_points.c) */
+int list_points(struct listing *l);
 void list_free(struct listing *l); /* frees the contents */
+
+/* Names come from the file: nothing in them reaches the terminal as a control character. */
+void list_print_name(const char *name);
+/* 1: not printed before, 0: it was. -ENOMEM. */
+int list_is_new(struct listing *l, const char *name);
+/* To be said at the end, once. -ENOMEM. */
+int list_note(struct listing *l, const char *text);
+/* Prints the notes. Returns the exit status; if nothing was printed, after one line on stderr: why, or @nothing. */
+int list_end(struct listing *l, const char *nothing);

@@ -26,8 +26,7 @@ struct list_seen {
 	char name[];
 };
 
-/* Names come from the file: nothing in them may reach the terminal as a control character. */
-static void print_name(const char *name)
+void list_print_name(const char *name)
 {
 	for (const char *c = name; *c; c++)
 		(void)putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
@@ -56,8 +55,12 @@ static int note(struct listing *l, const char *counted, const char *text)
 	return 0;
 }
 
-/* 1: not printed before. */
-static int is_new(struct listing *l, const char *name)
+int list_note(struct listing *l, const char *text)
+{
+	return note(l, NULL, text);
+}
+
+int list_is_new(struct listing *l, const char *name)
 {
 	size_t n = strlen(name);
 	struct list_seen *x;
@@ -113,7 +116,7 @@ static void head(struct listed *x)
 {
 	if (!x->headed && !x->o->is_main) {
 		(void)fputs("# in ", stdout);
-		print_name(x->o->path);
+		list_print_name(x->o->path);
 		(void)putchar('\n');
 	}
 	x->headed = true;
@@ -134,7 +137,7 @@ static int print_line(const char *file, uint32_t line, void *arg)
 		return text ? note(x->l, "line", text) : -ENOMEM;
 	}
 	head(x);
-	print_name(file);
+	list_print_name(file);
 	(void)printf(":%u\n", line);
 	return ferror(stdout) ? -EIO : 0;
 }
@@ -159,11 +162,11 @@ static int print_function(const struct elf_symbol *sym, void *arg)
 			text = NULL;
 		return text ? note(x->l, x->l->glob ? NULL : "function", text) : -ENOMEM;
 	}
-	r = is_new(x->l, readable);
+	r = list_is_new(x->l, readable);
 	if (r <= 0)
 		return r;
 	head(x);
-	print_name(readable);
+	list_print_name(readable);
 	(void)putchar('\n');
 	return ferror(stdout) ? -EIO : 0;
 }
@@ -208,23 +211,29 @@ static int list_object(const struct code_listed *o, void *arg)
 	return r;
 }
 
-int list_names(struct listing *l, bool process)
+int list_end(struct listing *l, const char *nothing)
 {
 	struct list_note *n, *next;
+
+	HASH_ITER(hh, l->notes, n, next) {
+		(void)fputs("# ", stdout);
+		if (n->counted)
+			(void)printf("%zu %s%s of ", n->times, n->counted, n->times > 1 ? "s" : "");
+		list_print_name(n->text);
+		(void)putchar('\n');
+	}
+	if (fflush(stdout) != 0)
+		return complain("list: standard output: %s", strerror(errno));
+	return l->printed ? 0 : complain("list: %s", l->nothing ? l->nothing : nothing);
+}
+
+int list_names(struct listing *l, bool process)
+{
 	int r = code_map_each(l->code, list_object, l);
 
 	if (r < 0)
 		return complain("list: %s", strerror(-r));
 	if (!l->printed && !process)
 		return complain("list: %s", l->nothing ? l->nothing : l->notes ? l->notes->text : "out of memory");
-	HASH_ITER(hh, l->notes, n, next) {
-		(void)fputs("# ", stdout);
-		if (n->counted)
-			(void)printf("%zu %s%s of ", n->times, n->counted, n->times > 1 ? "s" : "");
-		print_name(n->text);
-		(void)putchar('\n');
-	}
-	if (fflush(stdout) != 0)
-		return complain("list: standard output: %s", strerror(errno));
-	return l->printed ? 0 : complain("list: %s", l->nothing ? l->nothing : "nothing of the process can be tried; standard output says why");
+	return list_end(l, "nothing of the process can be tried; standard output says why");
 }

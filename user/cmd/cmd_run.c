@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "cmd/run_points.h"
+#include "cmd/run_repeat.h"
 #include "elf/decoder.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
@@ -121,6 +123,7 @@ int run_open_session(struct run *r, struct error *e)
 		.disabled = r->options.disabled,
 		.latencies = r->options.n_latencies,
 		.inclusive = r->options.attribution == RUN_INCLUSIVE,
+		.needs = run_points_needs(r),
 		.slows = r->purpose->slows,
 		.calibrate = r->options.calibrate,
 	};
@@ -173,6 +176,7 @@ static int start(struct run *r, struct error *e)
 	/* A program that is over already has no mappings left to read: its run is empty, not failed. */
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
 		return 0;
+	run_refresh_points(r);
 	return session_set_code(r->session, r->code, e);
 }
 
@@ -216,7 +220,7 @@ void run_free(struct run *r)
 	profile_free(&r->profile);
 	identity_free(&r->identity);
 	free(r->path);
-	run_options_free(&r->options);
+	free(r->points);
 }
 
 static int exit_status(const struct run *r)
@@ -225,6 +229,29 @@ static int exit_status(const struct run *r)
 
 	/* We ended it because its time was up: that is success. */
 	return r->terminated && WIFSIGNALED(r->wait_status) ? 0 : code;
+}
+
+/* Is this the last of its runs? A program that fails is not asked again. */
+static bool is_last(const struct run *r)
+{
+	return r->repeat->done >= r->options.runs || r->interrupted || exit_status(r) != 0;
+}
+
+/* Prints the report: of several runs behind the last one. */
+static int finish_repeat(struct run *r, struct error *e)
+{
+	int err = r->repeat ? repeat_keep(r->repeat, r, e) : 0;
+
+	if (err < 0)
+		return err;
+	if (r->repeat && !is_last(r))
+		return 0;
+	if (r->repeat) {
+		r->profile = r->repeat->all;
+		r->repeat->all = (struct profile){0};
+	}
+	run_print_report(r);
+	return 0;
 }
 
 static int run(struct run *r, struct error *e)
@@ -252,43 +279,87 @@ static int run(struct run *r, struct error *e)
 		(void)target_reap(r->target, &r->wait_status);
 		return EXIT_OURS;
 	}
+	run_missing_points(r);
 	err = r->purpose->report(r);
 	return err < 0 ? exit_status(r) : err;
 }
 
+static int run_and_free(struct run *r)
+{
+	struct error e = {.text = ""};
+	int status;
+
+	run_catch_signals(r);
+	status = run(r, &e);
+	run_reword(r, &e);
+	if (e.text[0])
+		(void)complain("%s", e.text);
+	run_free(r);
+	return status;
+}
+
+static int run_repeatedly(const struct run_options *options, const struct run_purpose *purpose)
+{
+	struct run_options o = *options;
+	struct error e = {.text = ""};
+	struct repeat x;
+	int status = EXIT_OURS;
+
+	if (repeat_init(&x, &o, &e) < 0)
+		return complain("%s", e.text);
+	for (bool last = false; !last;) {
+		struct run r = {.purpose = purpose, .page_fd = -1, .repeat = &x};
+
+		if (repeat_next(&x, &o, &e) < 0) {
+			status = complain("%s", e.text);
+			break;
+		}
+		r.options = o;
+		status = run_and_free(&r);
+		last = status != 0 || r.interrupted || x.done >= o.runs;
+	}
+	repeat_free(&x);
+	return status;
+}
+
 int run_main(int argc, char **argv, const struct run_purpose *purpose)
 {
-	struct run r = {.purpose = purpose, .page_fd = -1};
+	struct run_options options;
 	struct error e = {.text = ""};
 	int status;
 
 	target_save_signals();
 	(void)setlocale(LC_CTYPE, ""); /* the report's characters */
-	if (run_options_parse(argc, argv, &r.options, &e) < 0)
+	if (run_options_parse(argc, argv, &options, &e) < 0)
 		return complain("%s", e.text);
-	if (r.options.help) {
+	if (options.help) {
 		purpose->help(stdout);
-		run_options_free(&r.options);
+		run_options_free(&options);
 		return 0;
 	}
-	if (purpose->prepare && purpose->prepare(&r.options, &e) < 0) {
-		run_options_free(&r.options);
+	if (purpose->prepare && purpose->prepare(&options, &e) < 0) {
+		run_options_free(&options);
 		return complain("%s", e.text);
 	}
-	if (!r.options.seed_given)
-		r.options.seed = rng_fresh_seed();
-	run_catch_signals(&r);
-	status = run(&r, &e);
-	run_reword(&r, &e);
-	if (e.text[0])
-		(void)complain("%s", e.text);
-	run_free(&r);
+	if (!options.seed_given)
+		options.seed = rng_fresh_seed();
+	if (options.runs) {
+		status = run_repeatedly(&options, purpose);
+	} else {
+		struct run r = {.purpose = purpose, .page_fd = -1, .options = options};
+
+		status = run_and_free(&r);
+	}
+	run_options_free(&options);
 	return status;
 }
 
 static int print_report(struct run *r)
 {
-	run_print_report(r);
+	struct error e = {.text = ""};
+
+	if (finish_repeat(r, &e) < 0)
+		return complain("%s", e.text);
 	return -1;
 }
 

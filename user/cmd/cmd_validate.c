@@ -36,6 +36,8 @@ static int prepare(struct run_options *o, struct error *e)
 		return fail(e, EINVAL, "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND...");
 	if (o->until_ci > 0)
 		return fail(e, EINVAL, "validate takes no --until-ci; --duration says how long it may take");
+	if (o->runs)
+		return fail(e, EINVAL, "validate takes no --runs: it compares experiments of one run");
 	if (strcmp(o->output, RUN_DEFAULT_OUTPUT) != 0)
 		return fail(e, EINVAL, "validate writes no profile: --output is for cozbpf run");
 	if (o->fixed_speedup >= 0)

@@ -167,6 +167,8 @@ static int parse_parts(const char *text, char *const parts[], size_t n, struct l
 		return r;
 	if (strcmp(parts[0], parts[1]) == 0)
 		return fail(e, EINVAL, "--latency '%s': BEGIN and END are the same place", text);
+	for (size_t i = 0; i < 2; i++)
+		l->ends[i].exact = l->arguments[i] > 0;
 	if (set_name(&l->ends[0], l->name, "") < 0 || set_name(&l->ends[1], l->name, SUFFIX) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	return 0;

@@ -10,25 +10,23 @@
 
 /* Longer than any symbol that a linker writes, and short enough for a message. */
 #define POINT_TEXT_MAX 4096
-#define SUPPORTED "FUNCTION, BINARY:FUNCTION[+OFFSET] or FILE:LINE"
+#define SUPPORTED "FUNCTION, BINARY:FUNCTION[+OFFSET], FUNCTION%%return, FILE:LINE, usdt:, syscall:, tracepoint: and sampled:"
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 #define DIGITS "0123456789"
 
-/* Forms of the grammar that need another kind of probe. */
-static const struct {
-	const char *prefix, *what;
-} other_kinds[] = {
-	{"usdt:", "USDT probes"},
-	{"syscall:", "system calls"},
-	{"tracepoint:", "kernel tracepoints"},
-	{"sampled:", "sampled lines"},
-};
+#define RETURN "%return"
 
-static bool ends_with(const char *text, const char *end)
+/* The length of @text without "%return" behind it. */
+static size_t without_return(const char *text)
 {
-	size_t n = strlen(text), m = strlen(end);
+	size_t n = strlen(text), m = strlen(RETURN);
 
-	return n >= m && strcmp(text + n - m, end) == 0;
+	return n >= m && strcmp(text + n - m, RETURN) == 0 ? n - m : n;
+}
+
+static char *copy(const char *from, const char *end)
+{
+	return strndup(from, (size_t)(end - from));
 }
 
 /* Splits "NAME=WHERE". 0: *ret_where is WHERE, *ret_name_len the length of NAME or 0. */
@@ -89,24 +87,99 @@ static int parse_line(const char *text, const char *where, const char *colon, st
 	return p->file ? 0 : fail(e, ENOMEM, "out of memory");
 }
 
-/* FUNCTION[+OFFSET]. A '+' without a digit behind it is an operator's. */
+/* FUNCTION[+OFFSET] or FUNCTION%return. A '+' without a digit behind it is an operator's. */
 static int parse_function(const char *text, const char *function, struct point_spec *p, struct error *e)
 {
-	const char *plus = strrchr(function, '+');
-	size_t n = strlen(function);
+	size_t n = without_return(function);
+	const char *plus = memrchr(function, '+', n);
 
+	p->at_return = function[n];
+	if (n == 0)
+		return fail(e, EINVAL, "--progress '%s': no function stands before %s", text, RETURN);
 	if (plus && plus > function && plus[1] && strchr(DIGITS, plus[1])) {
 		char *end;
 
 		errno = 0;
 		p->offset = strtoull(plus + 1, &end, strncasecmp(plus + 1, "0x", 2) == 0 ? 16 : 10);
-		if (*end || errno || p->offset > INT32_MAX)
+		if (end != function + n || errno || p->offset > INT32_MAX)
 			return fail(e, EINVAL, "--progress '%s': the offset behind '+' is a number of bytes, 12 or 0xc", text);
+		if (p->at_return)
+			return fail(e, EINVAL, "--progress '%s': only a whole function returns; leave out the offset or %s", text, RETURN);
 		n = (size_t)(plus - function);
 	}
 	p->function = strndup(function, n);
 	return p->function ? 0 : fail(e, ENOMEM, "out of memory");
 }
+
+/* Probes and tracepoints: words of letters, digits and what their makers join them by. */
+static bool is_word(const char *from, const char *end)
+{
+	return from < end && strspn(from, NAME_CHARS) >= (size_t)(end - from);
+}
+
+/* [BINARY:]PROVIDER:NAME */
+static int parse_usdt(const char *text, const char *where, struct point_spec *p, struct error *e)
+{
+	const char *end = where + strlen(where), *name = strrchr(where, ':'), *provider;
+
+	provider = name ? memrchr(where, ':', (size_t)(name - where)) : NULL;
+	if (!name || !is_word(name + 1, end) || !is_word(provider ? provider + 1 : where, name) || provider == where)
+		return fail(e, EINVAL, "--progress '%s': a USDT probe is written usdt:PROVIDER:NAME or usdt:BINARY:PROVIDER:NAME", text);
+	p->kind = POINT_USDT;
+	p->event = strdup(name + 1);
+	p->provider = provider ? copy(provider + 1, name) : copy(where, name);
+	p->binary = provider ? copy(where, provider) : NULL;
+	return p->event && p->provider && (p->binary || !provider) ? 0 : fail(e, ENOMEM, "out of memory");
+}
+
+/* NAME[%return] */
+static int parse_syscall(const char *text, const char *where, struct point_spec *p, struct error *e)
+{
+	size_t n = without_return(where);
+
+	if (!is_word(where, where + n))
+		return fail(e, EINVAL, "--progress '%s': a system call is written syscall:NAME or syscall:NAME%s", text, RETURN);
+	p->kind = POINT_SYSCALL;
+	p->at_return = where[n];
+	p->event = strndup(where, n);
+	return p->event ? 0 : fail(e, ENOMEM, "out of memory");
+}
+
+/* CATEGORY:NAME */
+static int parse_tracepoint(const char *text, const char *where, struct point_spec *p, struct error *e)
+{
+	const char *colon = strchr(where, ':');
+
+	if (!colon || !is_word(where, colon) || !is_word(colon + 1, where + strlen(where)))
+		return fail(e, EINVAL, "--progress '%s': a kernel tracepoint is written tracepoint:CATEGORY:NAME", text);
+	p->kind = POINT_TRACEPOINT;
+	p->provider = copy(where, colon);
+	p->event = strdup(colon + 1);
+	return p->provider && p->event ? 0 : fail(e, ENOMEM, "out of memory");
+}
+
+/* FILE:LINE */
+static int parse_sampled(const char *text, const char *where, struct point_spec *p, struct error *e)
+{
+	const char *colon = last_separator(where);
+	int r;
+
+	if (!colon || colon == where || !colon[1] || strspn(colon + 1, DIGITS) != strlen(colon + 1))
+		return fail(e, EINVAL, "--progress '%s': samples are counted of a line: sampled:FILE:LINE", text);
+	r = parse_line(text, where, colon, p, e);
+	p->kind = POINT_SAMPLED_LINE;
+	return r;
+}
+
+static const struct {
+	const char *prefix;
+	int (*parse)(const char *text, const char *where, struct point_spec *p, struct error *e);
+} prefixed[] = {
+	{"usdt:", parse_usdt},
+	{"syscall:", parse_syscall},
+	{"tracepoint:", parse_tracepoint},
+	{"sampled:", parse_sampled},
+};
 
 static int parse_where(const char *text, const char *where, struct point_spec *p, struct error *e)
 {
@@ -114,12 +187,9 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 
 	if (!*where)
 		return fail(e, EINVAL, "--progress '%s': no place is named; allowed are " SUPPORTED, text);
-	for (size_t i = 0; i < sizeof(other_kinds) / sizeof(other_kinds[0]); i++)
-		if (strncmp(where, other_kinds[i].prefix, strlen(other_kinds[i].prefix)) == 0)
-			return fail(e, EOPNOTSUPP, "--progress '%s': %s are not supported; allowed are " SUPPORTED, text,
-				    other_kinds[i].what);
-	if (ends_with(where, "%return"))
-		return fail(e, EOPNOTSUPP, "--progress '%s': returns of functions are not supported; allowed are " SUPPORTED, text);
+	for (size_t i = 0; i < sizeof(prefixed) / sizeof(prefixed[0]); i++)
+		if (strncmp(where, prefixed[i].prefix, strlen(prefixed[i].prefix)) == 0)
+			return prefixed[i].parse(text, where + strlen(prefixed[i].prefix), p, e);
 	colon = last_separator(where);
 	if (!colon) {
 		p->kind = POINT_FUNCTION;
@@ -131,10 +201,12 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 			    *right ? "before" : "behind");
 	if (strspn(right, DIGITS) == strlen(right))
 		return parse_line(text, where, colon, p, e);
+	if (strspn(right, DIGITS) == without_return(right) && strchr(DIGITS, *right))
+		return fail(e, EINVAL, "--progress '%s': a line does not return; name the function: FUNCTION%s", text, RETURN);
 	if (strchr(DIGITS, *right))
 		return fail(e, EINVAL, "--progress '%s': '%s' is neither a line number nor a function", text, right);
 	p->kind = POINT_BINARY_FUNCTION;
-	p->binary = strndup(where, (size_t)(colon - where));
+	p->binary = copy(where, colon);
 	if (!p->binary)
 		return fail(e, ENOMEM, "out of memory");
 	return parse_function(text, right, p, e);
@@ -175,5 +247,7 @@ void point_spec_free(struct point_spec *p)
 	free(p->binary);
 	free(p->function);
 	free(p->file);
+	free(p->provider);
+	free(p->event);
 	*p = (struct point_spec){};
 }

@@ -15,9 +15,18 @@
 struct code_map;
 struct error;
 struct profile_writer;
+struct repeat;
 struct runner;
 struct shim_page;
 struct target;
+
+/* A point of the options, in the session. */
+struct run_point {
+	size_t index;
+	size_t next; /* objects of the code map from here on have not been looked at */
+	bool found;
+	bool seen; /* what it names was there, but without it: said */
+};
 
 struct run;
 
@@ -45,10 +54,8 @@ struct run {
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;
-	/* Where points are looked for; NULL: in the main executable. */
-	const struct elf_object *in_object;
-	struct line_table *in_lines;
 	struct session *session;
+	struct run_point *points; /* as many as the options have; NULL: not made yet */
 	struct shim_page *page;
 	int page_fd;
 	struct preload_server *preload_server; /* NULL: children go without the library */
@@ -61,6 +68,8 @@ struct run {
 	size_t looked_at;	    /* how many experiments there were then */
 	uint64_t look_ns;	    /* the next look not before */
 	sigset_t caught;
+	struct repeat *repeat; /* with --runs, over all of them; NULL: none */
+	bool interrupted;      /* by Ctrl-C */
 	uint64_t start_ns, end_ns; /* of the program */
 	uint64_t scope_cpu_ns, foreign_cpu_ns; /* at the start */
 	bool stopped;    /* the run is over, though the program may go on */
@@ -84,17 +93,12 @@ int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
 void run_say_granularity(const struct run *r);
-/* Probes of the points; the process must exist and be attached to. */
-int run_add_points(struct run *r, struct error *e);
-/* Probes of those points that an executable has which joined the run, or that have none yet. */
-int run_extend_points(struct run *r, const struct elf_object *object, struct line_table *lines, struct error *e);
-/* Fails if a point has no place in any executable. */
-int run_require_points(struct run *r, struct error *e);
-/* Probes of --sync pthread; the same. Not those that wait for a library: run_add_calls_of_libraries, until it returns 1. */
+/* Is the line of --fixed-line there? Before the program is started. */
+int run_check_fixed_line(struct run *r, struct error *e);
+/* Probes of --sync pthread; the process must exist and be attached to. Not those that wait for a library: run_add_calls_of_libraries, until it
+ * returns 1. */
 int run_add_calls(struct run *r, struct error *e);
 int run_add_calls_of_libraries(struct run *r, struct error *e);
-/* Are all points there? Before the program is started. */
-int run_check_points(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
 
 /* run_latency.c: has an error about a latency point's end speak of it; makes one of both ends, once their probes are there. */

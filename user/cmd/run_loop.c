@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The controller: waits for the next thing to do, for a signal, or for the program's end. One thread, no polling. */
 #include "cmd/run.h"
+#include "cmd/run_points.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -72,6 +73,9 @@ int run_stop(struct run *r, uint64_t end_ns, struct error *e)
 	if (r->stopped)
 		return 0;
 	r->stopped = true;
+	/* Of a program that was measured from end to end, half a run is none. */
+	if (r->options.runs && !r->end_ns)
+		runner_abandon(r->runner);
 	err = runner_finish(r->runner, end_ns);
 	if (err < 0)
 		return fail(e, -err, "%s: cannot write the last experiment: %s", r->options.output, strerror(-err));
@@ -101,6 +105,7 @@ static int on_signal(struct loop *l, struct error *e)
 	if (info.ssi_signo == SIGTSTP)
 		(void)raise(SIGSTOP);
 	if (info.ssi_signo == SIGINT) {
+		l->run->interrupted = true;
 		status_clear(&l->status);
 		return run_stop(l->run, clock_monotonic_ns(), e);
 	}
@@ -112,6 +117,9 @@ static int add_new_points(struct run *r)
 {
 	size_t n = session_find_counters(r->session);
 
+	/* Whole runs are counted, nothing else. */
+	if (r->options.runs)
+		return 0;
 	while (r->n_runner_points < n) {
 		size_t i = r->n_runner_points++;
 		int err = runner_add_point(r->runner, session_point_name(r->session, i),
@@ -138,8 +146,10 @@ static void look_for_code(struct loop *l, uint64_t now)
 		/* More of it may be in the samples by now. */
 		(void)runner_look(r->runner);
 	}
-	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed)
+	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed) {
+		run_refresh_points(r);
 		(void)session_set_code(r->session, r->code, NULL);
+	}
 	l->maps_wanted = false;
 	l->maps_budget_ns -= (int64_t)(clock_monotonic_ns() - now);
 }
@@ -314,7 +324,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		l->maps_wait_ns = MAPS_FIRST_NS;
 		l->maps_ns = now;
 	}
-	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS) && l->maps_ns < *ret_next)
+	/* An experiment that lasts as long as the program must not keep us from looking around. */
+	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	show_status(l, now);
 	return 0;

@@ -2,6 +2,7 @@
 /* What takes long before the program can start are two things that need not wait for each other: the kernel verifies our programs, and we
  * open the debug information. */
 #include "cmd/run.h"
+#include "cmd/run_points.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -46,6 +47,8 @@ int run_open(struct run *r, const struct session_options *options, struct error 
 	err = run_open_code(r, e);
 	if (err == 0)
 		err = run_check_points(r, e);
+	if (err == 0)
+		err = run_check_fixed_line(r, e);
 	(void)pthread_join(thread, NULL);
 	r->session = o.session;
 	if (err == 0 && o.result < 0) {

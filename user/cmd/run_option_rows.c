@@ -19,7 +19,7 @@ static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
 static const char *const attribution_names[] = {"first", "inclusive", NULL};
-static const char *const feature_names[] = {"task_work", "send_signal_task", "unwind", "sched_switch", "sched_waking", "switch_raw",
+static const char *const feature_names[] = {"task_work", "send_signal_task", "uprobe_multi", "unwind", "sched_switch", "sched_waking", "switch_raw",
 					     "sync_sites", NULL};
 
 const char *run_pay_name(enum run_pay pay)
@@ -275,6 +275,17 @@ static int set_rate(void *target, const struct option_row *row, const char *valu
 	return r;
 }
 
+static int set_runs(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+	uint64_t n;
+	int r = option_unsigned(row, value, 1, 1000000, &n, e);
+
+	if (r == 0)
+		o->runs = (size_t)n;
+	return r;
+}
+
 static int set_seed(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct run_options *o = target;
@@ -357,7 +368,10 @@ int option_set_features(void *target, const struct option_row *row, const char *
 const struct option_row run_option_rows[] = {
 	{"progress", 'p', "POINT",
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
-	 "FUNCTION, BINARY:FUNCTION[+OFFSET] or FILE:LINE",
+	 "FUNCTION, BINARY:FUNCTION[+OFFSET], FUNCTION%return,\n"
+	 "FILE:LINE, usdt:[BINARY:]PROVIDER:NAME, syscall:NAME,\n"
+	 "tracepoint:CATEGORY:NAME, or sampled:FILE:LINE for a line\n"
+	 "too hot for a probe; `cozbpf list points` shows some",
 	 set_point},
 	{"latency", 0, "SPEC",
 	 "measure times, NAME=BEGIN,END[,key=argN] (repeatable): from\na visit of BEGIN to one of END, each a WHERE as above, by the\nsame thread or with the same Nth argument of both functions",
@@ -375,6 +389,7 @@ const struct option_row run_option_rows[] = {
 	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", set_format},
 	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)",
 	 set_seconds, offsetof(struct run_options, duration_ns)},
+	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", set_runs},
 	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds,
 	 offsetof(struct run_options, delay_ns)},
 	{"until-ci", 0, "POINTS",

@@ -43,6 +43,7 @@ struct run_options {
 	const char *output; /* never empty */
 	enum profile_format format;
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
+	size_t runs;          /* measure from end to end, so often; 0: not */
 	uint64_t delay_ns;    /* before the first experiment */
 	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;

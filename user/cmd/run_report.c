@@ -39,14 +39,6 @@ static void share_cpu(struct run *r, struct report_hints *h)
 	h->foreign_share = (double)(foreign - r->foreign_cpu_ns) / all;
 }
 
-/* Points that no executable had: a wrapper's are looked for as programs are started. */
-static void say_missing_points(const struct run *r)
-{
-	for (size_t i = 0; i < r->options.n_points; i++)
-		if (!session_point_sites(r->session, i))
-			(void)complain("-p %s: no program that was started has it", r->options.points[i].name);
-}
-
 void run_print_report(struct run *r)
 {
 	_cleanup_free_ char *counters = session_counters(r->session);
@@ -57,8 +49,6 @@ void run_print_report(struct run *r)
 
 	if (code_map_warning(r->code))
 		(void)complain("warning: %s", code_map_warning(r->code));
-	if (r->wrapper)
-		say_missing_points(r);
 	if (r->options.no_report)
 		return;
 	if (analyse(&r->profile, r->options.seed, &a) < 0) {

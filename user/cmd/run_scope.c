@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/run.h"
+#include "cmd/run_points.h"
 #include "experiment/runner.h"
 #include "session/code_map.h"
 #include "target/launch.h"
@@ -27,12 +28,6 @@ struct look {
 	uint64_t when, wait;
 };
 
-/* An executable that has been found. */
-struct main_object {
-	const struct elf_object *elf;
-	struct line_table *lines;
-};
-
 struct run_scope {
 	struct process_rule *rule; /* system */
 	int *pidfds;               /* attach: by the option's index; -1: it has ended */
@@ -42,8 +37,6 @@ struct run_scope {
 	size_t n_found;
 	struct look *looks;
 	size_t n_looks;
-	struct main_object *mains;
-	size_t n_mains, n_pointed; /* that the points are in already */
 	uint64_t round_ns, scan_ns;
 	bool launched; /* the exec of the launched program has been seen */
 	size_t at; /* of the process that the next round begins with */
@@ -185,20 +178,7 @@ void run_scope_free(struct run_scope *s)
 	free(s->pidfds);
 	free(s->found);
 	free(s->looks);
-	free(s->mains);
 	free(s);
-}
-
-static int add_main(struct run *r, const struct elf_object *elf, struct line_table *lines)
-{
-	struct run_scope *s = r->scope;
-	struct main_object *grown = reallocarray(s->mains, s->n_mains + 1, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	s->mains = grown;
-	s->mains[s->n_mains++] = (struct main_object){elf, lines};
-	return 0;
 }
 
 /* Of a process in scope: its executable and its mappings. What ends meanwhile, or may not be read, is no failure of the run's. */
@@ -207,8 +187,7 @@ static void look_at(struct run *r, pid_t pid)
 	const struct elf_object *elf;
 	struct line_table *lines;
 
-	if (code_map_add_main(r->code, pid, &elf, &lines, NULL) == 0 && elf)
-		(void)add_main(r, elf, lines);
+	(void)code_map_add_main(r->code, pid, &elf, &lines, NULL);
 	(void)session_look(r->session, pid, NULL);
 }
 
@@ -286,25 +265,10 @@ int run_scope_enter(struct run *r, struct error *e)
 	return err;
 }
 
-static int extend_points(struct run *r, struct error *e)
-{
-	struct run_scope *s = r->scope;
-
-	while (s->n_pointed < s->n_mains) {
-		const struct main_object *o = &s->mains[s->n_pointed++];
-		int err = run_extend_points(r, o->elf, o->lines, e);
-
-		if (err < 0)
-			return err;
-	}
-	return 0;
-}
-
 int run_scope_points(struct run *r, struct error *e)
 {
-	int err = extend_points(r, e);
-
-	return err == 0 && r->options.kind != RUN_LAUNCH ? run_require_points(r, e) : err;
+	run_refresh_points(r);
+	return r->options.kind != RUN_LAUNCH ? run_require_points(r, e) : 0;
 }
 
 int run_scope_started(struct run *r, struct error *e)
@@ -472,7 +436,7 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 		s->scan_ns = now + SCAN_NS;
 	}
 	if (err == 0)
-		(void)extend_points(r, NULL);
+		run_refresh_points(r);
 	for (size_t i = 0; i < s->n_looks; i++)
 		if (s->looks[i].when < *ret_next)
 			*ret_next = s->looks[i].when;

@@ -24,6 +24,9 @@ int run_choose_sync(struct run *r, struct error *e)
 				       "no wrapped pthread calls: probes on the calls themselves, which slow every one of them down");
 		return 0;
 	}
+	/* Loading the programs says what a user without privileges lacks. */
+	if (feature_denied("sched_switch"))
+		return 0;
 	if (!feature_usable("sched_switch", r->options.disabled) || !feature_usable("sched_waking", r->options.disabled))
 		return fail(e, EOPNOTSUPP, "--sync sched needs BTF tracepoints on the scheduler (Linux 5.5; `cozbpf check` says why they cannot "
 			    "be used here); use --sync pthread");

@@ -41,6 +41,8 @@ char *elf_object_interpreter(const struct elf_object *o);
 bool elf_object_is_dynamic(const struct elf_object *o);   /* has PT_INTERP: LD_PRELOAD can work */
 /* Functions in .symtab; without one, in .dynsym and in the separate debug file or in mini debug information (.gnu_debugdata). */
 bool elf_object_has_symbols(const struct elf_object *o);
+/* A program of Go's: its stacks move, so a return address in them must not be replaced. */
+bool elf_object_is_go(const struct elf_object *o);
 /* One line on symbols that should be there and cannot be read (a debug file, mini debug information), or NULL. Owned by the object. */
 const char *elf_object_symbol_problem(const struct elf_object *o);
 /* Lower-case hex of the GNU build id, or NULL. Owned by the object. */
@@ -76,6 +78,8 @@ int elf_object_find_entries(const struct elf_object *o, const char *name, struct
 int elf_object_function_at(const struct elf_object *o, uint64_t vaddr, struct elf_symbol *ret);
 /* Calls @cb for each function in address order until it returns non-zero, and returns that. */
 int elf_object_each_function(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg);
+/* The same for functions that other objects or files can call: those that are not local to one. */
+int elf_object_each_exported(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg);
 /* Up to @max names (raw or demangled, whichever is nearer) close to @name by edit distance or substring, best first; returns
  * how many. The strings are the caller's (free each). For "did you mean". */
 size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max);

@@ -69,6 +69,21 @@ int elf_object_each_function(const struct elf_object *o, int (*cb)(const struct 
 	return r;
 }
 
+int elf_object_each_exported(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg)
+{
+	const struct symbol_index *x = o->symbols;
+	int r = symbols_load(o);
+
+	for (size_t i = 0; r == 0 && i < x->n; i++) {
+		struct elf_symbol s = symbol_public(&x->all[i]);
+
+		/* Of an address the name that is seen from outside comes first. */
+		if (x->all[i].rank < 2 && (i == 0 || x->all[i - 1].addr != s.addr))
+			r = cb(&s, arg);
+	}
+	return r;
+}
+
 int symbol_index_each_name(const struct elf_object *o, int (*cb)(const char *name, void *arg), void *arg)
 {
 	const struct symbol_index *x = o->symbols;
@@ -77,4 +92,10 @@ int symbol_index_each_name(const struct elf_object *o, int (*cb)(const char *nam
 	for (size_t i = 0; r == 0 && i < x->n; i++)
 		r = cb(x->all[i].own, arg);
 	return r;
+}
+
+bool elf_object_is_go(const struct elf_object *o)
+{
+	(void)symbols_load(o);
+	return o->symbols->go;
 }

@@ -29,6 +29,7 @@ struct backend_point {
 	uint64_t departures; /* latency only */
 	/* Of the visits since begin(), by probes that stamp the time; 0 when there was none or the point is not timed. */
 	uint64_t first_ns, last_ns;
+	uint64_t cost_ns; /* of counting a visit; 0: nothing, or not known */
 	int64_t first_local, last_local; /* the visitor's local then: virtual time is ns - local */
 };
 

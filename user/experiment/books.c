@@ -96,6 +96,7 @@ void books_point(const struct backend_totals *begin, const struct backend_totals
 		return;
 	}
 	ret->delta = since(e->visits, b->visits);
+	ret->cost_ns = e->cost_ns;
 	time_point(begin, e, ret);
 }
 

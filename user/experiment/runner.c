@@ -73,6 +73,8 @@ static int copy_options(struct runner *r, const struct runner_options *o)
 		if (!r->fixed_line)
 			return -ENOMEM;
 	}
+	if (o->whole_run)
+		return runner_add_point(r, "end-to-end", PROFILE_THROUGHPUT);
 	for (size_t i = 0; i < o->n_points; i++) {
 		ret = runner_add_point(r, o->point_names[i], o->point_kinds[i]);
 		if (ret < 0)
@@ -242,7 +244,7 @@ static int try_begin(struct runner *r, uint64_t now)
 		(void)r->ops->end(r->backend);
 		return err;
 	}
-	r->length = r->next_length;
+	r->length = r->o.whole_run ? UINT64_MAX : r->next_length;
 	r->due = later(r->begin.time_ns, r->length);
 	r->state = EXPERIMENT;
 	return 0;
@@ -291,6 +293,8 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 		if (err < 0)
 			return err;
 	}
+	if (r->o.whole_run)
+		r->points[0].delta = 1;
 	if (x.elapsed < least_ns)
 		return 0;
 	err = r->sink(r->sink_arg, &x, r->points, r->n_points);
@@ -346,10 +350,17 @@ int runner_finish(struct runner *r, uint64_t end_ns)
 	if (r->state == OVER)
 		return 0;
 	if (r->state == EXPERIMENT)
-		err = finish_experiment(r, end_ns, r->length / 10);
+		err = finish_experiment(r, end_ns, r->o.whole_run ? 0 : r->length / 10);
 	r->state = OVER;
 	drained = tally_drain(r->tally); /* for the log */
 	return err < 0 ? err : drained;
+}
+
+void runner_abandon(struct runner *r)
+{
+	if (r->state == EXPERIMENT)
+		(void)r->ops->end(r->backend);
+	r->state = OVER;
 }
 
 void runner_get_status(const struct runner *r, struct runner_status *ret)

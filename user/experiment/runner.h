@@ -22,6 +22,7 @@ struct runner_options {
 	const char *const *point_names;
 	const enum profile_point_kind *point_kinds;
 	size_t n_points;        /* may grow: runner_add_point */
+	bool whole_run;         /* one experiment, until the program's end; its only point is that end, visited once */
 };
 
 /* Called with every finished experiment (points: one per known point). A negative return stops the run. */
@@ -39,6 +40,9 @@ int runner_look(struct runner *r);
 /* The program ended at @end_ns (or the run is over at it): the experiment under way is closed at that time and recorded if it
  * lasted at least a tenth of its length. */
 int runner_finish(struct runner *r, uint64_t end_ns);
+
+/* Ends a running experiment without recording it. */
+void runner_abandon(struct runner *r);
 
 /* For status lines and the log at the end. */
 struct runner_status {

@@ -53,6 +53,12 @@ static const struct field throughput_timing_list[] = {
 };
 const struct field_table throughput_timing_fields = {throughput_timing_list, COUNT(throughput_timing_list)};
 
+/* Of points that cost something. */
+static const struct field throughput_cost_list[] = {
+	P(cost_ns, FIELD_U64, true),
+};
+const struct field_table throughput_cost_fields = {throughput_cost_list, COUNT(throughput_cost_list)};
+
 static const struct field latency_list[] = {
 	P(name, FIELD_STRING, true),
 	P(arrivals, FIELD_U64, true),

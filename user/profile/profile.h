@@ -83,6 +83,7 @@ struct profile_point {
 	uint64_t first_ns, last_ns; /* monotonic time of first and last visit since the experiment's begin; both 0: not timed */
 	uint64_t effective_ns; /* last - first in virtual time (growth of the visitor's local subtracted); spans delta - 1 visits */
 	bool timed;            /* the three above are valid (delta >= 2) */
+	uint64_t cost_ns;      /* what counting a visit takes of the program's time, as measured before the run; 0: nothing, or not known */
 	/* latency */
 	uint64_t arrivals, departures;
 	int64_t difference; /* in flight: mean over the experiment, rounded, as Coz records the difference of its counters */

@@ -31,6 +31,8 @@ static int parse_throughput(const struct source *src, struct profile_point *p)
 		p->effective_ns = timing.effective_ns;
 		p->timed = true;
 	}
+	if (source_fill(src, &throughput_cost_fields, &timing) == 0)
+		p->cost_ns = timing.cost_ns;
 	return 0;
 }
 

@@ -145,7 +145,8 @@ static bool no_points(const struct report *r)
 {
 	if (r->a->n_points || r->h->n_silent_points || r->p->n_experiments == 0)
 		return false;
-	paragraph(r, 2, "- There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE.");
+	paragraph(r, 2, "- There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE (`cozbpf list points` shows "
+		  "some), or measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
 	return true;
 }
 

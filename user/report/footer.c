@@ -176,6 +176,7 @@ void footer_print(const struct report *r)
 	print_foreign(r);
 	print_intervals(r);
 	print_placebo(r);
+	costs_print(r);
 	print_runs(r);
 	print_attribution(r);
 	if (any_verdict(r->a, VERDICT_HURTS))

@@ -47,6 +47,8 @@ void curves_print(const struct report *r, const struct analysis_point *point);
 void latency_print_head(const struct report *r, const struct analysis_intervals *in);
 bool latency_print_lines(const struct report *r, const struct analysis_point *point);
 void footer_print(const struct report *r);
+/* What the points cost the program. */
+void costs_print(const struct report *r);
 /* Why there is nothing to print a table of. */
 void empty_print(const struct report *r);
 /* Why a latency point with begins or ends has no intervals; whether there is one such. */

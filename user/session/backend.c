@@ -89,6 +89,7 @@ static int read_point(struct session *s, size_t i, struct backend_point *ret)
 static int snapshot(void *b, struct backend_totals *ret)
 {
 	struct session *s = b;
+	struct backend_point *p;
 	struct abi_totals t;
 	int r = totals_read(s, &t);
 
@@ -118,9 +119,13 @@ static int snapshot(void *b, struct backend_totals *ret)
 	for (size_t i = 0; i < s->n_points; i++) {
 		if (s->points[i].hidden)
 			continue;
-		r = read_point(s, i, &ret->points[ret->n_points++]);
+		p = &ret->points[ret->n_points++];
+		r = read_point(s, i, p);
 		if (r < 0)
 			return r;
+		p->cost_ns = s->points[i].cost_ns;
+		if (s->points[i].sampled)
+			p->visits /= sampled_unit(s);
 	}
 	return 0;
 }
@@ -142,8 +147,8 @@ static void adapt(struct session *s)
 
 	if (!events_adaptable(s) || read_visits(s, now) < 0)
 		return;
-	for (size_t i = 0; i < s->n_points; i++)
-		if (now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > most)
+	for (size_t i = 0; i < session_points(s); i++)
+		if (!session_shown_point(s, i)->sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > most)
 			most = now[i] - s->begin_visits[i];
 	events_adapt(s, most, clock_monotonic_ns() - s->begin_ns);
 }
@@ -178,6 +183,8 @@ static int begin(void *b, const struct backend_setup *setup)
 	r = latency_begin(s);
 	if (r < 0)
 		return r;
+	/* Naming has found more of a line's code since. */
+	sampled_update(s);
 	s->begin_ns = clock_monotonic_ns();
 	s->epoch = epoch;
 	__atomic_store_n(&c->epoch, epoch, __ATOMIC_SEQ_CST);

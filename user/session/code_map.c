@@ -422,11 +422,22 @@ struct line_table *code_map_main_lines(struct code_map *m)
 	return code_object_lines(m->objects[0], NULL);
 }
 
-static bool object_called(const struct code_object *o, const char *name)
+/* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process has mapped files, not links. */
+static bool is_version_of(const char *file, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strstr(name, ".so") && !strncmp(file, name, n) && file[n] == '.' && file[n + 1] >= '0' &&
+	       strspn(file + n, ".0123456789") == strlen(file + n);
+}
+
+bool code_object_called(const struct code_object *o, const char *name)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
-	return !strcmp(o->entry.path, name) || (base && !strcmp(base + 1, name));
+	if (!strcmp(o->entry.path, name) || !base)
+		return !strcmp(o->entry.path, name);
+	return !strcmp(base + 1, name) || is_version_of(base + 1, name);
 }
 
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
@@ -438,7 +449,7 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	struct stat st;
 
 	for (size_t i = 0; !o && i < m->n_objects; i++)
-		if (object_called(m->objects[i], name))
+		if (code_object_called(m->objects[i], name))
 			o = m->objects[i];
 	if (!o && stat(name, &st) == 0 && S_ISREG(st.st_mode)) {
 		_cleanup_free_ char *path = realpath(name, NULL);

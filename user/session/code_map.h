@@ -78,6 +78,20 @@ struct line_table *code_map_main_lines(struct code_map *m);
  * Opens lazily; owned by the map. -ENOENT. Before the first refresh only the main executable and files that exist are found. */
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
 		    struct error *e);
+/* All objects known so far: the main executable, those found above, and what the process has had mapped. An object keeps its number, new
+ * ones come behind. (code_objects.c) */
+size_t code_map_count(const struct code_map *m);
+/* By its path or base name, or that of a link to it as libraries have them (libx.so, libx.so.6 for libx.so.6.0.30). */
+bool code_map_is_called(const struct code_map *m, size_t i, const char *name);
+bool code_map_is_main(const struct code_map *m, size_t i); /* the executable of a process */
+bool code_map_in_scope(const struct code_map *m, size_t i);
+const char *code_map_path(const struct code_map *m, size_t i);
+/* Opened if need be, owned by the map. NULL: it cannot be, or there are no lines. */
+const struct elf_object *code_map_elf(struct code_map *m, size_t i, struct error *e);
+struct line_table *code_map_lines(struct code_map *m, size_t i, struct error *e);
+/* Closes the file of an object out of scope that was opened to look for something and does not have it. */
+void code_map_let_go(struct code_map *m, size_t i);
+
 /* For lists of what can be tried: each executable and library that the process has mapped, the main executable first. @why says why
  * nothing of it can be tried, or is NULL; then @elf and, by line, @lines are there. Stops at non-zero and returns it. */
 struct code_listed {

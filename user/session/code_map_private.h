@@ -167,6 +167,8 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 /* Open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
 struct line_table *code_object_lines(struct code_object *o, struct error *e);
+/* Is @name its path or its base name? */
+bool code_object_called(const struct code_object *o, const char *name);
 
 /* code_names.c */
 struct code_name *code_name_intern(struct code_map *m, const char *text); /* NULL: out of memory */

@@ -16,6 +16,8 @@ struct point {
 	bool latency;
 	/* A probe's index in the map of points, or a pair of the shim's counters. */
 	bool probed;
+	char *sampled;     /* probed: FILE:LINE whose samples count; NULL: visits do */
+	uint64_t cost_ns;  /* of a visit; 0: not known */
 	size_t begin, end; /* counters' indexes; the same for throughput */
 	bool has_begin, has_end;
 	struct bpf_link **links;
@@ -23,6 +25,15 @@ struct point {
 	/* A latency point of two probed ones: this is the first, `end` the second's index. */
 	unsigned int pair; /* which latency point, and 1; 0: none */
 	bool hidden;       /* the second of a pair: no point of the run */
+	int *fds; /* links that libbpf knows nothing of */
+	size_t n_fds;
+	struct cozbpf_bpf *event; /* a tracepoint's own program */
+};
+
+/* What a visit costs: by the instruction, of a return on top of the entry's, of a system call's begin and end, of a tracepoint. */
+struct point_costs {
+	uint64_t site[CODE_COSTS];
+	uint64_t at_return, syscall[2], tracepoint;
 };
 
 /* A sampling event of one CPU. */
@@ -52,6 +63,10 @@ struct session {
 	struct bpf_link *iter;
 	struct point points[ABI_MAX_POINTS];
 	size_t n_points;
+	bool multi; /* one link can hold many probes */
+	struct bpf_link *syscalls[2]; /* of their begin and their end, once a point asked for it */
+	struct point_costs costs;
+	struct point measured; /* probes on ourselves, for the costs: to remove them takes long, so they stay */
 	bool taken[SHIM_MAX_COUNTERS]; /* counters of the page that belong to a point */
 	const struct shim_page *page;
 	struct code_map *code;
@@ -95,6 +110,27 @@ int latency_configure(struct session *s, struct error *e);
 void latency_close(struct session *s);
 int latency_begin(struct session *s);
 int latency_measured(void *b, size_t index, struct backend_latency *ret);
+/* Keeps a link, or a descriptor that is one, with the point, which then owns it; where that fails it is closed. -ENOMEM. */
+int point_keep(struct point *p, struct bpf_link *link);
+int point_keep_fd(struct point *p, int fd);
+
+/* uprobes.c: a probe on each site in process @pid (-1: in all), whose visits count for map entry @index. @what names the point in @e. */
+int uprobes_attach(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *sites, size_t n,
+		   const char *what, struct error *e);
+
+/* syscalls.c: has the kernel report the begin (0) or the end (1) of system calls. */
+int syscalls_trace(struct session *s, unsigned int end, struct error *e);
+
+/* tracepoints.c: a copy of the program that counts a tracepoint, in *ret; cozbpf_bpf__destroy. */
+int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e);
+
+/* sampled.c: tells BPF where the code of sampled points is by now. */
+void sampled_update(struct session *s);
+/* Nanoseconds of a sampled visit. */
+uint64_t sampled_unit(const struct session *s);
+
+/* point_costs.c: measures what the visits cost that are asked for. After load, before there is a scope. */
+void point_costs_measure(struct session *s);
 
 /* loader.c */
 void loader_close(struct session *s);

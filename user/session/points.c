@@ -4,11 +4,11 @@
 
 #include "base/error.h"
 #include "cozbpf.skel.h"
-#include "elf/object.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct point *new_point(struct session *s, const char *name)
 {
@@ -22,38 +22,7 @@ static struct point *new_point(struct session *s, const char *name)
 	return p->name ? p : NULL;
 }
 
-int session_extend_point(struct session *s, size_t point, const struct session_site *sites, size_t n_sites, struct error *e)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = point);
-	struct point *p = &s->points[point];
-	struct bpf_link **grown = reallocarray(p->links, p->n_links + n_sites + 1, sizeof(struct bpf_link *));
-
-	if (!grown)
-		return fail(e, ENOMEM, "out of memory");
-	p->links = grown;
-	for (size_t i = 0; i < n_sites; i++) {
-		const char *path = elf_object_path(sites[i].object);
-		uint64_t offset;
-		int r = elf_object_vaddr_to_offset(sites[i].object, sites[i].vaddr, &offset);
-
-		if (r < 0)
-			return fail(e, -r, "%s: %s: the address 0x%llx is not in the file", p->name, path,
-				    (unsigned long long)sites[i].vaddr);
-		p->links[p->n_links] = bpf_program__attach_uprobe_opts(s->skel->progs.progress_visit, s->pid, path, offset, &opts);
-		if (!p->links[p->n_links])
-			return fail(e, errno, "%s: cannot put a probe at %s+0x%llx: %s", p->name, path, (unsigned long long)offset,
-				    strerror(errno));
-		p->n_links++;
-	}
-	return 0;
-}
-
-size_t session_point_sites(const struct session *s, size_t i)
-{
-	return s->points[i].n_links;
-}
-
-int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e)
+int session_new_point(struct session *s, const char *name, size_t *ret, struct error *e)
 {
 	struct point *p;
 
@@ -65,18 +34,72 @@ int session_add_point(struct session *s, const char *name, const struct session_
 		return fail(e, E2BIG, "too many progress points; at most %d", ABI_MAX_POINTS);
 	p->probed = true;
 	p->has_begin = true;
-	return session_extend_point(s, s->n_points++, sites, n_sites, e);
+	*ret = s->n_points++;
+	return 0;
+}
+
+int session_attach_sites(struct session *s, size_t point, bool at_return, const struct session_site *sites, size_t n, struct error *e)
+{
+	struct point *p = &s->points[point];
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t cost = s->costs.site[sites[i].cost] + (at_return ? s->costs.at_return : 0);
+
+		/* Which of several sites will be visited most is not known. */
+		if (cost > p->cost_ns)
+			p->cost_ns = cost;
+	}
+	return uprobes_attach(s, p, point, s->pid, at_return, sites, n, p->name, e);
+}
+
+int point_keep(struct point *p, struct bpf_link *link)
+{
+	struct bpf_link **grown = reallocarray(p->links, p->n_links + 1, sizeof(*grown));
+
+	if (!grown) {
+		(void)bpf_link__destroy(link);
+		return -ENOMEM;
+	}
+	p->links = grown;
+	p->links[p->n_links++] = link;
+	return 0;
+}
+
+int point_keep_fd(struct point *p, int fd)
+{
+	int *grown = reallocarray(p->fds, p->n_fds + 1, sizeof(*grown));
+
+	if (!grown) {
+		(void)close(fd);
+		return -ENOMEM;
+	}
+	p->fds = grown;
+	p->fds[p->n_fds++] = fd;
+	return 0;
+}
+
+static void point_free(struct point *p)
+{
+	for (size_t i = 0; i < p->n_links; i++)
+		(void)bpf_link__destroy(p->links[i]);
+	for (size_t i = 0; i < p->n_fds; i++)
+		(void)close(p->fds[i]);
+	cozbpf_bpf__destroy(p->event);
+	free(p->links);
+	free(p->fds);
+	free(p->sampled);
+	free(p->name);
 }
 
 void points_close(struct session *s)
 {
-	for (size_t i = 0; i < s->n_points; i++) {
-		for (size_t j = 0; j < s->points[i].n_links; j++)
-			(void)bpf_link__destroy(s->points[i].links[j]);
-		free(s->points[i].links);
-		free(s->points[i].name);
-	}
+	for (size_t i = 0; i < s->n_points; i++)
+		point_free(&s->points[i]);
 	s->n_points = 0;
+	point_free(&s->measured);
+	s->measured = (struct point){0};
+	for (size_t i = 0; i < 2; i++)
+		(void)bpf_link__destroy(s->syscalls[i]);
 }
 
 void session_set_page(struct session *s, const struct shim_page *page)
@@ -166,4 +189,9 @@ const char *session_point_name(const struct session *s, size_t i)
 bool session_point_is_latency(const struct session *s, size_t i)
 {
 	return session_shown_point(s, i)->latency;
+}
+
+uint64_t session_point_cost(const struct session *s, size_t i)
+{
+	return session_shown_point(s, i)->cost_ns;
 }

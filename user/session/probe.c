@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "probe.skel.h"
+#include "session/uprobe_multi.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -34,8 +35,8 @@ bool feature_disabled(const char *name, const char *disabled)
 	return false;
 }
 
-/* Loads one program of the probe alone: 0 or a negative errno. */
-static int try_program(const char *program)
+/* Loads one program of the probe alone, for the given kind of attachment if that is not 0, and asks @then of it: 0 or a negative errno. */
+static int load_program(const char *program, unsigned int attach_type, int (*then)(int program_fd))
 {
 	libbpf_print_fn_t old = libbpf_set_print(no_print);
 	struct probe_bpf *skel = probe_bpf__open();
@@ -50,11 +51,20 @@ static int try_program(const char *program)
 	p = bpf_object__find_program_by_name(skel->obj, program);
 	if (p) {
 		(void)bpf_program__set_autoload(p, true);
+		if (attach_type)
+			(void)bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)attach_type);
 		r = probe_bpf__load(skel);
+		if (r == 0 && then)
+			r = then(bpf_program__fd(p));
 	}
 	probe_bpf__destroy(skel);
 	(void)libbpf_set_print(old);
 	return r;
+}
+
+static int try_program(const char *program)
+{
+	return load_program(program, 0, NULL);
 }
 
 static int try_clock(void)
@@ -86,6 +96,11 @@ static int try_uprobe(void)
 	return try_program("probe_uprobe");
 }
 
+static int try_uprobe_multi(void)
+{
+	return load_program("probe_uprobe", UPROBE_MULTI, uprobe_multi_try);
+}
+
 struct trial {
 	const char *name, *what;
 	const char *program; /* or: */
@@ -106,6 +121,8 @@ static const struct trial trials[] = {
 	{"task_storage", "the per-thread ledger", "probe_storage", NULL, true, "task storage and bpf_loop, Linux 5.17", ROOT},
 	{"task_iterator", "the conservation check", "probe_iter", NULL, true, "BPF iterators, Linux 5.8", ROOT},
 	{"uprobe", "progress points without recompiling", NULL, try_uprobe, true, "CONFIG_UPROBES", ROOT},
+	{"uprobe_multi", "one link for all places of a progress point", NULL, try_uprobe_multi, false,
+	 "links with many uprobes that follow processes, Linux 6.10", "without it each place has its own link; nothing to do"},
 	{"send_signal_task", "payment signals to a chosen thread (sleep, spin)", "probe_send_signal_task", NULL, false,
 	 "bpf_send_signal_task, Linux 6.13", "without it bpf_send_signal_thread is used; nothing to do"},
 	{"switch_raw", "exact execution times with --sync pthread", "probe_switch_raw", NULL, false, "raw tracepoints, Linux 4.17",
@@ -140,6 +157,19 @@ bool feature_usable(const char *name, const char *disabled)
 	return false;
 }
 
+static bool refused(int r)
+{
+	return r == -EPERM || r == -EACCES;
+}
+
+bool feature_denied(const char *name)
+{
+	for (size_t i = 0; i < sizeof(trials) / sizeof(*trials); i++)
+		if (strcmp(trials[i].name, name) == 0)
+			return refused(outcome(i));
+	return false;
+}
+
 static void describe(const struct trial *t, int r, const char *disabled, struct feature *f)
 {
 	*f = (struct feature){.name = t->name, .what = t->what, .required = t->required};
@@ -152,7 +182,7 @@ static void describe(const struct trial *t, int r, const char *disabled, struct 
 		f->state = FEATURE_OK;
 		return;
 	}
-	f->state = r == -EPERM || r == -EACCES ? FEATURE_DENIED : FEATURE_MISSING;
+	f->state = refused(r) ? FEATURE_DENIED : FEATURE_MISSING;
 	(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since, strerror(-r));
 	/* What a user without privileges cannot try may well be there. */
 	(void)snprintf(f->remedy, sizeof(f->remedy), "%s", f->state == FEATURE_DENIED ? ROOT : t->remedy);

@@ -24,3 +24,5 @@ bool feature_disabled(const char *name, const char *disabled);
 
 /* Tries one feature by name, unless the comma list @disabled names it. */
 bool feature_usable(const char *name, const char *disabled);
+/* Could this user not even try it? */
+bool feature_denied(const char *name);

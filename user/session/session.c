@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "session/probe.h"
+#include "session/uprobe_multi.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -62,6 +63,20 @@ static void configure(struct session *s)
 		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
 	c->slows = s->options.slows;
 	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
+	c->has_sampled = (s->options.needs & SESSION_NEEDS_SAMPLED) != 0;
+}
+
+/* What only some points take is loaded for those. */
+static void choose_programs(struct session *s)
+{
+	unsigned int needs = s->options.needs;
+
+	s->multi = needs & SESSION_NEEDS_PROBES && feature_usable("uprobe_multi", s->options.disabled);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_multi, s->multi);
+	(void)bpf_program__set_expected_attach_type(s->skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_enter, needs & SESSION_NEEDS_SYSCALL_ENTER);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_leave, needs & SESSION_NEEDS_SYSCALL_LEAVE);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_traced, needs & SESSION_NEEDS_TRACEPOINTS);
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
@@ -102,6 +117,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return r;
 	}
+	choose_programs(s);
 	s->calibrated = calibrate_recall(s);
 	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = cozbpf_bpf__load(s->skel);
@@ -158,6 +174,7 @@ void session_calibrate(struct session *s)
 	if (!s->calibrated)
 		(void)calibrate(s);
 	s->calibrated = true;
+	point_costs_measure(s);
 }
 
 int session_slots_fd(const struct session *s)
@@ -211,6 +228,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
 {
 	s->code = map;
+	sampled_update(s);
 	return unwind_set(s, 0, e);
 }
 

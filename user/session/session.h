@@ -3,6 +3,7 @@
  * close, by whatever end of the process, every effect on the program ends. */
 #pragma once
 
+#include "elf/code.h"
 #include "experiment/backend.h"
 #include "shared/latency.h"
 
@@ -21,6 +22,16 @@ struct shim_page;
 #define SESSION_RATE_LOW 2000
 #define SESSION_RATE_HIGH 4000
 
+/* What points take: their programs are loaded, and their cost is measured, only where they are asked for. */
+enum session_needs {
+	SESSION_NEEDS_PROBES = 1,
+	SESSION_NEEDS_RETURNS = 2,
+	SESSION_NEEDS_SYSCALL_ENTER = 4,
+	SESSION_NEEDS_SYSCALL_LEAVE = 8,
+	SESSION_NEEDS_TRACEPOINTS = 16,
+	SESSION_NEEDS_SAMPLED = 32,
+};
+
 struct session_options {
 	enum abi_payer payer;
 	enum abi_sync sync;
@@ -33,6 +44,7 @@ struct session_options {
 	bool slows;           /* experiments may slow the line for real */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	size_t latencies;     /* how many pairs there will be (session_pair_points) */
+	unsigned int needs;   /* enum session_needs */
 	bool calibrate;       /* anew, whatever an earlier run has found */
 	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
@@ -102,19 +114,31 @@ bool session_loader_spoke(struct session *s);
 struct session_site {
 	const struct elf_object *object;
 	uint64_t vaddr;
+	uint64_t semaphore; /* of a USDT probe: the address of its count; 0: none */
+	enum code_cost cost; /* of the instruction */
 };
-/* Adds a throughput point: a uprobe on each site; where the scope is one process in that process only. Of many there may be none yet. */
-int session_add_point(struct session *s, const char *name, const struct session_site *sites, size_t n_sites, struct error *e);
+/* Adds a throughput point that counts nothing yet; *ret is its index. -EEXIST, -E2BIG. */
+int session_new_point(struct session *s, const char *name, size_t *ret, struct error *e);
+/* What the point counts, in the scope alone; may be called again, for more sites. Probes take effect in what is mapped by then and in what
+ * will be. @at_return: the sites are entries of functions, and it is their returns that count. */
+int session_attach_sites(struct session *s, size_t point, bool at_return, const struct session_site *sites, size_t n, struct error *e);
+int session_attach_syscall(struct session *s, size_t point, unsigned int number, bool at_return, struct error *e);
+int session_attach_tracepoint(struct session *s, size_t point, const char *category, const char *name, struct error *e);
+/* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. A visit is what one sample stands for at
+ * the usual rate. */
+int session_attach_sampled(struct session *s, size_t point, const char *line, struct error *e);
+/* How many pieces of code the sampled point has by now: 0, none of it is in scope. */
+size_t session_sampled_intervals(struct session *s, size_t point);
+/* What a visit takes, in ns, as measured for such places on this machine before the run; 0: next to nothing, or not known. */
+uint64_t session_point_cost(const struct session *s, size_t i);
+/* Is there such a tracepoint? -ENOENT with what is near, or what keeps us from knowing; nothing is attached. */
+int session_check_tracepoint(const char *category, const char *name, struct error *e);
 /* Makes two points, by the order in which they were added, one latency point that is called as the first: an interval begins with a visit of
  * @begin and ends with one of @end by the same thread or, with arguments (1..ABI_MAX_ARGUMENT; 0: by thread), where that argument of both
  * functions has the same value. At most session_options.latencies times. */
 int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e);
-/* More sites of point @i, in an executable that was not known. */
-int session_extend_point(struct session *s, size_t i, const struct session_site *sites, size_t n_sites, struct error *e);
-size_t session_point_sites(const struct session *s, size_t i);
 /* The page that the shim fills: its coz.h counters become points as they appear. The page must outlive the session. */
 void session_set_page(struct session *s, const struct shim_page *page);
-
 
 /* Points, in the order of backend_totals.points. session_find_counters, called often, adds coz.h points as they appear and lets payment
  * signals be used once the shim is in place; it returns how many points there are

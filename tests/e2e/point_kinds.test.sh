@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Each kind of progress point counts what the program says that it visited, to the last one; samples of a line within what chance allows.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+said() { # NAME: of the program
+	sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" out
+}
+
+# One experiment over the whole run, which must have begun while the program still settled; else once more. It is recorded if the run
+# takes a tenth of $length milliseconds.
+length=8000
+whole_run() { # OPTION... -- PROGRAM ARGUMENT...
+	local turn
+	for turn in 1 2 3; do
+		profiled --fixed-line "$(line_of kinds burn)" --experiment "$length" "$@" || return
+		! holds "len(experiments) == 1 and runtime - experiments[0]['elapsed'] < $(said settle_ns)" || return 0
+		[ "$turn" -lt 3 ] || return
+	done
+}
+
+# counts NAME=WANTED...: the complaints
+counts() {
+	local pair
+	for pair in "$@"; do
+		holds "visits('${pair%%=*}') == ${pair#*=}" || printf ' %s: %s visits, the program made %s;' "${pair%%=*}" \
+			"$(ask "visits('${pair%%=*}')")" "${pair#*=}"
+	done
+}
+
+first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain -p sg=usdt:kinds:kinds:guarded
+	-p syscall:getppid)
+# What the first group would make too slow.
+second=(-p left=syscall:getppid%return -p tracepoint:task:task_rename -p tracepoint:syscalls:sys_enter_getppid)
+
+million() {
+	local why='' n length=30000
+	whole_run --fixed-speedup 0 "${first[@]}" -- "$programs/kinds" 1000000 0.7 || why+=' it failed;'
+	n=$(said rounds)
+	[ "$n" = 1000000 ] || why+=" $n rounds;"
+	[ "$(said guarded)" = "$n" ] || why+=" the semaphore let through $(said guarded) of $n;"
+	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n")
+	verdict 'a million visits each: entry, return, line, USDT probes, system call' "$why" out err
+	# Only what is single-stepped or takes two traps is dear, and it says so.
+	why=''
+	holds 'all(100 < x["points"][p]["cost_ns"] < 1e6 for x in experiments for p in ("entered", "leave", "line", "syscall:getppid"))' ||
+		why+=" costs $(ask '{p: x["points"][p].get("cost_ns") for x in experiments for p in x["points"]}');"
+	timeout 20 "$COZBPF" report "$profile" >report 2>>err || why+=' report: it failed;'
+	grep -q "Warning: to count 'line' took up to [0-9.]* % of the run" report || why+=' no warning of the cost;'
+	verdict 'the cost of visits is measured' "$why" err report
+
+	why=''
+	whole_run --fixed-speedup 0 "${second[@]}" -- "$programs/kinds" 1000000 0.7 || why+=' it failed;'
+	why+=$(counts left=1000000 tracepoint:task:task_rename=1000000 tracepoint:syscalls:sys_enter_getppid=1000000)
+	verdict 'a million visits each: end of a system call, tracepoints' "$why" out err
+}
+
+# Without links for many probes, and while threads are paused.
+otherwise() {
+	local why='' pay n
+	whole_run --fixed-speedup 0 --disable uprobe_multi "${first[@]}" -p 'nested=nested%return' -- "$programs/kinds" 40000 0.7 || why+=' it failed;'
+	n=$(said rounds)
+	[ "$(said guarded)" = "$n" ] || why+=" the semaphore let through $(said guarded) of $n;"
+	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" nested="$((2 * n))")
+	verdict 'one link for each probe' "$why" out err
+	for pay in "${payers[@]}"; do
+		why=''
+		whole_run --pay "$pay" --fixed-speedup 100 "${first[@]}" -p left=syscall:getppid%return -- "$programs/kinds" 40000 0.7 ||
+			why+=' it failed;'
+		why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" left="$n")
+		holds 'total("hits") > 0' || why+=' no hit in the line;'
+		verdict "counts are exact while threads are paused, $pay" "$why" out err
+	done
+}
+
+# A library that the program loads while it runs, from where only the program knows.
+later() {
+	local why='' n
+	mkdir hidden
+	cp "$BUILD/tests/e2e/programs/libplugin.so" hidden/libhidden.so
+	whole_run --fixed-speedup 0 -p in=libhidden.so:plugin_work -p 'out=libhidden.so:plugin_work%return' -p entered -- \
+		"$programs/kinds" 40000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
+	n=$(said rounds)
+	why+=$(counts in="$n" out="$n" entered="$n")
+	verdict 'points in a library that is loaded later' "$why" out err
+
+	why=''
+	profiled --fixed-speedup 0 -p in=libhidden.so:plugin_wrok -p entered -- "$programs/kinds" 4000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
+	[ "$(grep -c 'warning: .*no function plugin_wrok.*did you mean plugin_work' err)" = 1 ] || why+=' not one line on the function;'
+	profiled --fixed-speedup 0 -p in=libhiden.so:plugin_work -p entered -- "$programs/kinds" 4000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
+	[ "$(grep -c 'warning: .*no libhiden.so was loaded' err)" = 1 ] || why+=' not one line on the library;'
+	verdict 'what a later library lacks is said' "$why" err
+}
+
+# The two lines take 3/4 and 1/4 of the time; of n samples that is so within four standard deviations, and all of them are there.
+sampled() {
+	local why='' more less
+	more=sampled:$(line_of shares more)
+	less=sampled:$(line_of shares less)
+	profiled --fixed-speedup 0 --experiment 400 -p "$more" -p "$less" -p progress -- "$programs/shares" 6 || why+=' it failed;'
+	holds "visits('$more') + visits('$less') > 2000" || why+=" $(ask "visits('$more') + visits('$less')") samples only;"
+	holds "abs(visits('$more') / (visits('$more') + visits('$less')) - 0.75) < 4 * (0.1875 / (visits('$more') + visits('$less'))) ** 0.5" ||
+		why+=" $(ask "visits('$more')") of $(ask "visits('$more') + visits('$less')") samples are in three quarters of the time;"
+	verdict 'samples of a line count within their binomial error' "$why" err
+}
+
+usable_payers
+if [ ! -x "$programs/kinds" ]; then
+	printf 'skip kinds of points: sys/sdt.h (systemtap-sdt-dev) was missing when the programs were built\n'
+	exit 0
+fi
+million
+otherwise
+later
+sampled

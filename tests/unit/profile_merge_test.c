@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "profile/merge.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void read_text(struct profile *p, const char *text)
+{
+	assert_int_equal(profile_read_buffer(p, text, strlen(text), "text", NULL), 0);
+}
+
+static uint64_t samples_of(const struct profile *p, const char *location)
+{
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (!strcmp(p->samples[i].location, location))
+			return p->samples[i].count;
+	return 0;
+}
+
+static void everything_moves(void **state)
+{
+	struct profile all = {0}, one = {0}, two = {0};
+
+	(void)state;
+	read_text(&one, "{\"type\":\"startup\",\"time\":1}\n"
+			"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n"
+			"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"
+			"{\"type\":\"runtime\",\"time\":10}\n{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":3}\n");
+	read_text(&two, "{\"type\":\"startup\",\"time\":2}\n"
+			"{\"type\":\"experiment\",\"selected\":\"b.c:1\",\"speedup\":0.5,\"duration\":6,\"selected_samples\":1}\n"
+			"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"
+			"{\"type\":\"runtime\",\"time\":20}\n{\"type\":\"samples\",\"location\":\"b.c:1\",\"count\":4}\n"
+			"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":5}\n");
+	assert_int_equal(profile_merge(&all, &one), 0);
+	assert_int_equal(profile_merge(&all, &two), 0);
+	assert_int_equal(one.n_runs + one.n_experiments + one.n_samples + two.n_experiments, 0);
+	assert_null(two.experiments);
+	assert_int_equal(all.n_runs, 2);
+	assert_int_equal(all.runs[1].time, 2);
+	assert_int_equal(all.n_experiments, 2);
+	assert_int_equal(all.experiments[0].run, 0);
+	assert_int_equal(all.experiments[1].run, 1);
+	assert_string_equal(all.experiments[1].x.selected, "b.c:1");
+	assert_int_equal(all.runtime_ns, 30);
+	assert_int_equal(all.n_samples, 2);
+	assert_int_equal(samples_of(&all, "a.c:1"), 8);
+	assert_int_equal(samples_of(&all, "b.c:1"), 4);
+	/* An empty one changes nothing. */
+	assert_int_equal(profile_merge(&all, &two), 0);
+	assert_int_equal(all.n_experiments, 2);
+	profile_free(&all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(everything_moves),
+	};
+
+	return cmocka_run_group_tests_name("profile merge", tests, NULL, NULL);
+}

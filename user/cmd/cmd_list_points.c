@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cozbpf list points: what --progress could count, for those who do not know the program: probes that its author put in, functions that
+ * others call, and a line of each loop. */
+#include "cmd/cmd_list.h"
+
+#include "base/cleanup.h"
+#include "cmd/commands.h"
+#include "elf/code_loops.h"
+#include "elf/object.h"
+#include "elf/usdt.h"
+#include "session/code_map.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One executable or library. */
+struct listed {
+	struct listing *l;
+	const char *path, *kind; /* kind: of what comes next, for its heading; NULL: said */
+	bool is_main;
+	const struct elf_object *elf;
+	const struct code_listed *o; /* NULL for probes */
+	struct elf_symbol function;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* @text is what --progress takes. */
+static int print(struct listed *x, const char *text, const char *word)
+{
+	int r;
+
+	if (x->l->glob && fnmatch(x->l->glob, text, 0) != 0 && fnmatch(x->l->glob, word, 0) != 0)
+		return 0;
+	r = list_is_new(x->l, text);
+	if (r <= 0)
+		return r;
+	if (x->kind) {
+		(void)printf("# %s of ", x->kind);
+		list_print_name(x->path);
+		(void)putchar('\n');
+		x->kind = NULL;
+	}
+	x->l->printed++;
+	list_print_name(text);
+	(void)putchar('\n');
+	return ferror(stdout) ? -EIO : 0;
+}
+
+static int print_probe(const struct usdt_probe *p, void *arg)
+{
+	struct listed *x = arg;
+	_cleanup_free_ char *text = NULL;
+
+	if (asprintf(&text, "usdt:%s%s%s:%s", x->is_main ? "" : base_name(x->path), x->is_main ? "" : ":", p->provider, p->name) < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return print(x, text, p->name);
+}
+
+static int print_function(const struct elf_symbol *s, void *arg)
+{
+	struct listed *x = arg;
+	_cleanup_free_ char *readable = elf_demangle(s->function), *text = NULL;
+
+	if (!readable)
+		return -ENOMEM;
+	/* What the C library's startup files bring. */
+	if (code_map_foreign_source(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
+	    !strcmp(readable, "_fini"))
+		return 0;
+	if (asprintf(&text, "%s%s%s", x->is_main ? "" : base_name(x->path), x->is_main ? "" : ":", readable) < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return print(x, text, readable);
+}
+
+static int print_loop(const struct code_loop *loop, void *arg)
+{
+	struct listed *x = arg;
+	_cleanup_free_ char *text = NULL;
+	int n;
+
+	if (loop->line.file && !code_map_has_source(x->l->code, loop->line.file))
+		return 0;
+	if (loop->line.file)
+		n = asprintf(&text, "%s:%u", loop->line.file, loop->line.line);
+	else
+		n = asprintf(&text, "%s:%s+%llu", base_name(x->path), x->function.name, (unsigned long long)(loop->jump - x->function.addr));
+	if (n < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	return print(x, text, loop->line.file ? base_name(text) : x->function.function);
+}
+
+static int print_loops(const struct elf_symbol *s, void *arg)
+{
+	struct listed *x = arg;
+
+	if (code_map_foreign_source(x->l->code, x->o, s->addr))
+		return 0;
+	x->function = *s;
+	return code_each_loop(x->elf, x->o->lines, s, print_loop, x);
+}
+
+static int list_object(const struct code_listed *o, void *arg)
+{
+	struct listing *l = arg;
+	struct listed x = {.l = l, .path = o->path, .is_main = o->is_main, .elf = o->elf, .o = o};
+	int r;
+
+	if (!o->elf)
+		return l->glob && !o->in_scope ? 0 : list_note(l, o->why);
+	x.kind = "functions that others can call,";
+	r = elf_object_each_exported(o->elf, print_function, &x);
+	x.kind = "lines that are passed once a round of a loop,";
+	if (r == 0)
+		r = o->lines ? elf_object_each_function(o->elf, print_loops, &x) : o->why ? list_note(l, o->why) : 0;
+	return r;
+}
+
+/* Probes are of any object: out of scope means that it is not sped up, not that it cannot count. */
+static int list_probes(struct listing *l, size_t i)
+{
+	const struct elf_object *elf = code_map_elf(l->code, i, NULL);
+	struct listed x = {.l = l, .kind = "USDT probes", .is_main = i == 0, .elf = elf};
+	int r;
+
+	if (!elf)
+		return 0;
+	x.path = code_map_path(l->code, i);
+	r = usdt_each(elf, print_probe, &x);
+	code_map_let_go(l->code, i);
+	return r;
+}
+
+int list_points(struct listing *l)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < code_map_count(l->code); i++)
+		r = list_probes(l, i);
+	if (r == 0)
+		r = code_map_each(l->code, list_object, l);
+	if (r < 0)
+		return complain("list: %s", strerror(-r));
+	return list_end(l, l->glob ? "nothing matches the pattern" : "no USDT probe, no function and no line");
+}

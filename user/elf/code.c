@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/code.h"
+
+#include "elf/object.h"
+#include "elf/object_private.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Generated parsers have functions of some hundred kilobytes. */
+#define MAX_CODE (4U << 20)
+
+int code_open(const struct elf_object *o, uint64_t vaddr, uint64_t size, struct code *ret)
+{
+	uint64_t left = elf_object_code_left(o, vaddr);
+	size_t n = size < left ? size : left;
+	unsigned char *bytes;
+	int r;
+
+	if (n == 0)
+		return -ERANGE;
+	if (n > MAX_CODE)
+		n = MAX_CODE;
+	bytes = malloc(n);
+	if (!bytes)
+		return -ENOMEM;
+	r = elf_object_read(o, vaddr, bytes, n);
+	if (r <= 0) {
+		free(bytes);
+		return r < 0 ? r : -ERANGE;
+	}
+	*ret = (struct code){.bytes = bytes, .start = vaddr, .size = (size_t)r};
+	return 0;
+}
+
+void code_close(struct code *c)
+{
+	free(c->bytes);
+	*c = (struct code){0};
+}
+
+static enum code_flow flow_of(const ZydisDecodedInstruction *x)
+{
+	switch (x->meta.category) {
+	case ZYDIS_CATEGORY_COND_BR:
+		return CODE_BRANCH;
+	case ZYDIS_CATEGORY_UNCOND_BR:
+		return CODE_JUMP;
+	case ZYDIS_CATEGORY_CALL:
+		return CODE_CALL;
+	case ZYDIS_CATEGORY_RET:
+		return CODE_RETURN;
+	case ZYDIS_CATEGORY_SYSCALL:
+	case ZYDIS_CATEGORY_SYSRET:
+	case ZYDIS_CATEGORY_INTERRUPT:
+		return CODE_STOP;
+	default:
+		break;
+	}
+	switch (x->mnemonic) {
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_HLT:
+		return CODE_STOP;
+	case ZYDIS_MNEMONIC_XBEGIN:
+		return CODE_BRANCH;
+	default:
+		return CODE_NEXT;
+	}
+}
+
+/* As the kernel decides it, in is_prefix_bad, push_setup_xol_ops and branch_setup_xol_ops. */
+static enum code_cost cost_of(const ZydisDecodedInstruction *x, const unsigned char *bytes)
+{
+	static const unsigned char nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+	static const unsigned char refused[] = {0xf0, 0x26, 0x2e, 0x36, 0x3e}; /* lock; es, cs, ss, ds */
+	bool word = x->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE, one_byte = x->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+
+	for (int i = 0; i < x->raw.prefix_count; i++)
+		if (memchr(refused, x->raw.prefixes[i].value, sizeof(refused)))
+			return CODE_REFUSED;
+	if (x->length == sizeof(nop5) && !memcmp(bytes, nop5, sizeof(nop5)))
+		return CODE_NOP5;
+	if (x->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+		return CODE_STEPPED;
+	if (one_byte && x->opcode >= 0x50 && x->opcode <= 0x57)
+		return x->length == 1 || (x->length == 2 && bytes[0] == 0x41) ? CODE_EMULATED : CODE_STEPPED;
+	if (one_byte && x->opcode == 0x90)
+		return x->mnemonic == ZYDIS_MNEMONIC_NOP ? CODE_EMULATED : CODE_STEPPED;
+	if (word)
+		return CODE_STEPPED;
+	if (one_byte && (x->opcode == 0xe8 || x->opcode == 0xe9 || x->opcode == 0xeb || (x->opcode & 0xf0) == 0x70))
+		return CODE_EMULATED;
+	return x->opcode_map == ZYDIS_OPCODE_MAP_0F && (x->opcode & 0xf0) == 0x80 ? CODE_EMULATED : CODE_STEPPED;
+}
+
+bool code_at_end(const struct code *c)
+{
+	return c->at >= c->size;
+}
+
+bool code_next(struct code *c, struct code_instruction *ret)
+{
+	const unsigned char *bytes = c->bytes + c->at;
+	ZydisDecodedInstruction x;
+	ZydisDecoder d;
+
+	if (code_at_end(c) || !ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d, NULL, bytes, c->size - c->at, &x)))
+		return false;
+	*ret = (struct code_instruction){
+		.at = c->start + c->at,
+		.length = x.length,
+		.flow = flow_of(&x),
+		.cost = cost_of(&x, bytes),
+	};
+	if (ret->flow == CODE_BRANCH || ret->flow == CODE_JUMP || ret->flow == CODE_CALL) {
+		ret->direct = x.raw.imm[0].is_relative;
+		ret->target = ret->direct ? ret->at + x.length + (uint64_t)x.raw.imm[0].value.s : 0;
+		/* jmp *slot(%rip) */
+		ret->leaves = !ret->direct && (x.attributes & ZYDIS_ATTRIB_HAS_MODRM) && x.raw.modrm.mod == 0 && x.raw.modrm.rm == 5;
+	}
+	c->at += x.length;
+	return true;
+}
+
+int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, uint64_t offset, uint64_t *ret_before, uint64_t *ret_behind)
+{
+	struct code_instruction x;
+	struct code c = {0};
+	int r = 0;
+
+	if (code_open(o, s->addr, s->size, &c) < 0)
+		return 0;
+	while (c.at < offset) {
+		size_t before = c.at;
+
+		if (!code_next(&c, &x))
+			break;
+		if (c.at > offset) {
+			*ret_before = before;
+			*ret_behind = code_at_end(&c) ? 0 : c.at;
+			r = -EINVAL;
+		}
+	}
+	code_close(&c);
+	return r;
+}
+
+size_t code_returns(const struct elf_object *o, const struct elf_symbol *s, uint64_t *ret, size_t max)
+{
+	struct code_instruction x;
+	struct code c = {0};
+	size_t n = 0;
+
+	if (code_open(o, s->addr, s->size, &c) < 0)
+		return 0;
+	while (code_next(&c, &x)) {
+		if (x.flow != CODE_RETURN)
+			continue;
+		if (n < max)
+			ret[n] = x.at - s->addr;
+		n++;
+	}
+	code_close(&c);
+	return n;
+}
+
+enum code_cost code_cost_at(const struct elf_object *o, uint64_t vaddr)
+{
+	enum code_cost cost = CODE_STEPPED;
+	struct code_instruction x;
+	struct code c = {0};
+
+	if (code_open(o, vaddr, ZYDIS_MAX_INSTRUCTION_LENGTH, &c) < 0)
+		return cost;
+	if (code_next(&c, &x))
+		cost = x.cost;
+	code_close(&c);
+	return cost;
+}

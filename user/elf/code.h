@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Machine code, one instruction after the other: for probes, which must stand on an instruction and cost more on some than on others.
+ * Uses Zydis. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct elf_object;
+struct elf_symbol;
+
+enum code_flow {
+	CODE_NEXT,   /* goes on behind it */
+	CODE_BRANCH, /* there or at its target */
+	CODE_JUMP,
+	CODE_CALL,
+	CODE_RETURN,
+	CODE_STOP, /* enters the kernel or stops */
+};
+
+/* What a probe on it costs. The kernel carries out some instructions itself (arch/x86/kernel/uprobes.c); any other it copies elsewhere and
+ * steps through, which takes a second exception. Cheapest first. */
+enum code_cost {
+	CODE_EMULATED, /* push of a register, one-byte nop, near jumps, branches and calls: all kernels that have uprobes on x86-64 */
+	CODE_NOP5,     /* the nop of five bytes: newer ones; 6.18 turns it into a call */
+	CODE_STEPPED,
+	CODE_REFUSED, /* atomic, or with the prefix of a segment: the kernel puts no probe there, and says nothing */
+	CODE_COSTS,
+};
+
+struct code_instruction {
+	uint64_t at;
+	unsigned int length;
+	enum code_flow flow;
+	enum code_cost cost;
+	bool direct; /* jumps, branches, calls: the target is known */
+	uint64_t target;
+	bool leaves; /* not direct, but through a slot of the linker's: to another function */
+};
+
+struct code {
+	unsigned char *bytes;
+	uint64_t start;
+	size_t size, at; /* at: of the next instruction */
+};
+
+/* Reads the code of [vaddr, vaddr + size), cut off at a few megabytes. -ERANGE: not in the file; -ENOMEM. code_close frees. */
+int code_open(const struct elf_object *o, uint64_t vaddr, uint64_t size, struct code *ret);
+void code_close(struct code *c); /* frees the contents; all zero is allowed */
+/* The next instruction. False at the end, or where the bytes are none. */
+bool code_next(struct code *c, struct code_instruction *ret);
+bool code_at_end(const struct code *c);
+
+/* Is there an instruction at @offset of the function? -EINVAL: no, those before and behind it begin at *ret_before and *ret_behind (0: the
+ * function ends). 0 also if that cannot be told, since there is something in between that is not code. */
+int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, uint64_t offset, uint64_t *ret_before, uint64_t *ret_behind);
+/* The offsets at which the function returns, at most @max; returns how many there are. */
+size_t code_returns(const struct elf_object *o, const struct elf_symbol *s, uint64_t *ret, size_t max);
+
+/* Of the instruction at @vaddr. */
+enum code_cost code_cost_at(const struct elf_object *o, uint64_t vaddr);
+/* Where to put the probe for the code that begins at @vaddr: the cheapest instruction of the same basic block from there on, which is
+ * visited as often as the first since nothing jumps to it, or between, from elsewhere; @vaddr itself where that cannot be told. *ret_cost
+ * is of what is returned. */
+uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost);

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Looks for a cheap instruction in a basic block. What begins the block is given; where it ends, and that nothing else jumps into the part
+ * in use, is made out here. Code has no record of its jumps: all bytes of the object that could be one into the block are looked at, and
+ * count unless the function that they stand in, decoded, has no such jump. A function that jumps by a table may jump anywhere, so there
+ * nothing is moved. */
+#include "elf/code.h"
+
+#include "elf/object.h"
+#include "elf/object_private.h"
+
+#include "base/cleanup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BLOCK 256		/* bytes to look at; most blocks are far shorter */
+#define MAX_SEARCHED (64ULL << 20) /* bytes of code in one object to look for jumps in: a tenth of a second */
+#define CHUNK (1U << 20)
+
+/* The cheapest instructions of the block, each cheaper than those before it: where a jump comes in between, an earlier one will do. */
+struct candidates {
+	struct {
+		uint64_t at;
+		enum code_cost cost;
+	} all[CODE_COSTS];
+	size_t n;
+};
+
+static void find_candidates(const struct elf_object *o, uint64_t vaddr, uint64_t left, struct candidates *ret)
+{
+	struct code_instruction x;
+	struct code c = {0};
+
+	ret->n = 0;
+	if (code_open(o, vaddr, left < MAX_BLOCK ? left : MAX_BLOCK, &c) < 0)
+		return;
+	while (ret->n < CODE_COSTS && code_next(&c, &x)) {
+		if (!ret->n || x.cost < ret->all[ret->n - 1].cost) {
+			ret->all[ret->n].at = x.at;
+			ret->all[ret->n++].cost = x.cost;
+		}
+		/* A call may not come back. */
+		if (x.flow != CODE_NEXT)
+			break;
+	}
+	code_close(&c);
+}
+
+/* A function, as far as it matters where it may jump to. */
+struct body {
+	const struct elf_object *o;
+	struct elf_symbol s;
+	uint64_t vaddr;
+	bool boundary; /* an instruction begins at vaddr */
+	bool opaque;   /* something in it could not be decoded, or jumps by a table */
+};
+
+static void read_body(struct body *b, const struct elf_symbol *s)
+{
+	struct code_instruction x;
+	struct code c = {0};
+
+	if (code_open(b->o, s->addr, s->size, &c) < 0) {
+		b->opaque = true;
+		return;
+	}
+	while (!b->opaque && code_next(&c, &x)) {
+		b->boundary |= x.at == b->vaddr;
+		b->opaque = x.flow == CODE_JUMP && !x.direct && !x.leaves;
+	}
+	b->opaque |= !code_at_end(&c);
+	code_close(&c);
+}
+
+/* Cold code, and whatever else was split off, jumps back into the function. */
+static int read_part(const struct elf_symbol *s, void *arg)
+{
+	struct body *b = arg;
+
+	if (s->addr != b->s.addr && !strcmp(s->function, b->s.function))
+		read_body(b, s);
+	return b->opaque;
+}
+
+static int lower_to_symbol(const struct elf_symbol *s, void *arg)
+{
+	uint64_t *range = arg;
+
+	if (s->addr > range[0] && s->addr < range[1])
+		range[1] = s->addr;
+	return s->addr > range[0];
+}
+
+/* What looks like a jump at @at: is there none to @target in the function around it? */
+static bool is_real(const struct elf_object *o, uint64_t at, uint64_t target)
+{
+	struct code_instruction x;
+	struct code c = {0};
+	struct elf_symbol s;
+	bool found = false;
+
+	if (elf_object_function_at(o, at, &s) < 0 || code_open(o, s.addr, s.size, &c) < 0)
+		return true;
+	while (!found && code_next(&c, &x))
+		found = x.direct && x.target == target;
+	found |= !code_at_end(&c);
+	code_close(&c);
+	return found;
+}
+
+static uint64_t lower(const struct elf_object *o, uint64_t limit, uint64_t from, uint64_t at, uint64_t target)
+{
+	return target > from && target < limit && is_real(o, at, target) ? target : limit;
+}
+
+/* The lowest address in (from, limit) that the bytes at @at jump to; @limit if none is. */
+static uint64_t search(const struct elf_object *o, const unsigned char *bytes, size_t n, uint64_t at, uint64_t from, uint64_t limit)
+{
+	for (size_t i = 0; i + 1 < n; i++) {
+		unsigned char op = bytes[i];
+		int32_t far;
+
+		/* jmp, jcc; loop and jrcxz; by one byte */
+		if (op == 0xeb || (op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0)
+			limit = lower(o, limit, from, at + i, at + i + 2 + (uint64_t)(int64_t)(int8_t)bytes[i + 1]);
+		if (n - i < 5)
+			continue;
+		memcpy(&far, bytes + i + 1, sizeof(far));
+		/* call, jmp, the second byte of jcc; or xbegin's */
+		if (op == 0xe8 || op == 0xe9 || (op & 0xf0) == 0x80 || op == 0xf8)
+			limit = lower(o, limit, from, at + i, at + i + 5 + (uint64_t)(int64_t)far);
+	}
+	return limit;
+}
+
+/* Jumps from anywhere in the object. 0: cannot be told. */
+static uint64_t search_object(const struct elf_object *o, uint64_t from, uint64_t limit)
+{
+	_cleanup_free_ unsigned char *bytes = malloc(CHUNK + 8);
+	uint64_t searched = 0;
+
+	if (!bytes)
+		return 0;
+	for (size_t i = 0; i < o->n_segments; i++) {
+		const struct elf_segment *s = &o->segments[i];
+
+		if (!s->exec)
+			continue;
+		for (uint64_t at = 0; at < s->filesz; at += CHUNK, searched += CHUNK) {
+			/* Some bytes more: a jump may lie across the chunks' border. */
+			int n = elf_object_read(o, s->vaddr + at, bytes, CHUNK + 8);
+
+			if (n < 0 || searched > MAX_SEARCHED)
+				return 0;
+			limit = search(o, bytes, (size_t)n, s->vaddr + at, from, limit);
+		}
+	}
+	return limit;
+}
+
+uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)
+{
+	struct body b = {.o = o, .vaddr = vaddr};
+	bool known = elf_object_function_at(o, vaddr, &b.s) == 0;
+	uint64_t range[2] = {vaddr, known ? b.s.addr + b.s.size : vaddr + 16};
+	struct candidates c;
+
+	find_candidates(o, vaddr, range[1] - vaddr, &c);
+	*ret_cost = c.n ? c.all[0].cost : CODE_STEPPED;
+	if (c.n < 2 || !known)
+		return vaddr;
+	read_body(&b, &b.s);
+	if (!b.opaque && b.boundary)
+		(void)elf_object_each_function(o, read_part, &b);
+	if (b.opaque || !b.boundary)
+		return vaddr;
+	/* From here on range[1] is the first address that something else comes to. */
+	range[1] = c.all[c.n - 1].at + 1;
+	(void)elf_object_each_function(o, lower_to_symbol, range);
+	range[1] = search_object(o, range[0], range[1]);
+	while (c.n > 1 && c.all[c.n - 1].at >= range[1])
+		c.n--;
+	*ret_cost = c.all[c.n - 1].cost;
+	return c.all[c.n - 1].at;
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/libraries.h"
+
+#include "elf/object.h"
+#include "elf/object_private.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAX_LIBRARIES 1024
+#define MAX_ENTRIES 65536 /* of a dynamic section */
+
+static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/local/lib:/lib:/usr/lib";
+
+/* Calls @cb for the text of each entry of the dynamic section with @tag. */
+static int each_dynamic(const struct elf_object *o, int64_t tag, int (*cb)(const char *text, void *arg), void *arg)
+{
+	Elf_Scn *s = NULL;
+	GElf_Shdr h;
+	GElf_Dyn dyn;
+	int r = 0;
+
+	while ((s = elf_nextscn(o->elf, s))) {
+		Elf_Data *d;
+
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNAMIC || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset)
+			continue;
+		d = elf_getdata(s, NULL);
+		for (int i = 0; r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+			const char *text = dyn.d_tag == tag ? elf_strptr(o->elf, h.sh_link, dyn.d_un.d_val) : NULL;
+
+			if (text && *text)
+				r = cb(text, arg);
+		}
+		return r;
+	}
+	return 0;
+}
+
+struct search {
+	const struct elf_object *main;
+	const char *name;
+	char *found;
+};
+
+/* A directory of a list, with $ORIGIN as the executable's own. */
+static char *expand(const struct search *x, const char *directory, size_t n)
+{
+	static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};
+	char *path = NULL;
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t len = strlen(origins[i]);
+
+		if (n >= len && !strncmp(directory, origins[i], len)) {
+			_cleanup_free_ char *own = realpath(elf_object_path(x->main), NULL);
+			char *slash = own ? strrchr(own, '/') : NULL;
+
+			if (!slash)
+				return NULL;
+			*slash = '\0';
+			return asprintf(&path, "%s%.*s/%s", own, (int)(n - len), directory + len, x->name) < 0 ? NULL : path;
+		}
+	}
+	return asprintf(&path, "%.*s/%s", (int)n, directory, x->name) < 0 ? NULL : path;
+}
+
+/* 1: found. */
+static int search_list(const char *list, void *arg)
+{
+	struct search *x = arg;
+
+	for (const char *from = list; *from;) {
+		size_t n = strcspn(from, ":");
+		char *path = n && n < PATH_MAX ? expand(x, from, n) : NULL;
+		struct stat st;
+
+		if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+			x->found = path;
+			return 1;
+		}
+		free(path);
+		from += n + (from[n] == ':');
+	}
+	return 0;
+}
+
+char *library_find(const struct elf_object *main, const char *name)
+{
+	struct search x = {.main = main, .name = name};
+	const char *environment = getenv("LD_LIBRARY_PATH");
+
+	if (strchr(name, '/'))
+		return NULL;
+	if (each_dynamic(main, DT_RPATH, search_list, &x) == 0 && !(environment && search_list(environment, &x)) &&
+	    each_dynamic(main, DT_RUNPATH, search_list, &x) == 0)
+		(void)search_list(usual, &x);
+	return x.found;
+}
+
+struct names {
+	char *all[MAX_LIBRARIES];
+	size_t n;
+};
+
+static int add_name(const char *name, void *arg)
+{
+	struct names *x = arg;
+
+	for (size_t i = 0; i < x->n; i++)
+		if (!strcmp(x->all[i], name))
+			return 0;
+	if (x->n == MAX_LIBRARIES)
+		return 0;
+	x->all[x->n] = strdup(name);
+	return x->all[x->n++] ? 0 : -ENOMEM;
+}
+
+int library_each_needed(const struct elf_object *main, int (*cb)(const struct elf_object *library, void *arg), void *arg)
+{
+	struct names *x = calloc(1, sizeof(*x));
+	int r = x ? each_dynamic(main, DT_NEEDED, add_name, x) : -ENOMEM;
+
+	/* The list grows as it is walked. */
+	for (size_t i = 0; r == 0 && i < x->n; i++) {
+		_cleanup_free_ char *path = library_find(main, x->all[i]);
+		_cleanup_elf_object_ struct elf_object *library = NULL;
+
+		if (!path || elf_object_open(path, &library, NULL) < 0)
+			continue;
+		r = each_dynamic(library, DT_NEEDED, add_name, x);
+		if (r == 0)
+			r = cb(library, arg);
+	}
+	for (size_t i = 0; x && i < x->n; i++)
+		free(x->all[i]);
+	free(x);
+	return r;
+}
+
+/* Does the file call a function that loads libraries? */
+static int imports_dlopen(const struct elf_object *o, void *arg)
+{
+	Elf_Scn *s = NULL;
+	GElf_Shdr h;
+	GElf_Sym sym;
+
+	(void)arg;
+	while ((s = elf_nextscn(o->elf, s))) {
+		Elf_Data *d;
+
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNSYM || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset)
+			continue;
+		d = elf_getdata(s, NULL);
+		for (int i = 0; d && gelf_getsym(d, i, &sym); i++) {
+			const char *name = sym.st_shndx == SHN_UNDEF ? elf_strptr(o->elf, h.sh_link, sym.st_name) : NULL;
+
+			if (name && (!strcmp(name, "dlopen") || !strcmp(name, "dlmopen")))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+bool library_can_come(const struct elf_object *main)
+{
+	return imports_dlopen(main, NULL) || library_each_needed(main, imports_dlopen, NULL) == 1;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Reads ".note.stapsdt": type 3 of owner "stapsdt", three addresses (probe, base, semaphore) and three strings (provider, name,
+ * arguments). The base is where ".stapsdt.base" was when the note was written; prelink moves the section and leaves the note.
+ * https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation */
+#include "elf/usdt.h"
+
+#include "elf/object.h"
+#include "elf/object_private.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#define NOTE_TYPE 3
+#define MAX_NOTES_SIZE (64U << 20) /* bytes of one section; a large database server has some 100 KiB */
+
+static const char *section_name(const struct elf_object *o, Elf_Scn *s, GElf_Shdr *h)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(o->elf, &names) < 0 || !gelf_getshdr(s, h))
+		return NULL;
+	return elf_strptr(o->elf, names, h->sh_name);
+}
+
+/* Where ".stapsdt.base" is. */
+static bool find_base(const struct elf_object *o, uint64_t *ret)
+{
+	Elf_Scn *s = NULL;
+	GElf_Shdr h;
+
+	while ((s = elf_nextscn(o->elf, s))) {
+		const char *name = section_name(o, s, &h);
+
+		if (name && !strcmp(name, ".stapsdt.base")) {
+			*ret = h.sh_addr;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The string at *at, which ends before @end; moves *at behind it. */
+static const char *take_string(const char **at, const char *end)
+{
+	const char *s = *at, *zero = memchr(s, 0, (size_t)(end - s));
+
+	if (!zero)
+		return NULL;
+	*at = zero + 1;
+	return s;
+}
+
+static bool read_note(const struct elf_object *o, const char *at, size_t size, struct usdt_probe *ret)
+{
+	const char *end = at + size;
+	uint64_t addresses[3], base, shift = 0;
+
+	if (size < sizeof(addresses))
+		return false;
+	memcpy(addresses, at, sizeof(addresses));
+	at += sizeof(addresses);
+	ret->provider = take_string(&at, end);
+	ret->name = ret->provider ? take_string(&at, end) : NULL;
+	if (!ret->name || !*ret->provider || !*ret->name)
+		return false;
+	if (find_base(o, &base))
+		shift = base - addresses[1];
+	ret->vaddr = addresses[0] + shift;
+	ret->semaphore = addresses[2] ? addresses[2] + shift : 0;
+	return elf_object_is_code(o, ret->vaddr);
+}
+
+static int read_notes(const struct elf_object *o, Elf_Data *d, int (*cb)(const struct usdt_probe *p, void *arg), void *arg)
+{
+	size_t at = 0, name, desc;
+	GElf_Nhdr nh;
+	int r = 0;
+
+	while (r == 0 && at < d->d_size) {
+		size_t next = gelf_getnote(d, at, &nh, &name, &desc);
+		struct usdt_probe p;
+
+		if (next <= at || next > d->d_size || desc > d->d_size || nh.n_descsz > d->d_size - desc)
+			return 0;
+		at = next;
+		if (nh.n_type == NOTE_TYPE && nh.n_namesz == 8 && !memcmp((char *)d->d_buf + name, "stapsdt", 8) &&
+		    read_note(o, (char *)d->d_buf + desc, nh.n_descsz, &p))
+			r = cb(&p, arg);
+	}
+	return r;
+}
+
+int usdt_each(const struct elf_object *o, int (*cb)(const struct usdt_probe *p, void *arg), void *arg)
+{
+	Elf_Scn *s = NULL;
+	GElf_Shdr h;
+	int r = 0;
+
+	while (r == 0 && (s = elf_nextscn(o->elf, s))) {
+		const char *name = section_name(o, s, &h);
+		Elf_Data *d;
+
+		if (!name || strcmp(name, ".note.stapsdt") || h.sh_type != SHT_NOTE || h.sh_offset > o->size ||
+		    h.sh_size > o->size - h.sh_offset || h.sh_size > MAX_NOTES_SIZE)
+			continue;
+		d = elf_getdata(s, NULL);
+		if (d && d->d_buf)
+			r = read_notes(o, d, cb, arg);
+	}
+	return r;
+}

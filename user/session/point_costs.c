@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a visit of a point takes, measured on ourselves with the very programs that will count: most of it lies outside of them, in the
+ * exceptions that a probe takes, and differs tenfold between machines and between instructions. Each figure is the least of some rounds,
+ * since whatever else the machine does only adds. */
+#include "session/internal.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "cozbpf.skel.h"
+#include "elf/object.h"
+
+#include <bpf/bpf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define VISITS 64
+#define ROUNDS 5
+#define POINT (ABI_MAX_POINTS - 1) /* whose counts are cleared behind us */
+
+/* One place of each cost that a probe can have. The return is measured on a copy of the cheapest. */
+void point_costs_emulated(void);
+void point_costs_nop5(void);
+void point_costs_stepped(void);
+void point_costs_returns(void);
+__asm__(".text\n"
+	"point_costs_emulated: nop; ret\n"
+	"point_costs_nop5: .byte 0x0f, 0x1f, 0x44, 0, 0; ret\n"
+	"point_costs_stepped: mov %eax, %eax; ret\n"
+	"point_costs_returns: nop; ret\n");
+
+static void nothing(void)
+{
+	__asm__ volatile("");
+}
+
+static void one_syscall(void)
+{
+	(void)syscall(SYS_getppid);
+}
+
+/* The mean time of a call, in the best round. */
+static uint64_t time_of(void (*call)(void))
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		uint64_t start = clock_monotonic_ns(), took;
+
+		for (int j = 0; j < VISITS; j++)
+			call();
+		took = (clock_monotonic_ns() - start) / VISITS;
+		if (took < best)
+			best = took;
+	}
+	return best;
+}
+
+static uint64_t beyond(uint64_t with, uint64_t without)
+{
+	return with > without ? with - without : 0;
+}
+
+/* The first object is the executable. */
+static int take_base(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	(void)size;
+	*(uint64_t *)arg = info->dlpi_addr;
+	return 1;
+}
+
+static void measure_sites(struct session *s)
+{
+	void (*const calls[])(void) = {
+		[CODE_EMULATED] = point_costs_emulated,
+		[CODE_NOP5] = point_costs_nop5,
+		[CODE_STEPPED] = point_costs_stepped,
+		[CODE_REFUSED] = point_costs_returns,
+	};
+	bool returns = s->options.needs & SESSION_NEEDS_RETURNS;
+	_cleanup_elf_object_ struct elf_object *self = NULL;
+	struct session_site sites[CODE_REFUSED + 1];
+	uint64_t base = 0, idle = time_of(nothing);
+
+	(void)dl_iterate_phdr(take_base, &base);
+	if (elf_object_open("/proc/self/exe", &self, NULL) < 0)
+		return;
+	for (size_t i = 0; i <= CODE_REFUSED; i++)
+		sites[i] = (struct session_site){.object = self, .vaddr = (uint64_t)(uintptr_t)calls[i] - base};
+	if (uprobes_attach(s, &s->measured, POINT, getpid(), false, sites, CODE_REFUSED, "self", NULL) < 0 ||
+	    (returns && uprobes_attach(s, &s->measured, POINT, getpid(), true, &sites[CODE_REFUSED], 1, "self", NULL) < 0))
+		return;
+	for (size_t i = 0; i < CODE_REFUSED; i++)
+		s->costs.site[i] = beyond(time_of(calls[i]), idle);
+	if (returns) {
+		s->costs.at_return = beyond(beyond(time_of(point_costs_returns), idle), s->costs.site[CODE_EMULATED]);
+	}
+}
+
+static void measure_syscall(struct session *s, unsigned int end)
+{
+	struct abi_syscalls *a = &s->skel->bss->syscalls;
+	unsigned char *slot = end ? &a->leave[SYS_getppid] : &a->enter[SYS_getppid];
+	uint64_t idle = time_of(one_syscall);
+
+	if (syscalls_trace(s, end, NULL) < 0)
+		return;
+	*slot = POINT + 1;
+	s->costs.syscall[end] = beyond(time_of(one_syscall), idle);
+	*slot = 0;
+}
+
+/* Nothing that we can do passes a tracepoint alone: the kernel runs the program for us and takes the time. */
+static void measure_tracepoint(struct session *s)
+{
+	_cleanup_close_ int counting = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	struct bpf_prog_info info = {0};
+	LIBBPF_OPTS(bpf_test_run_opts, opts);
+	unsigned int size = sizeof(info);
+	struct cozbpf_bpf *copy;
+	int fd;
+
+	if (counting < 0 || tracepoint_load(s, POINT, &copy, NULL) < 0)
+		return;
+	fd = bpf_program__fd(copy->progs.progress_event);
+	for (int i = 0; i < VISITS; i++)
+		(void)bpf_prog_test_run_opts(fd, &opts);
+	if (bpf_obj_get_info_by_fd(fd, &info, &size) == 0 && info.run_cnt)
+		s->costs.tracepoint = info.run_time_ns / info.run_cnt;
+	cozbpf_bpf__destroy(copy);
+}
+
+static void clear_counts(struct session *s)
+{
+	unsigned int point = POINT;
+
+	memset(s->percpu_points, 0, sizeof(*s->percpu_points) * s->nr_cpus);
+	(void)bpf_map__update_elem(s->skel->maps.points, &point, sizeof(point), s->percpu_points, sizeof(*s->percpu_points) * s->nr_cpus, 0);
+}
+
+void point_costs_measure(struct session *s)
+{
+	struct abi_control *c = &s->skel->bss->control;
+
+	/* As in an experiment of a process that is us. */
+	c->tgid = (unsigned long long)getpid();
+	c->epoch |= 1;
+	if (s->options.needs & SESSION_NEEDS_PROBES)
+		measure_sites(s);
+	if (s->options.needs & SESSION_NEEDS_SYSCALL_ENTER)
+		measure_syscall(s, 0);
+	if (s->options.needs & SESSION_NEEDS_SYSCALL_LEAVE)
+		measure_syscall(s, 1);
+	if (s->options.needs & SESSION_NEEDS_TRACEPOINTS)
+		measure_tracepoint(s);
+	c->epoch = (c->epoch + 1) & ~1ULL;
+	c->tgid = 0;
+	clear_counts(s);
+}

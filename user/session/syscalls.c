@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Points that are system calls. The kernel reports those of all processes or of none; for the others that is a look at whose it is. So
+ * reports are asked for with the first such point, not before. */
+#include "session/internal.h"
+
+#include "base/error.h"
+#include "cozbpf.skel.h"
+
+#include <errno.h>
+#include <string.h>
+
+int syscalls_trace(struct session *s, unsigned int end, struct error *e)
+{
+	struct bpf_program *program = end ? s->skel->progs.progress_leave : s->skel->progs.progress_enter;
+
+	if (!s->syscalls[end])
+		s->syscalls[end] = bpf_program__attach(program);
+	return s->syscalls[end] ? 0 : fail(e, errno, "cannot have system calls reported: %s; `cozbpf check` says what is missing",
+					   strerror(errno));
+}
+
+int session_attach_syscall(struct session *s, size_t point, unsigned int number, bool at_return, struct error *e)
+{
+	struct abi_syscalls *a = &s->skel->bss->syscalls;
+	struct point *p = &s->points[point];
+	unsigned char *slot;
+
+	if (number >= ABI_MAX_SYSCALLS)
+		return fail(e, EINVAL, "%s: system calls are numbered from 0 to %d", p->name, ABI_MAX_SYSCALLS - 1);
+	slot = at_return ? &a->leave[number] : &a->enter[number];
+	if (*slot)
+		return fail(e, EEXIST, "%s: counted by the point %s already; one of them is enough", p->name, s->points[*slot - 1].name);
+	*slot = (unsigned char)(point + 1);
+	p->cost_ns = s->costs.syscall[at_return];
+	return syscalls_trace(s, at_return, e);
+}

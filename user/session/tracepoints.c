@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Points that are tracepoints of the kernel. Attached as raw tracepoints, which cost least and lose none; events that are no raw
+ * tracepoints (those of single system calls, those that a user defined) through perf, by the number that tracefs has for them. */
+#include "session/internal.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cozbpf.skel.h"
+#include "session/tracefs.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+static bool known_to_btf(const char *name)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	char type[256];
+	bool known = false;
+
+	if (btf && snprintf(type, sizeof(type), "btf_trace_%s", name) < (int)sizeof(type))
+		known = btf__find_by_name_kind(btf, type, BTF_KIND_TYPEDEF) > 0;
+	btf__free(btf);
+	return known;
+}
+
+int session_check_tracepoint(const char *category, const char *name, struct error *e)
+{
+	_cleanup_close_ int events = tracefs_open_events();
+	char near[256];
+	int id;
+
+	if (events < 0) {
+		if (known_to_btf(name))
+			return 0;
+		return fail(e, -events, "%s:%s: the kernel's list of tracepoints cannot be read (%s); run as root, in the first user "
+			    "namespace, on a kernel with CONFIG_FTRACE", category, name, strerror(-events));
+	}
+	id = tracefs_event_id(events, category, name);
+	if (id >= 0)
+		return 0;
+	if (id != -ENOENT)
+		return fail(e, -id, "%s:%s: not allowed to look at the kernel's tracepoints (%s); run as root", category, name, strerror(-id));
+	if (tracefs_similar(events, category, name, near, sizeof(near)) == 0)
+		return fail(e, ENOENT, "this kernel has no tracepoint %s:%s; did you mean %s", category, name, near);
+	return fail(e, ENOENT, "this kernel has no tracepoint %s:%s; /sys/kernel/tracing/events lists all", category, name);
+}
+
+int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e)
+{
+	struct cozbpf_bpf *copy = cozbpf_bpf__open();
+	struct bpf_program *p;
+	struct bpf_map *m, *ours;
+	int r = copy ? 0 : -errno;
+
+	if (!copy)
+		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
+	copy->rodata->config = s->skel->rodata->config;
+	copy->rodata->config.event_point = (unsigned int)index;
+	copy->rodata->n_latencies = s->skel->rodata->n_latencies;
+	bpf_object__for_each_program(p, copy->obj)
+		(void)bpf_program__set_autoload(p, p == copy->progs.progress_event);
+	/* Everything is shared but what says which point it is. */
+	bpf_object__for_each_map(m, copy->obj) {
+		ours = bpf_object__find_map_by_name(s->skel->obj, bpf_map__name(m));
+		if (r == 0 && m != copy->maps.rodata)
+			r = ours ? bpf_map__reuse_fd(m, bpf_map__fd(ours)) : -ENOENT;
+	}
+	if (r == 0)
+		r = cozbpf_bpf__load(copy);
+	if (r < 0) {
+		cozbpf_bpf__destroy(copy);
+		return fail(e, -r, "the kernel refused the program of a tracepoint: %s", strerror(-r));
+	}
+	*ret = copy;
+	return 0;
+}
+
+/* By tracefs. */
+static int attach_traced(struct session *s, struct point *p, size_t index, const char *category, const char *name, struct error *e)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = index);
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.sample_period = 1,
+		.wakeup_events = 1,
+	};
+	_cleanup_close_ int events = tracefs_open_events();
+	int id = events < 0 ? events : tracefs_event_id(events, category, name), fd, r;
+	struct bpf_link *link;
+
+	if (id < 0)
+		return fail(e, -id, "%s: the kernel's list of tracepoints has no %s:%s for us: %s; run as root", p->name, category, name,
+			    strerror(-id));
+	attr.config = (unsigned int)id;
+	/* One CPU's event is enough to have the program run on all. */
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return fail(e, errno, "%s: cannot open the tracepoint: %s; run as root or give CAP_PERFMON", p->name, strerror(errno));
+	link = bpf_program__attach_perf_event_opts(s->skel->progs.progress_traced, fd, &opts);
+	if (!link) {
+		r = -errno;
+		(void)close(fd);
+		return fail(e, -r, "%s: cannot attach to the tracepoint: %s", p->name, strerror(-r));
+	}
+	r = point_keep(p, link);
+	return r < 0 ? fail(e, -r, "out of memory") : 0;
+}
+
+int session_attach_tracepoint(struct session *s, size_t point, const char *category, const char *name, struct error *e)
+{
+	struct point *p = &s->points[point];
+	struct bpf_link *link;
+	int r = known_to_btf(name) ? tracepoint_load(s, point, &p->event, e) : 0;
+
+	if (r < 0)
+		return r;
+	link = p->event ? bpf_program__attach_raw_tracepoint(p->event->progs.progress_event, name) : NULL;
+	if (!link)
+		return attach_traced(s, p, point, category, name, e);
+	p->cost_ns = s->costs.tracepoint;
+	r = point_keep(p, link);
+	return r < 0 ? fail(e, -r, "out of memory") : 0;
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Probes on instructions: all of an object's with one link where the kernel has such, else each with its own. */
+#include "session/internal.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "cozbpf.skel.h"
+#include "elf/object.h"
+#include "session/uprobe_multi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the file was opened as may be another by now, or nothing in our own mount namespace: the descriptor is the file. */
+static void path_of(const struct elf_object *o, char path[32])
+{
+	(void)snprintf(path, 32, "/proc/self/fd/%d", elf_object_fd(o));
+}
+
+static int refused(const struct session_site *site, const char *what, int err, struct error *e)
+{
+	const char *path = elf_object_path(site->object);
+
+	if (err == -EPERM || err == -EACCES)
+		return fail(e, -err, "%s: not allowed to put probes into %s: run as root (sudo cozbpf ...) or with CAP_BPF and CAP_PERFMON",
+			    what, path);
+	return fail(e, -err, "%s: cannot put a probe at 0x%llx of %s: %s", what, (unsigned long long)site->vaddr, path, strerror(-err));
+}
+
+static int file_offsets(const struct session_site *site, const char *what, uint64_t *ret, uint64_t *ret_semaphore, struct error *e)
+{
+	*ret_semaphore = 0;
+	if (elf_object_vaddr_to_offset(site->object, site->vaddr, ret) < 0)
+		return fail(e, ERANGE, "%s: %s: the address 0x%llx is not in the file", what, elf_object_path(site->object),
+			    (unsigned long long)site->vaddr);
+	if (site->semaphore && elf_object_vaddr_to_offset(site->object, site->semaphore, ret_semaphore) < 0)
+		return fail(e, ERANGE, "%s: %s: the probe's semaphore 0x%llx is not in the file", what, elf_object_path(site->object),
+			    (unsigned long long)site->semaphore);
+	return 0;
+}
+
+static int attach_one(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *site,
+		      const char *what, struct error *e)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = index, .retprobe = at_return);
+	uint64_t offset, semaphore;
+	struct bpf_link *link;
+	char path[32];
+	int r = file_offsets(site, what, &offset, &semaphore, e);
+
+	if (r < 0)
+		return r;
+	opts.ref_ctr_offset = semaphore;
+	path_of(site->object, path);
+	link = bpf_program__attach_uprobe_opts(s->skel->progs.progress_visit, pid, path, offset, &opts);
+	if (!link)
+		return refused(site, what, -errno, e);
+	r = point_keep(p, link);
+	return r < 0 ? fail(e, -r, "out of memory") : 0;
+}
+
+/* Sites of one object. */
+static int attach_all(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *sites,
+		      size_t n, const char *what, struct error *e)
+{
+	_cleanup_free_ uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
+	struct uprobe_multi m = {.offsets = numbers, .semaphores = numbers + n, .cookies = numbers + 2 * n, .n = n, .pid = pid > 0 ? pid : 0,
+				 .at_return = at_return};
+	char path[32];
+	int r, fd;
+
+	if (!numbers)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		r = file_offsets(&sites[i], what, &numbers[i], &numbers[n + i], e);
+		if (r < 0)
+			return r;
+		numbers[2 * n + i] = index;
+	}
+	path_of(sites[0].object, path);
+	m.path = path;
+	fd = uprobe_multi_link(bpf_program__fd(s->skel->progs.progress_multi), &m);
+	if (fd < 0)
+		return refused(&sites[0], what, fd, e);
+	r = point_keep_fd(p, fd);
+	return r < 0 ? fail(e, -r, "out of memory") : 0;
+}
+
+int uprobes_attach(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *sites, size_t n,
+		   const char *what, struct error *e)
+{
+	int r = 0;
+
+	for (size_t i = 0, end; r == 0 && i < n; i = end) {
+		for (end = i + 1; s->multi && end < n && sites[end].object == sites[i].object;)
+			end++;
+		r = s->multi ? attach_all(s, p, index, pid, at_return, &sites[i], end - i, what, e) :
+			       attach_one(s, p, index, pid, at_return, &sites[i], what, e);
+	}
+	return r;
+}
