@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How far one experiment, and the method itself, can be trusted: rules that were fixed before any result was seen. Internal. */
+/* How far one experiment, and the method itself, can be trusted, by rules that do not look at what it shows. Internal. */
 #pragma once
 
 #include "profile/profile.h"
