@@ -20,8 +20,9 @@ at = json.load(sys.stdin)["points"][0]["lines"][0]["curve"]["at"][1]
 print(50 * (at["high"] - at["low"]))'
 }
 
-runs_on() {
-	local why='' half
+run_on() {
+	local half
+	why=''
 	profiled "${options[@]}" --until-ci 12 -- "$pipeline" --round 2000 --seconds 12 || why+=" status $?;"
 	grep -q '^visits=' out || why+=' the program did not come to its end;'
 	holds 'len(experiments) >= 12' || why+=" $(ask 'len(experiments)') experiments;"
@@ -29,6 +30,16 @@ runs_on() {
 	holds 'experiments[-1]["began"] - experiments[0]["began"] < 0.8 * 12e9' || why+=' it went on to the end;'
 	half=$(half_width)
 	python3 -c "import sys; sys.exit(not $half <= 12.01)" || why+=" +-$half points;"
+}
+
+# How soon enough is known depends on what else the machine does: a noisy turn is repeated.
+runs_on() {
+	local why='' turn
+	for turn in 1 2 3; do
+		run_on
+		[ -n "$why" ] || break
+		printf '# turn %s:%s\n' "$turn" "$why"
+	done
 	verdict 'the program runs on when enough is known' "$why" err out
 }
 
