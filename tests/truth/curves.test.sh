@@ -15,13 +15,13 @@ if [ "${FULL:-0}" -eq 1 ]; then
 	calls=(--bar strict --repeat 3 --seconds 60 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
 		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
-	options+=(--bar loose --seconds 15)
+	options+=(--bar loose --seconds 10)
 	for case in 'barrier-20ms/*' 'independent-1/*' 'independent-2/*' 'pipeline-5ms/*' 'lock-inside-mutex-5ms/*' 'pingpong-mutex-5ms/*' \
 		'pingpong-pipe-5ms/*' 'window-futex-5ms/*' 'hits/*'; do
 		options+=(--case "$case")
 	done
 	# As on a kernel without task work.
-	older=(--bar loose --seconds 15 --pay older --case "barrier-20ms/*" --case "pipeline-5ms/a")
+	older=(--bar loose --seconds 10 --pay older --case "barrier-20ms/*" --case "pipeline-5ms/a")
 	calls=(--bar loose --seconds 8 --case "pipeline-5ms/a" --case "pingpong-semaphore-5ms/a")
 fi
 
