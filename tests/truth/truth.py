@@ -316,7 +316,7 @@ class Runner:
     def judge(self, case, pay):
         """True: passed, False: failed, None: skipped."""
         where = f"{case.source}:{line_of(case.source, case.line)}"
-        print(f"{case.name}  ({where}, {' '.join([*self.options.sync, 'pay', pay])})", flush=True)
+        print(f"{case.name}  ({', '.join([where, *self.options.sync[1:], f'pay {pay}'])})", flush=True)
         bar = (NATIVE_BAR_SHORT if case.short else NATIVE_BAR) if pay == "native" else case.bar
         if self.options.validate:
             bar = VALIDATE_BAR
