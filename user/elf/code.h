@@ -20,11 +20,13 @@ enum code_flow {
 };
 
 /* What a probe on it costs. The kernel carries out some instructions itself (arch/x86/kernel/uprobes.c); any other it copies elsewhere and
- * steps through, which takes a second exception. Cheapest first. */
+ * steps through, which takes a second exception. Best first. */
 enum code_cost {
 	CODE_EMULATED, /* push of a register, one-byte nop, near jumps, branches and calls: all kernels that have uprobes on x86-64 */
-	CODE_NOP5,     /* the nop of five bytes: newer ones; 6.18 turns it into a call */
 	CODE_STEPPED,
+	/* The nop of five bytes, which newer kernels turn into a call, and so cheap. But on 6.18 a child that the program forks meets the call
+	 * without what it calls, and crashes: the last resort. */
+	CODE_NOP5,
 	CODE_REFUSED, /* atomic, or with the prefix of a segment: the kernel puts no probe there, and says nothing */
 	CODE_COSTS,
 };
