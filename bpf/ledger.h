@@ -3,6 +3,8 @@
  * A thread's virtual clock is now - local; whoever waits for an event goes on at the later of the two virtual clocks. */
 #pragma once
 
+#include "shared/histogram.h"
+
 static __always_inline s64 ledger_min(s64 a, s64 b)
 {
 	return a < b ? a : b;
@@ -80,32 +82,11 @@ static __always_inline s64 ledger_asking(u64 took, u32 asked, u64 overhead, u64 
 /* Quarter-octave bucket of a duration: exponent and the two bits below the leading one. */
 static __always_inline u32 ledger_bucket(u64 ns)
 {
-	u32 e = 0;
-	u64 v = ns;
+	u32 e;
 
-	if (v < 4)
+	if (ns < 4)
 		return 0;
-	if (v >> 32) {
-		e += 32;
-		v >>= 32;
-	}
-	if (v >> 16) {
-		e += 16;
-		v >>= 16;
-	}
-	if (v >> 8) {
-		e += 8;
-		v >>= 8;
-	}
-	if (v >> 4) {
-		e += 4;
-		v >>= 4;
-	}
-	if (v >> 2) {
-		e += 2;
-		v >>= 2;
-	}
-	e += (u32)(v >> 1);
+	e = histogram_log2(ns);
 	e = 4 * e + (u32)((ns >> (e - 2)) & 3);
 	return e < ABI_LATE_BUCKETS ? e : ABI_LATE_BUCKETS - 1;
 }

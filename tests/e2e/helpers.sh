@@ -117,3 +117,12 @@ usable_payers() {
 	done
 }
 payers=()
+
+# counts NAME=WANTED...: complaints about points of the profile that were not visited so often
+counts() {
+	local pair
+	for pair in "$@"; do
+		holds "visits('${pair%%=*}') == ${pair#*=}" || printf ' %s: %s visits, the program made %s;' "${pair%%=*}" \
+			"$(ask "visits('${pair%%=*}')")" "${pair#*=}"
+	done
+}

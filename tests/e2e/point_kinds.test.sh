@@ -24,15 +24,6 @@ whole_run() { # OPTION... -- PROGRAM ARGUMENT...
 	done
 }
 
-# counts NAME=WANTED...: the complaints
-counts() {
-	local pair
-	for pair in "$@"; do
-		holds "visits('${pair%%=*}') == ${pair#*=}" || printf ' %s: %s visits, the program made %s;' "${pair%%=*}" \
-			"$(ask "visits('${pair%%=*}')")" "${pair#*=}"
-	done
-}
-
 first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain -p sg=usdt:kinds:kinds:guarded
 	-p syscall:getppid)
 # What the first group would make too slow.

@@ -24,15 +24,6 @@ whole_run() { # OPTION... -- ROUNDS
 	done
 }
 
-# counts NAME=WANTED...: the complaints
-counts() {
-	local pair
-	for pair in "$@"; do
-		holds "visits('${pair%%=*}') == ${pair#*=}" || printf ' %s: %s visits, the program made %s;' "${pair%%=*}" \
-			"$(ask "visits('${pair%%=*}')")" "${pair#*=}"
-	done
-}
-
 exact() { # PAY
 	local why='' line
 	line=$(line_of visits bump)

@@ -53,10 +53,3 @@ int session_attach_sampled(struct session *s, size_t point, const char *line, st
 	sampled_update(s);
 	return 0;
 }
-
-size_t session_sampled_intervals(struct session *s, size_t point)
-{
-	struct addr_range ranges[ABI_MAX_SAMPLED];
-
-	return intervals_of(s, point, ranges);
-}

@@ -127,8 +127,6 @@ int session_attach_tracepoint(struct session *s, size_t point, const char *categ
 /* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. A visit is what one sample stands for at
  * the usual rate. */
 int session_attach_sampled(struct session *s, size_t point, const char *line, struct error *e);
-/* How many pieces of code the sampled point has by now: 0, none of it is in scope. */
-size_t session_sampled_intervals(struct session *s, size_t point);
 /* What a visit takes, in ns, as measured for such places on this machine before the run; 0: next to nothing, or not known. */
 uint64_t session_point_cost(const struct session *s, size_t i);
 /* Is there such a tracepoint? -ENOENT with what is near, or what keeps us from knowing; nothing is attached. */
