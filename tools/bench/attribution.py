@@ -254,7 +254,8 @@ def run(bench):
     for tool in ("perf", "llvm-symbolizer", "llvm-dwp", "dwz", "clang", "gcc"):
         if not shutil.which(tool):
             raise common.Failure(f"{tool} is not installed (tests/packages.txt names the packages)")
-    names = [n for n in variants.VARIANTS if not bench.options.only or any(fnmatch.fnmatch(n, f"*{w}*") for w in bench.options.only)]
+    only = bench.options.only or [""]
+    names = [n for n in variants.VARIANTS if any(n == w if w in variants.VARIANTS else fnmatch.fnmatch(n, f"*{w}*") for w in only)]
     seconds = 6 if bench.full else 3
     rows = []
     for name in names:

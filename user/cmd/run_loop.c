@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The controller: waits for the next thing to do, for a signal, or for the program's end. One thread, no polling. */
 #include "cmd/run.h"
+#include "cmd/run_discovery.h"
 #include "cmd/run_points.h"
 
 #include "base/cleanup.h"
@@ -37,6 +38,7 @@ struct loop {
 	int64_t maps_budget_ns;  /* what looking for them may take, at ... */
 	uint64_t maps_budget_at;
 	bool loaded;             /* the shim is in place, and so are all libraries that the program begins with */
+	struct discovery discovery;
 	struct status status;
 };
 
@@ -131,7 +133,7 @@ static int add_new_points(struct run *r)
 	return 0;
 }
 
-/* New libraries, and code that samples have shown to be out of scope. */
+/* New libraries. */
 static void look_for_code(struct loop *l, uint64_t now)
 {
 	struct run *r = l->run;
@@ -140,12 +142,8 @@ static void look_for_code(struct loop *l, uint64_t now)
 	if (r->scope || now < l->maps_ns)
 		return;
 	l->maps_ns = now + l->maps_wait_ns;
-	if (l->maps_wait_ns < MAPS_EVERY_NS) {
-		if (!l->maps_wanted)
-			l->maps_wait_ns *= 2;
-		/* More of it may be in the samples by now. */
-		(void)runner_look(r->runner);
-	}
+	if (l->maps_wait_ns < MAPS_EVERY_NS && !l->maps_wanted)
+		l->maps_wait_ns *= 2;
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed) {
 		run_refresh_points(r);
 		(void)session_set_code(r->session, r->code, NULL);
@@ -272,7 +270,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 {
 	struct run *r = l->run;
 	uint64_t first = r->start_ns + r->options.delay_ns, last = first + r->options.duration_ns;
-	uint64_t scope_ns = UINT64_MAX;
+	uint64_t scope_ns = UINT64_MAX, discovery_ns;
 	bool loaded;
 	int err;
 
@@ -317,13 +315,9 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		*ret_next = last;
 	if (scope_ns < *ret_next)
 		*ret_next = scope_ns;
-	/* A sample out of scope is lost; and where there was one, there are more of others. */
-	if (code_map_is_stale(r->code) && r->scope)
-		*ret_next = run_scope_hurry(r, now);
-	else if (code_map_is_stale(r->code)) {
-		l->maps_wait_ns = MAPS_FIRST_NS;
-		l->maps_ns = now;
-	}
+	discovery_ns = run_discovery_step(&l->discovery, r, now);
+	if (discovery_ns < *ret_next)
+		*ret_next = discovery_ns;
 	/* An experiment that lasts as long as the program must not keep us from looking around. */
 	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "cmd/run.h"
 #include "cmd/run_points.h"
-#include "experiment/runner.h"
 #include "session/code_map.h"
 #include "target/launch.h"
 #include "target/process.h"
@@ -313,13 +312,6 @@ void run_scope_look(struct run *r, pid_t pid, uint64_t when)
 	look_later(r->scope, pid, when > LOOK_FIRST_NS ? when - LOOK_FIRST_NS : 0);
 }
 
-uint64_t run_scope_hurry(struct run *r, uint64_t now)
-{
-	if (r->scope->round_ns > now + LOOK_FIRST_NS)
-		r->scope->round_ns = now + LOOK_FIRST_NS;
-	return r->scope->round_ns;
-}
-
 static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 {
 	unsigned int flags;
@@ -361,7 +353,7 @@ static void due_looks(struct run *r, uint64_t now)
 	}
 }
 
-/* A few of all processes, in turn: libraries that they load, and code that samples have shown to be out of scope. */
+/* A few of all processes, in turn: libraries that they load. */
 static void round_of_looks(struct run *r)
 {
 	_cleanup_free_ struct session_process *all = NULL;
@@ -369,7 +361,7 @@ static void round_of_looks(struct run *r)
 	size_t n;
 
 	session_tidy(r->session);
-	if (session_refresh_code(r->session) < 0 || session_processes(r->session, &all, &n) < 0)
+	if (session_processes(r->session, &all, &n) < 0)
 		return;
 	for (size_t i = 0; i < n && i < ROUND_LOOKS; i++) {
 		const struct session_process *p = &all[s->at++ % n];
@@ -423,9 +415,6 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 		for (size_t i = 0; err == 0 && i < n; i++)
 			err = on_exec(r, pids[i], now, e);
 	}
-	/* More of the code out of scope may be in the samples by now. */
-	if (err == 0 && s->n_looks)
-		(void)runner_look(r->runner);
 	due_looks(r, now);
 	if (err == 0 && now >= s->round_ns) {
 		round_of_looks(r);

@@ -31,7 +31,5 @@ int run_scope_ends_fd(const struct run *r);
 int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error *e);
 /* Mappings of @pid have changed: looks at them at @when. */
 void run_scope_look(struct run *r, pid_t pid, uint64_t when);
-/* Naming has found code out of scope: takes it out soon; returns when. */
-uint64_t run_scope_hurry(struct run *r, uint64_t now);
 /* Have all processes of attach ended, and what came of them? */
 bool run_scope_is_over(struct run *r);

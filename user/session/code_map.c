@@ -475,6 +475,11 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	return 0;
 }
 
+size_t code_map_learned(const struct code_map *m)
+{
+	return m->n_learned;
+}
+
 bool code_map_is_stale(const struct code_map *m)
 {
 	for (size_t i = 0; i < m->n_objects; i++)

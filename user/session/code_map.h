@@ -58,6 +58,8 @@ uint64_t code_kernel_base(const struct code_kernel *k);
 void code_map_set_kernel(struct code_map *m, const struct code_kernel *k);
 /* Of processes that run: can anything in scope be named? -ENODATA as of code_map_open. */
 int code_map_check(struct code_map *m, struct error *e);
+/* How often naming has found out what is in scope of some code, of which nothing was known. */
+size_t code_map_learned(const struct code_map *m);
 /* Has naming found code out of scope that the next refresh will take out of the tables? */
 bool code_map_is_stale(const struct code_map *m);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name. */

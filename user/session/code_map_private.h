@@ -87,6 +87,7 @@ struct code_map {
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
 	struct code_space *spaces; /* the first is always used */
 	size_t n_spaces;
+	size_t n_learned; /* units, or functions out of scope */
 	struct code_name *names;
 	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
 	struct error rows_error; /* ... and why, for the first */

@@ -269,6 +269,7 @@ static int read_unit(struct code_map *m, size_t object, uint64_t vaddr)
 	if (unit == SIZE_MAX || o->units_read[unit])
 		return 0;
 	o->units_read[unit] = true;
+	m->n_learned++;
 	r = line_table_unit_ranges(o->lines, unit, read_range, &u);
 	sort_inlined(o);
 	return r;
@@ -321,5 +322,6 @@ bool code_owner_function(struct code_map *m, struct code_object *o, const struct
 	if (!code_map_foreign_source(m, &listed, s->addr))
 		return true;
 	take_out(o, (struct addr_range){s->addr, s->addr + s->size});
+	m->n_learned++;
 	return false;
 }
