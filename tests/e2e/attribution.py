@@ -5,7 +5,8 @@
 import os
 import sys
 
-SELECTED = ("gcc -O2 -flto", "clang -O2 -static", "gcc -O2 -gsplit-dwarf, dwp", "gcc -O2, dwz, alternate file")
+SELECTED = ("gcc -O2 -flto", "clang -O2 -static", "gcc -O2 -gsplit-dwarf, dwp", "gcc -O2, dwz, alternate file", "clang -O0",
+            "gcc -O2, stripped, debuglink")
 LEAST_INSIDE, MOST_OFF, SECONDS = 97.0, 5.0, 2.5
 
 

@@ -116,7 +116,7 @@ def bpf_headers(tree_):
 
 
 def shim_uses_libc_only(tree_):
-    foreign = re.compile(r"(bpf|libdwarf|json-c|libsmartcols)/|(libelf|gelf|libdwarf|dwarf|uthash|libdeflate|cmocka|demangle)\.h")
+    foreign = re.compile(r"(bpf|libdwarf|json-c|libsmartcols)/|(libelf|gelf|libdwarf|dwarf|uthash|libdeflate|zlib|cmocka|demangle)\.h")
     return [f"{path}:{line}: {name}"
             for path in tree_.under("user/shim/", *SOURCES)
             for line, _, name in includes(tree_, path) if name and foreign.match(name)]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_file.h"
 #include "elf/debug_links.h"
+#include "elf/debug_packed.h"
 #include "elf/debug_unpack.h"
 #include "elf/decoder_private.h"
 
@@ -191,8 +192,10 @@ void debug_file_close(struct debug_file *f)
 	if (!f)
 		return;
 	debug_file_close(f->alternate);
-	for (int i = 0; i < N_DEBUG_SECTIONS; i++)
+	for (int i = 0; i < N_DEBUG_SECTIONS; i++) {
 		free(f->sections[i].bytes);
+		debug_packed_close(f->sections[i].pieces);
+	}
 	if (f->elf)
 		(void)elf_end(f->elf);
 	if (f->fd >= 0)
@@ -263,6 +266,26 @@ const unsigned char *debug_section_bytes(struct debug_section *s, size_t *ret_n)
 	return s->bytes;
 }
 
+/* False: not so, because it is small, damaged, or is there as a whole. */
+static bool read_pieces(struct debug_section *s, uint64_t at, void *buf, size_t n, size_t *ret)
+{
+	bool slow;
+
+	if (s->tried || s->size < DEBUG_PACKED_LEAST)
+		return false;
+	if (!s->pieces)
+		s->pieces = debug_packed_open(s);
+	if (!s->pieces)
+		return false;
+	*ret = debug_packed_read(s->pieces, at, buf, n, &slow);
+	if (!slow)
+		return true;
+	debug_packed_close(s->pieces);
+	s->pieces = NULL;
+	(void)debug_section_bytes(s, ret);
+	return false;
+}
+
 size_t debug_section_read(struct debug_section *s, uint64_t at, void *buf, size_t n)
 {
 	const unsigned char *p;
@@ -274,6 +297,8 @@ size_t debug_section_read(struct debug_section *s, uint64_t at, void *buf, size_
 		n = s->size - at;
 	if (!s->packed && !s->bytes)
 		return debug_file_read(s->file, s->offset + at, buf, n) ? n : 0;
+	if (read_pieces(s, at, buf, n, &size))
+		return size;
 	p = debug_section_bytes(s, &size);
 	if (!p)
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The debug sections of one ELF file: of a program, its separate debug file, a split unit (.dwo), a package of those (.dwp), or what
- * dwz moved out. Nothing is mapped (a file that shrinks would be a SIGBUS); big sections are read in pieces where that will do. */
+ * dwz moved out. Nothing is mapped (a file that shrinks would be a SIGBUS); big sections are read in pieces where that will do, compressed ones as well. */
 #pragma once
 
 #include <stdbool.h>
@@ -34,6 +34,7 @@ struct debug_section {
 	bool packed, old_packed; /* compressed, the second in the way before there was a flag for it (.zdebug_*) */
 	bool tried;
 	unsigned char *bytes; /* all of it, once asked for; owned by the file */
+	struct debug_packed *pieces; /* of a big one, packed, that is read in pieces; owned */
 };
 
 /* A file that belongs to this one by name and a check. */
