@@ -181,6 +181,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	struct task_struct *current;
 	u64 now, epoch, blocked_at;
 	struct thread *w, *k;
+	s64 local_k;
 	u32 cpu;
 
 	if (!in_scope(p))
@@ -224,7 +225,9 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	thread_wake_edge(w, k->local, now - blocked_at, now);
+	local_k = k->local;
+	thread_wake_edge(w, local_k, now - blocked_at, now);
+	latency_woken(w, k, local_k, epoch, now);
 	return 0;
 }
 

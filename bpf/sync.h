@@ -6,6 +6,7 @@
  * Probes sit on the calls themselves, or on the shim's own places in its wrappers of them, reached only when there is something to do. */
 #pragma once
 
+#include "bpf/latency.h"
 #include "bpf/pay.h"
 #include "bpf/slow.h"
 
@@ -68,8 +69,12 @@ static __always_inline void sync_end(struct task_struct *task, struct thread *t,
 	if (credit && from && known && !experiment_slows(epoch)) {
 		s64 blocked = ledger_waited(from, now, t->paid - t->sync_paid);
 
-		if (blocked >= SYNC_SHORTEST_NS)
-			thread_wake_edge(t, global_now(), blocked, now);
+		if (blocked >= SYNC_SHORTEST_NS) {
+			s64 g = global_now();
+
+			thread_wake_edge(t, g, blocked, now);
+			latency_woken(t, NULL, g, epoch, now);
+		}
 	}
 	sync_pay(task, t, now);
 }

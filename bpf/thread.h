@@ -85,6 +85,7 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->hits = t->paid = t->credited = t->rq_credited = 0;
 	t->bank = 0;
 	t->in_line = 0;
+	t->ahead = 0;
 	t->local = g;
 	thread_publish(t);
 	if (gap > 0 && seen) {
@@ -247,4 +248,5 @@ static __always_inline void thread_birth(struct thread *child, struct thread *pa
 {
 	child->epoch = epoch;
 	child->local = child->start = parent->local;
+	child->ahead = parent->ahead;
 }

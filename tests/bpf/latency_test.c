@@ -35,7 +35,7 @@ struct said {
 
 static volatile uint64_t sink;
 static struct said *said;
-static sem_t stepped;
+static sem_t stepped, handed;
 
 /* Global and in one copy, so that probes find them. */
 #define PLACE(name)                                                                                                         \
@@ -131,6 +131,28 @@ static void *cold_thread(void *arg)
 	return arg;
 }
 
+/* Hands a job to another thread now and then, some time after its last visit of the hot line. */
+static void *hand_over(void *arg)
+{
+	for (long i = 0;; i++) {
+		lat_hot_work();
+		lat_cold_work();
+		lat_job_begin(7, i);
+		sem_post(&handed);
+	}
+	return arg;
+}
+
+static void *take_over(void *arg)
+{
+	for (long i = 0;; i++) {
+		while (sem_wait(&handed) < 0)
+			;
+		lat_job_end(i);
+	}
+	return arg;
+}
+
 static void other_thread(void *(*body)(void *))
 {
 	pthread_t t;
@@ -180,6 +202,10 @@ static void do_step(char what)
 		(void)pthread_create(&t, NULL, hot_thread, NULL);
 		(void)pthread_create(&t, NULL, cold_thread, NULL);
 		break;
+	case 'h':
+		(void)pthread_create(&t, NULL, hand_over, NULL);
+		(void)pthread_create(&t, NULL, take_over, NULL);
+		break;
 	}
 }
 
@@ -189,6 +215,7 @@ static void child(int commands, int answers)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sem_init(&stepped, 0, 0);
+	sem_init(&handed, 0, 0);
 	while (read(commands, &c, 1) == 1) {
 		do_step(c);
 		if (write(answers, &c, 1) != 1)
@@ -490,6 +517,50 @@ static void payments_do_not_count(void **state)
 	assert_true(good);
 }
 
+/* The mean of the jobs' lengths by their sum, and by their histogram. */
+static void handed_over(struct driven *d, double speedup, unsigned int ms, double *ret_sum, double *ret_buckets)
+{
+	struct backend_totals a, b;
+	struct backend_latency l;
+	uint64_t n = 0;
+
+	begin(d, speedup, &a);
+	(void)usleep(1000 * ms);
+	end(d, &b);
+	assert_int_equal(session_backend.latency(d->session, 1, &l), 0);
+	*ret_buckets = 0;
+	for (size_t i = 0; i < l.n_buckets; i++) {
+		n += l.buckets[i].count;
+		*ret_buckets += (double)l.buckets[i].count * ((double)histogram_low(l.buckets[i].bucket) + (double)histogram_width(l.buckets[i].bucket) / 2);
+	}
+	free(l.buckets);
+	assert_true(n > 0);
+	*ret_sum = (double)l.sum_ns / (double)n;
+	*ret_buckets /= (double)n;
+}
+
+/* The sum is of the clocks as they are booked, the histogram of smoothed ones. What one thread begins and another ends, which it woke, is
+ * the same by both, and where nothing gets faster there is nothing to smooth, whatever was before. */
+static void threads_share_a_clock(void **state)
+{
+	double sum, buckets;
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	start(&d, ABI_PAY_NONE);
+	tell(&d, "h");
+	for (int i = 0; i < 3; i++) {
+		handed_over(&d, 0.75, 400, &sum, &buckets);
+		print_message("hot: %.0f us, %.0f by the histogram\n", sum / 1e3, buckets / 1e3);
+		assert_true(buckets < 2 * sum && buckets > sum / 2);
+		handed_over(&d, 0, 200, &sum, &buckets);
+		print_message("cold: %.0f us, %.0f by the histogram\n", sum / 1e3, buckets / 1e3);
+		assert_true(buckets < 1.05 * sum && buckets > 0.95 * sum);
+	}
+	stop(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -498,6 +569,7 @@ int main(void)
 		cmocka_unit_test(by_key),
 		cmocka_unit_test(full),
 		cmocka_unit_test(payments_do_not_count),
+		cmocka_unit_test(threads_share_a_clock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

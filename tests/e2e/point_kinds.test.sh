@@ -15,17 +15,18 @@ said() { # NAME: of the program
 # One experiment over the whole run, which must have begun while the program still settled; else once more. It is recorded if the run
 # takes a tenth of $length milliseconds.
 length=8000
+program=kinds
 whole_run() { # OPTION... -- PROGRAM ARGUMENT...
 	local turn
 	for turn in 1 2 3; do
-		profiled --fixed-line "$(line_of kinds burn)" --experiment "$length" "$@" || return
+		profiled --fixed-line "$(line_of "$program" burn)" --experiment "$length" "$@" || return
 		! holds "len(experiments) == 1 and runtime - experiments[0]['elapsed'] < $(said settle_ns)" || return 0
 		[ "$turn" -lt 3 ] || return
 	done
 }
 
 first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain -p sg=usdt:kinds:kinds:guarded
-	-p syscall:getppid)
+	-p syscall:getppid -p marked=kinds:marked+1)
 # What the first group would make too slow.
 second=(-p left=syscall:getppid%return -p tracepoint:task:task_rename -p tracepoint:syscalls:sys_enter_getppid)
 
@@ -35,8 +36,8 @@ million() {
 	n=$(said rounds)
 	[ "$n" = 1000000 ] || why+=" $n rounds;"
 	[ "$(said guarded)" = "$n" ] || why+=" the semaphore let through $(said guarded) of $n;"
-	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n")
-	verdict 'a million visits each: entry, return, line, USDT probes, system call' "$why" out err
+	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" marked="$n")
+	verdict 'a million visits each: entry, return, line, offset, USDT probes, system call' "$why" out err
 	# Only what is single-stepped or takes two traps is dear, and it says so.
 	why=''
 	holds 'all(100 < x["points"][p]["cost_ns"] < 1e6 for x in experiments for p in ("entered", "leave", "line", "syscall:getppid"))' ||
@@ -58,13 +59,13 @@ otherwise() {
 	whole_run --fixed-speedup 0 --disable uprobe_multi "${first[@]}" -p 'nested=nested%return' -- "$programs/kinds" 40000 0.7 || why+=' it failed;'
 	n=$(said rounds)
 	[ "$(said guarded)" = "$n" ] || why+=" the semaphore let through $(said guarded) of $n;"
-	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" nested="$((2 * n))")
+	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" marked="$n" nested="$((2 * n))")
 	verdict 'one link for each probe' "$why" out err
 	for pay in "${payers[@]}"; do
 		why=''
 		whole_run --pay "$pay" --fixed-speedup 100 "${first[@]}" -p left=syscall:getppid%return -- "$programs/kinds" 40000 0.7 ||
 			why+=' it failed;'
-		why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" left="$n")
+		why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" marked="$n" left="$n")
 		holds 'total("hits") > 0' || why+=' no hit in the line;'
 		verdict "counts are exact while threads are paused, $pay" "$why" out err
 	done
@@ -101,7 +102,24 @@ sampled() {
 	verdict 'samples of a line count within their binomial error' "$why" err
 }
 
+# Where a probe would make children crash, the place behind it does as well; or the point is refused.
+nops() {
+	local why='' where status program=nops length=4000
+	for where in it=entered it=nops:entered it=entered%return; do
+		whole_run --fixed-speedup 0 -p "$where" -- "$programs/nops" 1000 0.7 || why+=" $where: it failed;"
+		why+=$(counts it="$(said entered)")
+	done
+	for where in looping it=looping%return; do
+		profiled --fixed-speedup 0 -p "$where" -- "$programs/nops" 1000 0.1
+		status=$?
+		[ "$status" -eq 125 ] || why+=" $where: status $status;"
+		[ "$(grep -c 'nop of five bytes' err)" = 1 ] && [ "$(wc -l <err)" -eq 1 ] || why+=" $where: not one line that says why;"
+	done
+	verdict 'no probe on a nop of five bytes' "$why" out err
+}
+
 usable_payers
+nops
 if [ ! -x "$programs/kinds" ]; then
 	printf 'skip kinds of points: sys/sdt.h (systemtap-sdt-dev) was missing when the programs were built\n'
 	exit 0

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Latencies whose distribution is arithmetic (programs/latency.c): what the report says of a line's effect on p50, p90, p99 and the mean
-against the truth, in percentage points. latency.py COZBPF PROGRAMS SECONDS BAR SPEEDUPS [PAYER [CASE]]; prints "ok NAME" or "not ok NAME: WHY"."""
+against the truth, in percentage points. latency.py COZBPF PROGRAMS SECONDS BAR SPEEDUPS [PAYER [CASE [RUNS]]]; prints "ok NAME" or "not ok NAME:
+WHY". With RUNS each figure is the median of so many runs, and no run is repeated; without, a case that fails is tried twice more."""
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -66,39 +68,57 @@ class Bench:
         return json.loads(out.stdout)["points"][0]
 
 
-def judge(bench, name, line, args, options, model, bar):
-    """None: as the arithmetic says; else what is not."""
-    point = bench.report(line, args, options)
-    said, whole = point["intervals"], model(line, 1)
-    print(f"# {name}: {said['intervals']:.0f} intervals, in flight {said['in_flight']:.2f}, crossed {said['crossed']:.0f}")
-    why = [f"{key} {said[key]:.0f}" for key in ("unmatched", "unended", "lost") if said[key] > 1]
+def figures(point, speedups, names):
+    """{(statistic, speedup): (effect, low, high)} in percent, of what the report has; for speedup 0 the latency in ms."""
     cells = {round(100 * cell["speedup"]): cell for cell in point["lines"][0]["latency"]["cells"]}
+    found = {(statistic, 0): (point["intervals"]["ns"][statistic] / 1e6,) for statistic in names}
+    for statistic in names:
+        for s in speedups:
+            change = cells.get(s, {}).get(statistic, {})
+            values = [change.get(k) for k in ("effect", "low", "high")]
+            if None not in values:
+                found[statistic, s] = tuple(100 * v for v in values)
+    return found
+
+
+def judge(bench, name, line, args, options, model, bar, runs):
+    """None: as the arithmetic says, in the median of the runs; else what is not."""
+    whole, all_found, why = model(line, 1), [], []
+    for _ in range(runs):
+        point = bench.report(line, args, options)
+        said = point["intervals"]
+        print(f"# {name}: {said['intervals']:.0f} intervals, in flight {said['in_flight']:.2f}, crossed {said['crossed']:.0f}")
+        why += [f"{key} {said[key]:.0f}" for key in ("unmatched", "unended", "lost") if said[key] > 1]
+        all_found.append(figures(point, bench.speedups, (*whole, "little")))
     for statistic, base in whole.items():
-        measured = said["ns"][statistic] / 1e6
-        print(f"#   {statistic}: {measured:.2f} ms, by arithmetic {base:.2f}; by Little's law {said['ns']['little'] / 1e6:.2f}")
+        measured = statistics.median(found[statistic, 0][0] for found in all_found)
+        little = statistics.median(found["little", 0][0] for found in all_found)
+        print(f"#   {statistic}: {measured:.2f} ms, by arithmetic {base:.2f}; by Little's law {little:.2f}")
         if abs(measured - base) > 0.25 * base:
             why.append(f"{statistic} {measured:.2f} ms for {base:.2f}")
         for s in bench.speedups:
             wanted = 100 * (1 - model(line, 1 - s / 100)[statistic] / base)
-            change = cells.get(s, {}).get(statistic, {})
-            got, low, high = (100 * change[k] if change.get(k) is not None else None for k in ("effect", "low", "high"))
-            if got is None or low is None:
+            got = [found[statistic, s] for found in all_found if (statistic, s) in found]
+            if len(got) < runs:
                 why.append(f"{statistic} at {s} %: nothing said")
                 continue
-            print(f"#     {s} %: {got:6.1f} ({low:.1f} to {high:.1f}), by arithmetic {wanted:.1f}; Little {100 * cells[s]['little']['effect']:.1f}")
-            if abs(got - wanted) > bar:
-                why.append(f"{statistic} at {s} %: {got:.1f} for {wanted:.1f}")
+            middle = statistics.median(g[0] for g in got)
+            each = ", ".join(f"{effect:.1f} ({low:.1f} to {high:.1f})" for effect, low, high in got)
+            little = [found["little", s][0] for found in all_found if ("little", s) in found]
+            print(f"#     {s} %: {middle:6.1f}, by arithmetic {wanted:.1f}; {each}; Little {statistics.median(little):.1f}")
+            if abs(middle - wanted) > bar:
+                why.append(f"{statistic} at {s} %: {middle:.1f} for {wanted:.1f}")
     return "; ".join(why)
 
 
-def main(cozbpf, programs, seconds, bar, speedups, payer="auto", only=""):
+def main(cozbpf, programs, seconds, bar, speedups, payer="auto", only="", runs=None):
     bench = Bench(cozbpf, programs, float(seconds), [int(s) for s in speedups.split(",")], payer)
     for name, line, args, options, model in CASES:
         if only and name != only:
             continue
-        for _ in range(1 + REPEATS):
+        for _ in range(1 + REPEATS if runs is None else 1):
             try:
-                why = judge(bench, name, line, args, options, model, float(bar))
+                why = judge(bench, name, line, args, options, model, float(bar), int(runs or 1))
             except (subprocess.SubprocessError, KeyError, IndexError) as e:
                 why = f"{type(e).__name__}: {e}"
             if not why:

@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE=1
 
 if [ "${FULL:-0}" -eq 1 ]; then
 	for pay in hold sleep; do
-		python3 latency.py "$COZBPF" "$BUILD/tests/truth" 60 5 25,50,75 "$pay" | sed "/^\(not \)\?ok /s/ latency / latency $pay /" || exit 1
+		python3 latency.py "$COZBPF" "$BUILD/tests/truth" 20 5 25,50,75 "$pay" "" 3 | sed "/^\(not \)\?ok /s/ latency / latency $pay /" || exit 1
 	done
 	exit
 fi

@@ -36,6 +36,12 @@ __asm__(".text\n"
 	FUNCTION("enters_kernel", "mov %edi, %eax; syscall; push %rax; pop %rax; ret\n")
 	/* mov 0, nop of five bytes 2, ret 7 */
 	FUNCTION("has_nop5", "mov %edi, %eax; .byte 0x0f, 0x1f, 0x44, 0, 0; ret\n")
+	/* nops 0 and 5, mov 10, push 12, ret 13 */
+	FUNCTION("nops_first", ".byte 0x0f, 0x1f, 0x44, 0, 0; .byte 0x0f, 0x1f, 0x44, 0, 0; mov %edi, %eax; push %rax; ret\n")
+	/* nop 0, xor 5: each turn passes what is behind the nop, but not the nop. */
+	FUNCTION("nop_before_loop", ".byte 0x0f, 0x1f, 0x44, 0, 0; 1: xor %eax, %eax; cmp $9, %eax; jne 1b; ret\n")
+	FUNCTION("nop_before_lock", ".byte 0x0f, 0x1f, 0x44, 0, 0; lock addl $1, (%rdi); ret\n")
+	FUNCTION("nop_at_end", "ret; .byte 0x0f, 0x1f, 0x44, 0, 0\n")
 	/* lock 0, pop 5 */
 	FUNCTION("atomic", "lock addl $1, (%rdi, %rsi); pop %rax; ret\n")
 	FUNCTION("not_code", "mov %edi, %eax; push %rax; pop %rax; ret; .byte 0x06\n")
@@ -51,6 +57,26 @@ static uint64_t address(const char *function)
 
 	assert_int_equal(elf_object_find_function(self, function, &s), 0);
 	return s.addr;
+}
+
+static void looks_behind_nops(void **state)
+{
+	static const struct {
+		const char *function;
+		uint64_t from, site;
+	} cases[] = {
+		{"has_nop5", 2, 7}, {"nops_first", 0, 10}, {"nops_first", 5, 10}, {"nop_before_loop", 0, 0}, {"nop_before_lock", 0, 0},
+		{"nop_at_end", 1, 1}, {"block", 0, 0}, {"nops_first", 1, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		enum code_cost cost = CODE_COSTS;
+		uint64_t start = address(cases[i].function), at = code_behind_nop(self, start + cases[i].from, &cost);
+
+		if (at != start + cases[i].site || (cost == CODE_COSTS) != (cases[i].site == cases[i].from))
+			fail_msg("%s+%llu: %lld, cost %d", cases[i].function, (unsigned long long)cases[i].from, (long long)(at - start), cost);
+	}
 }
 
 static void chooses_cheap_sites(void **state)
@@ -221,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chooses_cheap_sites),
+		cmocka_unit_test(looks_behind_nops),
 		cmocka_unit_test(knows_what_is_emulated),
 		cmocka_unit_test(finds_boundaries),
 		cmocka_unit_test(finds_loops),

@@ -19,7 +19,7 @@ def run(bench):
     line = common.line_of("tests/e2e/programs/places.c", "sum")
     points = {
         "function": ["places:site"],
-        "nop, 5 bytes": ["places:site+2"],
+        "nop, 5 bytes (behind it)": ["places:site+2"],
         "nop": ["places:site+7"],
         "push": ["places:site+8"],
         "pop": ["places:site+9"],

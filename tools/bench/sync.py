@@ -13,7 +13,7 @@ WAYS = {
     WRAPPED: ["--sync", "pthread"],
 }
 PROBED = "--sync pthread, probes on the calls"
-SITES = {"nop5": "on a nop of 5 bytes", "nop1": "on a nop of 1 byte", "stepped": "on an instruction that is single-stepped"}
+SITES = {"nop5": "behind a nop of 5 bytes, here on a ret", "nop1": "on a nop of 1 byte", "stepped": "on an instruction that is single-stepped"}
 
 
 def run(bench):

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_SHOWN 8 /* offsets in a message */
-#define MAX_MOVED 32 /* places of a line: each takes a search of the whole object for jumps */
+#define MAX_MOVED 32 /* places of a point: each takes a search of the whole object for jumps */
 
 bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i)
 {
@@ -151,7 +151,7 @@ static int find_function(const struct elf_object *o, const struct point_spec *p,
 }
 
 static int make_sites(const struct elf_object *o, const struct point_spec *p, const uint64_t *addrs, size_t n, bool exact,
-		      const char *option, struct point_sites *ret, struct error *e)
+		      struct point_sites *ret, struct error *e)
 {
 	/* What was named to the byte stays there, and a return is caught at the very entry. */
 	bool movable = !exact && !p->offset && !p->at_return && n <= MAX_MOVED;
@@ -168,14 +168,35 @@ static int make_sites(const struct elf_object *o, const struct point_spec *p, co
 			s->vaddr = code_cheap_site(o, addrs[i], &s->cost);
 		else
 			s->cost = code_cost_at(o, addrs[i]);
-		if (s->cost != CODE_REFUSED)
-			continue;
-		point_sites_free(ret);
-		return fail(e, ENOTSUP, "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, or has a segment's "
-			    "prefix); use the line or FUNCTION+OFFSET of one before or after it", option, p->name,
-			    (unsigned long long)addrs[i], elf_object_path(o));
 	}
 	return 0;
+}
+
+/* Places where a probe would do harm, or nothing: one is moved where that changes nothing but the place, else the point is refused. */
+static int check_sites(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *sites, struct error *e)
+{
+	uint64_t at = 0;
+	enum code_cost cost = CODE_EMULATED;
+	size_t moved = 0;
+
+	for (size_t i = 0; i < sites->n && cost < CODE_NOP5; i++) {
+		struct session_site *s = &sites->all[i];
+
+		if (s->cost == CODE_NOP5 && moved++ < MAX_MOVED)
+			s->vaddr = code_behind_nop(o, s->vaddr, &s->cost);
+		cost = s->cost;
+		at = s->vaddr;
+	}
+	if (cost < CODE_NOP5)
+		return 0;
+	point_sites_free(sites);
+	if (cost == CODE_REFUSED)
+		return fail(e, ENOTSUP, "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, or has a segment's "
+			    "prefix); use the line or FUNCTION+OFFSET of one before or after it", option, p->name,
+			    (unsigned long long)at, elf_object_path(o));
+	return fail(e, ENOTSUP, "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children that the program forks crash (on "
+		    "Linux 6.18), and what is behind it can be reached without it; use the line or FUNCTION+OFFSET of one before or after it",
+		    option, p->name, (unsigned long long)at, elf_object_path(o));
 }
 
 /* A library is opened through a link of the process's, which nobody knows: say its path. */
@@ -197,15 +218,18 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	size_t n;
 	int r;
 
-	if (p->kind == POINT_USDT)
-		return point_find_usdt(o, p, option, ret, e);
+	if (p->kind == POINT_USDT) {
+		r = point_find_usdt(o, p, option, ret, e);
+		return r < 0 ? r : check_sites(o, p, option, ret, e);
+	}
 	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
 		r = point_find_line(o, lines, p, option, &addrs, &n, e);
 	else
 		r = find_function(o, p, option, &addrs, &n, e);
 	if (r < 0 || p->kind == POINT_SAMPLED_LINE)
 		return r;
-	return make_sites(o, p, addrs, n, exact, option, ret, e);
+	r = make_sites(o, p, addrs, n, exact, ret, e);
+	return r < 0 ? r : check_sites(o, p, option, ret, e);
 }
 
 int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret,

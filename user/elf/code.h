@@ -66,3 +66,7 @@ enum code_cost code_cost_at(const struct elf_object *o, uint64_t vaddr);
  * visited as often as the first since nothing jumps to it, or between, from elsewhere; @vaddr itself where that cannot be told. *ret_cost
  * is of what is returned. */
 uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost);
+/* For a probe at @vaddr, a nop of five bytes: the first instruction behind it that is none, where nothing comes to that without having passed
+ * the nop. It is visited as often and with the same registers and stack, so that arguments and the return can be had there as well. @vaddr
+ * where there is no such instruction or that cannot be told; *ret_cost is not set then. */
+uint64_t code_behind_nop(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost);

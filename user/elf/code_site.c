@@ -158,28 +158,53 @@ static uint64_t search_object(const struct elf_object *o, uint64_t from, uint64_
 	return limit;
 }
 
+/* The first address in (b->vaddr, limit) that something else comes to; @limit: none is. 0: cannot be told. */
+static uint64_t entered_at(struct body *b, uint64_t limit)
+{
+	uint64_t range[2] = {b->vaddr, limit};
+
+	if (elf_object_function_at(b->o, b->vaddr, &b->s) < 0)
+		return 0;
+	read_body(b, &b->s);
+	if (!b->opaque && b->boundary)
+		(void)elf_object_each_function(b->o, read_part, b);
+	if (b->opaque || !b->boundary)
+		return 0;
+	(void)elf_object_each_function(b->o, lower_to_symbol, range);
+	return search_object(b->o, range[0], range[1]);
+}
+
 uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)
 {
 	struct body b = {.o = o, .vaddr = vaddr};
 	bool known = elf_object_function_at(o, vaddr, &b.s) == 0;
-	uint64_t range[2] = {vaddr, known ? b.s.addr + b.s.size : vaddr + 16};
+	uint64_t end = known ? b.s.addr + b.s.size : vaddr + 16, entered;
 	struct candidates c;
 
-	find_candidates(o, vaddr, range[1] - vaddr, &c);
+	find_candidates(o, vaddr, end - vaddr, &c);
 	*ret_cost = c.n ? c.all[0].cost : CODE_STEPPED;
 	if (c.n < 2 || !known)
 		return vaddr;
-	read_body(&b, &b.s);
-	if (!b.opaque && b.boundary)
-		(void)elf_object_each_function(o, read_part, &b);
-	if (b.opaque || !b.boundary)
-		return vaddr;
-	/* From here on range[1] is the first address that something else comes to. */
-	range[1] = c.all[c.n - 1].at + 1;
-	(void)elf_object_each_function(o, lower_to_symbol, range);
-	range[1] = search_object(o, range[0], range[1]);
-	while (c.n > 1 && c.all[c.n - 1].at >= range[1])
+	entered = entered_at(&b, c.all[c.n - 1].at + 1);
+	while (c.n > 1 && c.all[c.n - 1].at >= entered)
 		c.n--;
 	*ret_cost = c.all[c.n - 1].cost;
 	return c.all[c.n - 1].at;
+}
+
+uint64_t code_behind_nop(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)
+{
+	struct body b = {.o = o, .vaddr = vaddr};
+	struct code_instruction x = {.cost = CODE_STEPPED};
+	struct code c = {0};
+
+	if (code_open(o, vaddr, MAX_BLOCK, &c) < 0)
+		return vaddr;
+	while (code_next(&c, &x) && x.cost == CODE_NOP5)
+		;
+	code_close(&c);
+	if (x.cost >= CODE_NOP5 || x.at == vaddr || entered_at(&b, x.at + 1) <= x.at || x.at >= b.s.addr + b.s.size)
+		return vaddr;
+	*ret_cost = x.cost;
+	return x.at;
 }

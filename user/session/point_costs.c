@@ -17,16 +17,15 @@
 
 #define VISITS 64
 #define ROUNDS 5
+#define RETURNS CODE_NOP5 /* no point stands on those, nor on what comes after them */
 #define POINT (ABI_MAX_POINTS - 1) /* whose counts are cleared behind us */
 
-/* One place of each cost that a probe can have. The return is measured on a copy of the cheapest. */
+/* One place of each cost that a probe has. The return is measured on a copy of the cheapest. */
 void point_costs_emulated(void);
-void point_costs_nop5(void);
 void point_costs_stepped(void);
 void point_costs_returns(void);
 __asm__(".text\n"
 	"point_costs_emulated: nop; ret\n"
-	"point_costs_nop5: .byte 0x0f, 0x1f, 0x44, 0, 0; ret\n"
 	"point_costs_stepped: mov %eax, %eax; ret\n"
 	"point_costs_returns: nop; ret\n");
 
@@ -74,24 +73,23 @@ static void measure_sites(struct session *s)
 {
 	void (*const calls[])(void) = {
 		[CODE_EMULATED] = point_costs_emulated,
-		[CODE_NOP5] = point_costs_nop5,
 		[CODE_STEPPED] = point_costs_stepped,
-		[CODE_REFUSED] = point_costs_returns,
+		[RETURNS] = point_costs_returns,
 	};
 	bool returns = s->options.needs & SESSION_NEEDS_RETURNS;
 	_cleanup_elf_object_ struct elf_object *self = NULL;
-	struct session_site sites[CODE_REFUSED + 1];
+	struct session_site sites[RETURNS + 1];
 	uint64_t base = 0, idle = time_of(nothing);
 
 	(void)dl_iterate_phdr(take_base, &base);
 	if (elf_object_open("/proc/self/exe", &self, NULL) < 0)
 		return;
-	for (size_t i = 0; i <= CODE_REFUSED; i++)
+	for (size_t i = 0; i <= RETURNS; i++)
 		sites[i] = (struct session_site){.object = self, .vaddr = (uint64_t)(uintptr_t)calls[i] - base};
-	if (uprobes_attach(s, &s->measured, POINT, getpid(), false, sites, CODE_REFUSED, "self", NULL) < 0 ||
-	    (returns && uprobes_attach(s, &s->measured, POINT, getpid(), true, &sites[CODE_REFUSED], 1, "self", NULL) < 0))
+	if (uprobes_attach(s, &s->measured, POINT, getpid(), false, sites, RETURNS, "self", NULL) < 0 ||
+	    (returns && uprobes_attach(s, &s->measured, POINT, getpid(), true, &sites[RETURNS], 1, "self", NULL) < 0))
 		return;
-	for (size_t i = 0; i < CODE_REFUSED; i++)
+	for (size_t i = 0; i < RETURNS; i++)
 		s->costs.site[i] = beyond(time_of(calls[i]), idle);
 	if (returns) {
 		s->costs.at_return = beyond(beyond(time_of(point_costs_returns), idle), s->costs.site[CODE_EMULATED]);

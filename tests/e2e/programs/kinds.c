@@ -35,6 +35,16 @@ static KEEP uint64_t entered(uint64_t x)
 	return x * 3; /* LINE:inside */
 }
 
+/* Two instructions of one byte before it returns. */
+void marked(void);
+__asm__(".text\n"
+	".type marked, %function\n"
+	"marked:\n"
+	"	nop\n"
+	"	nop\n"
+	"	ret\n"
+	".size marked, .-marked\n");
+
 /* Calls itself: its returns are counted one by one. */
 static KEEP uint64_t nested(uint64_t depth)
 {
@@ -51,6 +61,7 @@ static void *body(void *arg)
 
 	for (long i = 0; i < rounds; i++) {
 		sum += entered((uint64_t)i) + nested(1); /* LINE:head */
+		marked();
 		(void)syscall(SYS_getppid);
 		(void)prctl(PR_SET_NAME, "kinds"); /* the tracepoint task_rename, which nobody else passes for us */
 		STAP_PROBE(kinds, plain);
