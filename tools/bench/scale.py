@@ -33,8 +33,8 @@ def map_bytes(pid):
                 info = dict(line.split(":", 1) for line in f.read().splitlines() if ":" in line)
         except OSError:
             continue
-        if "memlock" in info and info.get("map_id") not in seen:
-            seen.add(info.get("map_id"))
+        if "map_id" in info and info["map_id"] not in seen:  # programs have a memlock of their own
+            seen.add(info["map_id"])
             total += int(info["memlock"])
             if info["map_type"].strip() == TASK_STORAGE:
                 storage += int(info["value_size"]) + HEAD_BYTES
@@ -61,6 +61,8 @@ def run(bench):
     seconds = 8 if bench.full else 3
     rows = []
     for kind, n in KINDS:
+        if bench.options.only and not any(text in kind for text in bench.options.only):
+            continue
         command = [bench.program("e2e", "crowd"), kind, str(n), f"{seconds:g}"]
         natives, ours, lost, experiments = [], [], [], 0
         for _ in range(3 if bench.full else 1):
