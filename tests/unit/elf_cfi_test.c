@@ -224,6 +224,11 @@ static void cfa_rules(void **state)
 	/* By another register; by an expression. */
 	usual(PROGRAM(0x0c, 10, 0, 0x41, 0x0c, 7, 8, 0x41, 0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0c, 7, 16));
 	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 16, 0), HOLE(0x200));
+	/* By a register after an expression: its offset is what it was before it. Where it was nothing, that is malformed. */
+	usual(PROGRAM(0x0e, 56, 0x41, 0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0d, 7));
+	ROWS(HOLE(0), R(0x100, RSP, 56, 0), HOLE(0x101), R(0x102, RSP, 56, 0), HOLE(0x200));
+	fde(cie("zR", PROGRAM(0x1b), PROGRAM(0x0f, 0)), CODE_LO + 0x100, 0x100, PROGRAM(0x0d, 7));
+	expect_error(-EBADMSG, "instructions");
 }
 
 static void aligned_stacks(void **state)
@@ -474,7 +479,6 @@ static void malformed_instructions(void **state)
 		{(const uint8_t[]){0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 11},    /* 70 bits */
 		{(const uint8_t[]){0x1d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9},                 /* past 2^64 */
 		{(const uint8_t[]){0x0f, 0, 0x0e, 8}, 4},       /* an offset without a register */
-		{(const uint8_t[]){0x0f, 0, 0x0d, 7}, 4},       /* a register without an offset */
 		{(const uint8_t[]){0x0f, 0, 0x13, 8}, 4},
 	};
 
