@@ -85,4 +85,25 @@ sh -c "ls /proc/self/fd | wc -l" >native.out
 grep -qxF "$(cat native.out)" out || why+=' other descriptors;'
 verdict "children find nothing of the library" "$why" out err
 
+# Programs that are started inside libc: the library goes along where it can, and nothing shows of it.
+# shellcheck disable=SC2016 # for the shell that is started
+look='env | grep -v ^_= | sort; ls /proc/self/fd | wc -l; echo "of $0"; nowhere 2>&1; exit 3'
+for how in spawn spawnp actions closing system popen both; do
+	why=''
+	"$programs/starts" "$how" "$look" >native.out 2>native.err
+	native=$?
+	profiled -- "$programs/starts" "$how" "$look"
+	status=$?
+	[ "$status" -eq 3 ] && [ "$native" -eq 3 ] || why+=" status $status, natively $native;"
+	diff native.out out >differ || why+=' its output differs;'
+	cmp -s native.err err || why+=' its complaints differ;'
+	verdict "nothing shows in what is started by $how" "$why" differ err
+	[ -x "$programs/coz_macros" ] && [ "$how" != closing ] || continue
+	why=''
+	profiled --experiment 200 -- "$programs/starts" "$how" "exec $programs/coz_macros 0.8" || why+=" status $?;"
+	items=$(sed -n 's/^items=//p' out)
+	holds "visits('items') > 0.3 * ${items:-0} > 0" || why+=" $(ask "visits('items')") of ${items:-no} visits;"
+	verdict "coz.h counters of what is started by $how" "$why" out err
+done
+
 none_left || verdict "nothing is left behind" "$(left_behind)"

@@ -122,8 +122,8 @@ void run_say_granularity(const struct run *r)
 		(void)complain("%s", elf_object_symbol_problem(o));
 }
 
-/* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable cannot be
- * looked up before it is loaded. */
+/* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable, or in a
+ * program that a wrapper starts, cannot be looked up before it is loaded. */
 int run_check_fixed_line(struct run *r, struct error *e)
 {
 	const char *written = r->options.fixed_line, *colon = written ? strrchr(written, ':') : NULL;
@@ -136,7 +136,7 @@ int run_check_fixed_line(struct run *r, struct error *e)
 	int err;
 
 	/* A line drawn from the samples of an earlier run was there. */
-	if (!written || r->options.n_binaries || (r->repeat && r->repeat->line == written))
+	if (!written || r->options.n_binaries || r->wrapper || (r->repeat && r->repeat->line == written))
 		return 0;
 	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;

@@ -41,6 +41,8 @@ struct cfi_state {
 	enum cfi_cfa cfa;
 	uint64_t cfa_register;
 	int64_t cfa_offset; /* CFA_PLT: the first byte of a stub at which its push is done; CFA_DRAP: of the CFA's place from rbp */
+	int64_t register_offset; /* the last one from a register, through expressions, */
+	bool has_offset;         /* if there was one */
 	struct cfi_register rbp, ra;
 };
 

@@ -231,7 +231,8 @@ static int def_cfa(struct machine *m, uint64_t reg, int64_t offset)
 {
 	m->state.cfa = CFA_REGISTER;
 	m->state.cfa_register = reg;
-	m->state.cfa_offset = offset;
+	m->state.cfa_offset = m->state.register_offset = offset;
+	m->state.has_offset = true;
 	return 0;
 }
 
@@ -239,7 +240,7 @@ static int def_cfa_offset(struct machine *m, int64_t offset)
 {
 	if (m->state.cfa != CFA_REGISTER)
 		return -EBADMSG;
-	m->state.cfa_offset = offset;
+	m->state.cfa_offset = m->state.register_offset = offset;
 	return 0;
 }
 
@@ -354,7 +355,8 @@ static int extended(struct machine *m, uint8_t op)
 	case OP_DEF_CFA_SF:
 		return def_cfa_sf(m, reg, cfi_sleb(c));
 	case OP_DEF_CFA_REGISTER:
-		return m->state.cfa == CFA_REGISTER ? def_cfa(m, reg, m->state.cfa_offset) : -EBADMSG;
+		/* After an expression the offset of before it holds, as unwinders have it; libgcrypt is written so. */
+		return m->state.has_offset ? def_cfa(m, reg, m->state.register_offset) : -EBADMSG;
 	default:
 		return -EBADMSG;
 	}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The library's hand-over to a program that is about to be started: the descriptors that the launch began with, asked of the controller
+ * (shared/shim_abi.h), and LD_PRELOAD. Everything here may run in a child of vfork: what is made is on the caller's stack. */
+#pragma once
+
+#include "shim.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define HANDOVER_STRINGS 16384 /* of an environment, at most: pointers on the stack */
+#define HANDOVER_VALUE 4096    /* of LD_PRELOAD, at most */
+
+/* The kernel's own: libc's has had a version of its own since glibc 2.28. */
+static inline int handover_fcntl(int fd, int command, int argument)
+{
+	return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+/* Asks the controller for the descriptors; they close on exec. The caller closes them. false: there is none, or it does not answer. */
+bool handover_ask(int ret[SHIM_FDS]);
+/* Copies of @fds with consecutive numbers, which exec keeps if @kept; the first, or -1. */
+int handover_place(const int fds[SHIM_FDS], bool kept);
+void handover_close(const int *fds, int n);
+
+/* Would the dynamic loader of the program at @path load the library? Not of static, set-uid or foreign ones. */
+bool handover_loads(const char *path);
+
+struct handover_environment {
+	char *const *envp;
+	const char *old; /* LD_PRELOAD=..., in @envp; or NULL */
+	size_t n, had;   /* strings; bytes of @old */
+};
+/* false: too much to be copied. */
+bool handover_survey(char *const *envp, struct handover_environment *ret);
+/* Bytes of what handover_preload writes, at most. */
+static inline size_t handover_room(const struct handover_environment *e)
+{
+	return e->had + 48;
+}
+/* "LD_PRELOAD=<what there was>:/proc/self/fd/<first>" */
+void handover_preload(const struct handover_environment *e, int first, char *to);
+/* The environment with @entry for the old LD_PRELOAD; @vector has room for n + 2. */
+void handover_fill(const struct handover_environment *e, char *entry, char **vector);
+
+/* Around an exec: what a thread in system or popen keeps open for its shell is not for others. */
+void shell_hide(bool hidden);
+/* The first of these descriptors, or -1. */
+int shell_open(void);
+
+/* The function of that name behind ours: of the library that comes next, in its newest version. NULL: there is none. */
+void *next_function(const char *name);
