@@ -131,12 +131,16 @@ counts() {
 bpf_orphans() {
 	local kind
 	for kind in prog map link; do
-		PATH=$PATH:/usr/sbin bpftool -j "$kind" list 2>/dev/null | python3 -c '
+		printf '%s\t' "$kind"
+		PATH=$PATH:/usr/sbin bpftool -j "$kind" list 2>/dev/null | tr -d '\n'
+		printf '\n'
+	done | python3 -c '
 import json, sys
-for x in json.load(sys.stdin):
-    if not x.get("pids"):
-        print(sys.argv[1], x["id"], x.get("name", ""))' "$kind"
-	done | sort
+for line in sys.stdin:
+    kind, text = line.split("\t", 1)
+    for x in json.loads(text):
+        if not x.get("pids"):
+            print(kind, x["id"], x.get("name", ""))' | sort
 	find /sys/fs/bpf -mindepth 1 2>/dev/null | sort
 }
 
@@ -153,7 +157,7 @@ left_over() { # PID...
 	[ -z "$new" ] || printf ' BPF objects are left: %s;' "${new//$'\n'/, }"
 	[ -z "$(find "$tmp" /dev/shm -maxdepth 1 -name '*cozbpf-[^e]*' -newer "$profile" 2>/dev/null)" ] || printf ' files are left;'
 	for pid; do
-		! grep -qi 'cozbpf\|bpf-map' "/proc/$pid/maps" 2>/dev/null || printf ' mappings are left in %s;' "$pid"
+		! grep -q 'memfd:[^ ]*cozbpf\|bpf-map\|libcozbpf' "/proc/$pid/maps" 2>/dev/null || printf ' mappings are left in %s;' "$pid"
 		! grep -q '^\(SigPnd\|ShdPnd\):.*[1-9a-f]' "/proc/$pid"/task/*/status 2>/dev/null || printf ' a signal is pending in %s;' "$pid"
 	done
 }

@@ -13,6 +13,13 @@ limit=20
 # The kernel writes to a thread's rseq area, which is among what unmap gives up.
 export GLIBC_TUNABLES=glibc.pthread.rseq=0
 bpf_before=$(bpf_orphans)
+[ -n "$bpf_before" ] || bpf_before=none
+
+# The program of before has done what it was for.
+finish() {
+	kill -KILL "$victim"
+	wait "$victim" 2>/dev/null
+}
 
 # cozbpf WHAT on ARGUMENT..., in the background: its process id in $job.
 start() {
@@ -27,18 +34,21 @@ begun() {
 	await_line "$profile" '"experiment"' 15
 }
 
-# ended STATUS...: the run has ended with one of these, with one line at most; only a failure without a line is one.
+# ended STATUS...: the run has to end with one of these, with one line at most, and leave nothing behind; the complaint in $why.
+watched=()
 ended() {
-	local status wanted good=' it ended with status'
+	local status wanted good=''
 	wait "$job"
 	status=$?
 	for wanted; do
-		[ "$status" -ne "$wanted" ] || good=
+		[ "$status" -ne "$wanted" ] || good=1
 	done
-	[ -z "$good" ] || printf '%s %s;' "$good" "$status"
-	[ "$status" -ne 125 ] || [ -s complaint ] || printf ' no line says why;'
-	[ "$(wc -l <complaint)" -le 1 ] || printf ' more than one line;'
-	grep -qvE '^cozbpf: ' complaint && printf ' a line that is not ours;'
+	why=''
+	[ -n "$good" ] || why+=" it ended with status $status;"
+	[ "$status" -ne 125 ] || [ -s complaint ] || why+=' no line says why;'
+	[ "$(wc -l <complaint)" -le 1 ] || why+=' more than one line;'
+	! grep -qvE '^cozbpf: ' complaint || why+=' a line that is not ours;'
+	why+=$(left_over "${watched[@]}")
 }
 
 # Under `run` the program's own end is the run's; what the program prints is its own.
@@ -47,7 +57,8 @@ pays() { # the payer's option: a program that gives up what a handler stands in 
 }
 
 pays --pay hold -- "$programs/hostile" unmap 1
-why="$(ended 0)$(left_over)"
+watched=()
+ended 0
 verdict "run: unmaps everything" "$why" complaint said
 
 cp "$programs/hostile" ./moving
@@ -56,18 +67,21 @@ begun
 mv ./moving ./moved
 sleep 0.3
 rm ./moved
-why="$(ended 0)$(left_over)"
+watched=()
+ended 0
 grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
 holds "visits('progress') > 10" || why+=' its point was not seen;'
 verdict "run: renames and removes its executable" "$why" complaint said
 
 pays -- "$programs/hostile" exec 1.5
-why="$(ended 0)$(left_over)"
+watched=()
+ended 0
 verdict "run: execs in a loop" "$why" complaint said
 
 for pay in hold sleep; do
 	pays --pay "$pay" -- "$programs/hostile" block 1.5
-	why="$(ended 0)$(left_over)"
+	watched=()
+ended 0
 	grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
 	verdict "run: blocks all signals, $pay" "$why" complaint said
 done
@@ -77,9 +91,10 @@ begun
 pid=$(sed -n 's/^pid //p' said)
 kill -STOP "$pid"
 sleep 0.5
-[ "$(awk '{ print $3 }' "/proc/$pid/stat")" = T ] && why='' || why=' it was not stopped, or goes on;'
+state=$(awk '{ print $3 }' "/proc/$pid/stat")
 kill -CONT "$pid"
-why+="$(ended 0)$(left_over)"
+ended 0
+[ "$state" = T ] || why+=' it was not stopped, or went on;'
 grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
 verdict "run: is stopped and goes on" "$why" complaint said
 
@@ -87,15 +102,16 @@ start run "${switched_off[@]}" -q --no-report -o "$profile" --keep-root --fixed-
 	"$programs/hostile" steady 30
 begun
 kill -KILL "$(sed -n 's/^pid //p' said)"
-why="$(ended 137)$(left_over)"
+watched=()
+ended 137
 verdict "run: dies in mid-payment" "$why" complaint said
 
 # --- system: scope by the name of the file that is run, or by process where that changes
-scoped() { # RULE... : a run of 1 s
+scoped() { # RULE... : a run of a second
 	start system "${options[@]}" -d 1 "$@"
 }
 
-"$programs/hostile" unmap 3 >unmap.out &
+"$programs/hostile" unmap 60 >unmap.out &
 victim=$!
 await_line unmap.out '^pid' 5
 scoped --pid-tree "$victim"
@@ -104,31 +120,35 @@ if ! wait "$job" && grep -q 'task work' complaint; then
 	exit 0
 fi
 scoped --pid-tree "$victim"
-why="$(ended 0 125)$(left_over "$victim")"
+watched=("$victim")
+ended 0 125
 kill -0 "$victim" 2>/dev/null || why+=' the program has ended;'
 verdict "system: unmaps everything" "$why" complaint
-wait "$victim" 2>/dev/null
+finish
 
 cp "$programs/hostile" ./moving
-./moving steady 4 >moving.out &
+./moving steady 60 >moving.out &
 victim=$!
 await_line moving.out '^pid' 5
 scoped --exe "$tmp/moving" -p progress
 begun
 mv ./moving ./moved
-why="$(ended 0)$(left_over "$victim")"
+watched=("$victim")
+ended 0
 holds "visits('progress') > 10" || why+=' its point was not seen;'
 verdict "system: renames its executable" "$why" complaint
 rm ./moved
 scoped --pid-tree "$victim" -p progress
-why="$(ended 0)$(left_over "$victim")"
+watched=("$victim")
+ended 0
 verdict "system: removed its executable" "$why" complaint
-wait "$victim" || verdict "system: it ends as it should" "status $?"
+finish
 
 "$programs/hostile" exec 3 &
 victim=$!
 scoped --exe "$programs/hostile"
-why="$(ended 0)$(left_over)"
+watched=()
+ended 0
 wait "$victim" || why+=" the program ended with status $?;"
 verdict "system: execs in a loop" "$why" complaint
 
@@ -136,7 +156,8 @@ verdict "system: execs in a loop" "$why" complaint
 victim=$!
 await_line block.out '^pid' 5
 scoped --pid-tree "$victim" -p progress
-why="$(ended 0)$(left_over "$victim")"
+watched=("$victim")
+ended 0
 wait "$victim" || why+=" the program ended with status $?;"
 verdict "system: blocks all signals" "$why" complaint
 
@@ -145,7 +166,8 @@ victim=$!
 await_line steady.out '^pid' 5
 kill -STOP "$victim"
 scoped --pid-tree "$victim" -p progress
-why="$(ended 0 125)$(left_over "$victim")"
+watched=("$victim")
+ended 0 125
 [ "$(awk '{ print $3 }' "/proc/$victim/stat")" = T ] || why+=' it goes on;'
 verdict "system: is stopped" "$why" complaint
 kill -CONT "$victim"
@@ -183,7 +205,8 @@ start system "${full[@]}" --pid-tree "$victim" --experiment 300
 begun
 kill -KILL "$victim"
 wait "$victim" 2>/dev/null
-why="$(ended 0 125)$(left_over)"
+watched=()
+ended 0 125
 verdict "system: dies in mid-payment" "$why" complaint
 none_left && why='' || why="$(left_behind)"
 verdict "nothing is left behind" "$why"

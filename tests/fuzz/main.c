@@ -26,6 +26,7 @@ static const char *const outcome_names[] = {"fine", "crashed in a library", "hun
 /* What the processes share. */
 static struct {
 	unsigned long at, read, count[N_OUTCOMES];
+	int stop; /* somebody has seen enough: the counts so far are printed */
 } *shared;
 
 static unsigned char *room;
@@ -56,6 +57,17 @@ static void on_crash(int sig)
 	_exit(sig == SIGALRM ? (library ? LIBRARY_HANG : OUR_HANG) : (library ? LIBRARY_CRASH : OUR_CRASH));
 }
 
+static void on_stop(int sig)
+{
+	(void)sig;
+	__atomic_store_n(&shared->stop, 1, __ATOMIC_RELAXED);
+}
+
+static bool stopped(void)
+{
+	return __atomic_load_n(&shared->stop, __ATOMIC_RELAXED);
+}
+
 static void run_one(uint64_t seed)
 {
 	struct rng r;
@@ -81,7 +93,7 @@ static _Noreturn void be_worker(unsigned long end, uint64_t seed)
 #ifndef __SANITIZE_ADDRESS__
 	(void)setrlimit(RLIMIT_AS, &(struct rlimit){MEMORY, MEMORY});
 #endif
-	for (; shared->at < end; shared->at++) {
+	for (; shared->at < end && !stopped(); shared->at++) {
 		(void)alarm(SECONDS);
 		run_one(seed + shared->at);
 		shared->count[FINE]++;
@@ -111,7 +123,7 @@ static enum outcome run_some(unsigned long end, uint64_t seed)
 
 static void run_all(unsigned long iterations, uint64_t seed)
 {
-	while (shared->at < iterations) {
+	while (shared->at < iterations && !stopped()) {
 		unsigned long from = shared->at, end = iterations - from > PER_PROCESS ? from + PER_PROCESS : iterations;
 		enum outcome o = run_some(end, seed);
 
@@ -184,6 +196,7 @@ int main(int argc, char **argv)
 	if (shared == MAP_FAILED || !room)
 		return 1;
 	fuzz_verbose = files || iterations == 1;
+	(void)sigaction(SIGINT, &(struct sigaction){.sa_handler = on_stop, .sa_flags = SA_RESTART}, NULL);
 	sound = fuzz_begin();
 	if (files)
 		status = run_files(argv + 1);
@@ -193,11 +206,11 @@ int main(int argc, char **argv)
 	free(room);
 	if (files)
 		return status;
-	(void)printf("%lu inputs, %lu of them read, in %.1f s", iterations, shared->read, (double)(clock_monotonic_ns() - from) / 1e9);
+	(void)printf("%lu inputs, %lu of them read, in %.1f s", shared->at, shared->read, (double)(clock_monotonic_ns() - from) / 1e9);
 	for (int i = 0; i < N_OUTCOMES; i++)
 		(void)printf(", %lu %s", shared->count[i], outcome_names[i]);
 	(void)printf("\n");
-	if (iterations >= 1000 && (shared->read < iterations / 50 || shared->read == iterations)) {
+	if (shared->at >= 1000 && (shared->read < shared->at / 50 || shared->read == shared->at)) {
 		(void)fprintf(stderr, "nearly all inputs are refused, or none: that tries nothing\n");
 		return 1;
 	}
