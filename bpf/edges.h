@@ -134,6 +134,7 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 	if (senders[me * SENDERS_STEP])
 		senders[me * SENDERS_STEP] = 0;
 	c->since = now;
+	c->idle = next->pid == 0;
 	if (in_scope(next))
 		enter(next, c, me, !scope && prev->pid != 0, epoch, now);
 	return 0;
@@ -199,7 +200,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 
 		w->foreign_cpu = cpu;
 		w->foreign_mark = c->foreign;
-		if (!c->tid && now > c->since)
+		if (!c->tid && !c->idle && now > c->since)
 			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
 	}
 	epoch = *(volatile u64 *)&control.epoch;

@@ -185,7 +185,7 @@ struct abi_cpu {
 	abi_u64 foreign;    /* cumulative time of foreign tasks */
 	abi_u64 scope_left; /* when an in-scope thread left last */
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
-	abi_u32 pad;
+	abi_u32 idle;       /* nobody is on the CPU */
 	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
 	abi_u64 sampled_at; /* when that was */
 };

@@ -4,6 +4,8 @@
 import json
 import statistics
 
+RATE_BOUND = 0.05
+
 
 class Cell:
     """The experiments of one speedup, pooled."""
@@ -35,6 +37,7 @@ class Profile:
         self.startup = {}
         self.experiments = []
         self.cells = {}
+        visits = []
         experiment = None
         with open(path, encoding="utf-8") as lines:
             for line in lines:
@@ -49,8 +52,15 @@ class Profile:
                     experiment = record
                     self.experiments.append(record)
                 elif kind == "throughput-point" and experiment and record.get("name") == point:
-                    percent = round(100 * experiment["speedup"])
-                    self.cells.setdefault(percent, Cell()).add(experiment, record)
+                    visits.append((experiment, record))
+        for experiment, record in visits:
+            if self.settled(experiment):
+                self.cells.setdefault(round(100 * experiment["speedup"]), Cell()).add(experiment, record)
+
+    def settled(self, experiment):
+        """Was it sampled at the rate of the run's end? Ticks cost time: at another rate visits are faster or slower by per cents."""
+        last = self.experiments[-1].get("period_ns", 0)
+        return not last or abs(experiment.get("period_ns", last) / last - 1) <= RATE_BOUND
 
     def effect(self, percent, timed):
         """In percent, or None if it cannot be told."""

@@ -249,6 +249,23 @@ static void fidelity_adds_up(void **state)
 	profile_free(&p);
 }
 
+/* Before the sampling rate followed the visits, visits were 10 % faster: hardly a baseline for those that came after. */
+static void another_rate_hardly_counts(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+
+	(void)state;
+	sample_visits(&p, "a.c:1", 0, 1000 * MS, 1100)->x.period_ns = 500000;
+	sample_visits(&p, "a.c:1", 0.5, 1000 * MS, 1000)->x.period_ns = 250000;
+	sample_visits(&p, "a.c:1", 0, 1000 * MS, 1000)->x.period_ns = 252000;
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	assert_true(fabs(cell(find(&a, 0, "a.c:1"), 0.5)->effect) < 0.001);
+	assert_int_equal(a.marked, 1);
+	analysis_free(&a);
+	profile_free(&p);
+}
+
 static void fine_grids_are_joined(void **state)
 {
 	struct profile p = {0};
@@ -280,6 +297,7 @@ int main(void)
 		cmocka_unit_test(baseline_of_all_lines_unless_phases_differ),
 		cmocka_unit_test(shares_from_log_or_experiments),
 		cmocka_unit_test(fidelity_adds_up),
+		cmocka_unit_test(another_rate_hardly_counts),
 		cmocka_unit_test(fine_grids_are_joined),
 	};
 

@@ -231,10 +231,11 @@ static double experiment_length(const struct profile_experiment *x)
 static int sum_fidelity(const struct profile *p, struct analysis *a)
 {
 	_cleanup_free_ double *late = calloc(p->n_experiments + 1, sizeof(*late));
+	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	double foreign = 0;
 	size_t n_late = 0;
 
-	if (!late)
+	if (!late || !settled)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
@@ -251,7 +252,7 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 		a->hit_ns += (double)x->hit_ns;
 		a->elapsed_ns += experiment_length(x);
 		foreign += share * experiment_length(x);
-		a->marked += !fidelity_within_bounds(x);
+		a->marked += !fidelity_within_bounds(x, settled[p->experiments[i].run]);
 		a->foreign_flagged += share > ANALYSIS_FOREIGN_FLAG;
 		if (imbalance > a->imbalance_max)
 			a->imbalance_max = imbalance;

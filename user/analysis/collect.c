@@ -87,10 +87,10 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	return o;
 }
 
-static struct observation observe(const struct profile_experiment *x, const struct profile_point *p)
+static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns, const struct profile_point *p)
 {
 	struct observation o = read_point(x, p);
-	double weight = fidelity_weight(x);
+	double weight = fidelity_weight(x, settled_period_ns);
 
 	o.sampling_ns = (double)x->period_ns;
 	o.weight = weight;
@@ -145,9 +145,10 @@ static int number_lines(const struct profile *p, uint32_t *ids, struct collectio
 static int number_points(const struct profile *p, const uint32_t *lines, struct collection *c)
 {
 	_cleanup_free_ struct name_ref *refs = calloc(c->n_obs + 1, sizeof(*refs));
+	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	size_t at = 0;
 
-	if (!refs)
+	if (!refs || !settled)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
@@ -155,7 +156,7 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 		for (size_t j = 0; j < x->n_points; j++, at++) {
 			const struct profile_point *point = &x->points[j];
 
-			c->obs[at] = observe(&x->x, point);
+			c->obs[at] = observe(&x->x, settled[x->run], point);
 			c->obs[at].line = lines[i];
 			c->obs[at].experiment = (uint32_t)i;
 			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),

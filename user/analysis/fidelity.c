@@ -4,9 +4,11 @@
 #include "analysis/analysis.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define IMBALANCE_BOUND 0.01
 #define OVERSLEEP_BOUND 0.25
+#define RATE_BOUND 0.05
 
 #define METHOD_POINTS 0.005
 #define METHOD_SHARE 0.01
@@ -18,7 +20,16 @@ static double bounded(double value, double bound)
 	return value > bound ? bound / value * (bound / value) : 1;
 }
 
-double fidelity_weight(const struct profile_experiment *x)
+uint64_t *fidelity_settled_periods(const struct profile *p)
+{
+	uint64_t *ret = calloc(p->n_runs + 1, sizeof(*ret));
+
+	for (size_t i = 0; ret && i < p->n_experiments; i++)
+		ret[p->experiments[i].run] = p->experiments[i].x.period_ns;
+	return ret;
+}
+
+double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns)
 {
 	double length = (double)(x->elapsed ? x->elapsed : x->duration), weight = 1;
 
@@ -28,13 +39,15 @@ double fidelity_weight(const struct profile_experiment *x)
 		weight *= bounded(fabs((double)x->imbalance) / length, IMBALANCE_BOUND);
 	if (x->paid)
 		weight *= bounded(fabs((double)x->oversleep) / (double)x->paid, OVERSLEEP_BOUND);
+	if (x->period_ns && settled_period_ns)
+		weight *= bounded(fabs((double)x->period_ns / (double)settled_period_ns - 1), RATE_BOUND);
 	/* A hostile file's numbers must not make the weight vanish. */
 	return fmax(weight, 1e-6);
 }
 
-bool fidelity_within_bounds(const struct profile_experiment *x)
+bool fidelity_within_bounds(const struct profile_experiment *x, uint64_t settled_period_ns)
 {
-	return fidelity_weight(x) >= 1;
+	return fidelity_weight(x, settled_period_ns) >= 1;
 }
 
 double fidelity_allowed_share(double period_ns, double visit_ns)

@@ -2,16 +2,20 @@
 /* How far one experiment, and the method itself, can be trusted, by rules that do not look at what it shows. Internal. */
 #pragma once
 
-#include "profile/profile.h"
+#include "profile/reader.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* What an experiment counts for: 1 within the bounds, less beyond them, and the effect that it shows plays no part. Twice as far beyond as
  * another, it is taken to scatter twice as much, so that it counts for a quarter; never for nothing. The bounds: in-scope threads wait
- * behind foreign tasks for at most 2 % of their time, no thread's books are off by more than 1 % of the experiment, and payments overshoot
- * by no more than a quarter of what is paid. */
-double fidelity_weight(const struct profile_experiment *x);
-bool fidelity_within_bounds(const struct profile_experiment *x);
+ * behind foreign tasks for at most 2 % of their time, no thread's books are off by more than 1 % of the experiment, payments overshoot
+ * by no more than a quarter of what is paid, and samples were as far apart as in the end, within 5 %: ticks cost time, so an experiment from
+ * before the rate had followed the visits is faster than its neighbours, whatever its speedup. @settled_period_ns: of its run, or 0. */
+double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns);
+bool fidelity_within_bounds(const struct profile_experiment *x, uint64_t settled_period_ns);
+/* One entry per run: between samples at its end; 0: the profile does not say. Owned by the caller; NULL: out of memory. */
+uint64_t *fidelity_settled_periods(const struct profile *p);
 
 /* What an effect can be off by for reasons that repeating does not average out, as a 95 % half-width: half a point, and a share of the
  * effect. The share is one per cent, and more where the time between visits is not many sampling periods: a pause is about

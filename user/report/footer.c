@@ -90,7 +90,7 @@ static void print_intervals(const struct report *r)
 	if (a->marked)
 		paragraph(r, 2,
 			  "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, books off by 1 %%, "
-			  "payments too long by a quarter) and count for less, by how far they were, whatever they showed.",
+			  "payments too long by a quarter, another sampling rate than in the end) and count for less, by how far they were, whatever they showed.",
 			  a->marked, r->p->n_experiments);
 }
 
