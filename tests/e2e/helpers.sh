@@ -126,3 +126,38 @@ counts() {
 			"$(ask "visits('${pair%%=*}')")" "${pair#*=}"
 	done
 }
+
+# What the kernel holds of BPF and no process holds, one a line: pinned, or lost. Others may run something of theirs meanwhile.
+bpf_orphans() {
+	local kind
+	for kind in prog map link; do
+		printf '%s\t' "$kind"
+		PATH=$PATH:/usr/sbin bpftool -j "$kind" list 2>/dev/null | tr -d '\n'
+		printf '\n'
+	done | python3 -c '
+import json, sys
+for line in sys.stdin:
+    kind, text = line.split("\t", 1)
+    for x in json.loads(text):
+        if not x.get("pids"):
+            print(kind, x["id"], x.get("name", ""))' | sort
+	find /sys/fs/bpf -mindepth 1 2>/dev/null | sort
+}
+
+# What a run of cozbpf left behind, as a complaint: BPF objects, files, mappings in processes that are named. bpf_before has to be set to
+# what bpf_orphans printed before. The kernel takes a moment to free what was closed.
+bpf_before=
+left_over() { # PID...
+	local turn new pid
+	for turn in {1..40}; do
+		new=$(comm -13 <(printf '%s\n' "$bpf_before") <(bpf_orphans))
+		[ -n "$new" ] || break
+		sleep 0.1
+	done
+	[ -z "$new" ] || printf ' BPF objects are left: %s;' "${new//$'\n'/, }"
+	[ -z "$(find "$tmp" /dev/shm -maxdepth 1 -name '*cozbpf-[^e]*' -newer "$profile" 2>/dev/null)" ] || printf ' files are left;'
+	for pid; do
+		! grep -q 'memfd:[^ ]*cozbpf\|bpf-map\|libcozbpf' "/proc/$pid/maps" 2>/dev/null || printf ' mappings are left in %s;' "$pid"
+		! grep -q '^\(SigPnd\|ShdPnd\):.*[1-9a-f]' "/proc/$pid"/task/*/status 2>/dev/null || printf ' a signal is pending in %s;' "$pid"
+	done
+}

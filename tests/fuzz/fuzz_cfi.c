@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Makes .eh_frame sections out of mostly valid entries, mutates their bytes and reads them.
- * fuzz_cfi [ITERATIONS [SEED]]; prints the seed of the first iteration that breaks a promise. */
+ * An input is a byte of options and the section. */
+#include "fuzz.h"
+
 #include "base/error.h"
 #include "base/rng.h"
 #include "elf/cfi.h"
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,50 +139,47 @@ static bool is_sound(const struct cfi_table *t)
 	return true;
 }
 
-static bool try(uint64_t seed, bool *ret_read)
-{
-	struct bytes b = {.n = 0};
-	struct error e = {.text = ""};
-	struct cfi_table t;
-	struct rng r;
-	uint8_t *exact;
-	bool good;
-	int err;
+const unsigned long fuzz_iterations = 50000;
 
-	rng_seed(&r, seed);
-	make(&b, &r);
-	mutate(&b, &r);
-	exact = malloc(b.n ? b.n : 1); /* so that the sanitizer sees a byte too far */
-	if (!exact)
-		return false;
-	memcpy(exact, b.all, b.n);
-	struct cfi_section s = {.name = "fuzz", .bytes = exact, .size = b.n, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI,
-				.max_rows = MAX_ROWS, .stop_at_zero = (int)rng_below(&r, 2)};
-	err = cfi_section_parse(&s, &t, &e);
-	free(exact);
-	*ret_read = err == 0;
-	if (err < 0)
-		return (err == -EBADMSG || err == -E2BIG) && strstr(e.text, "fuzz: ");
-	good = is_sound(&t);
-	cfi_table_free(&t);
-	return good;
+bool fuzz_begin(void)
+{
+	return true;
 }
 
-int main(int argc, char **argv)
+void fuzz_end(void)
 {
-	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 50000, read = 0;
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+}
 
-	for (unsigned long i = 0; i < iterations; i++) {
-		bool was_read;
+size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
+{
+	struct bytes b = {.n = 0};
 
-		if (!try(seed + i, &was_read)) {
-			(void)fprintf(stderr, "seed %llu breaks a promise\n", (unsigned long long)(seed + i));
-			return 1;
-		}
-		read += was_read;
+	make(&b, r);
+	mutate(&b, r);
+	if (b.n + 1 > room)
+		return 0;
+	out[0] = (unsigned char)rng_below(r, 2);
+	memcpy(out + 1, b.all, b.n);
+	return b.n + 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct error e = {.text = ""};
+	struct cfi_table t;
+	int err;
+
+	if (!size)
+		return 0;
+	struct cfi_section s = {.name = "fuzz", .bytes = data + 1, .size = size - 1, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI,
+				.max_rows = MAX_ROWS, .stop_at_zero = data[0] & 1};
+	err = cfi_section_parse(&s, &t, &e);
+	if (err < 0) {
+		fuzz_must((err == -EBADMSG || err == -E2BIG) && strstr(e.text, "fuzz: "));
+		return 0;
 	}
-	(void)printf("%lu sections, %lu read\n", iterations, read);
-	/* Were nearly all refused, or none, nothing would have been tried. */
-	return iterations >= 1000 && (read < iterations / 50 || read == iterations);
+	fuzz_must(is_sound(&t));
+	cfi_table_free(&t);
+	fuzz_read();
+	return 0;
 }

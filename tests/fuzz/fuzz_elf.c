@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Mutates an ELF file, opens it, walks its symbols and lines.
- * fuzz_elf [FILE] [ITERATIONS [SEED]]; FILE is this program itself unless given.
- */
+/* Mutates ELF files, small ones and now and then this program itself, opens them, and walks all that is read of one: symbols, probes, code,
+ * libraries, call frame information, lines. An input is the file. */
+#include "fuzz.h"
+
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "elf/cfi.h"
 #include "elf/code.h"
+#include "elf/code_loops.h"
 #include "elf/libraries.h"
 #include "elf/lines.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
 
-#include "fuzz_child.h"
+#include "elf_seeds.h"
 
-#include <ctype.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,18 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct file read_file(const char *path)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct file f = {0};
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return f;
-	f.bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	f.size = f.bytes == MAP_FAILED ? 0 : (size_t)st.st_size;
-	return f;
-}
+#define MAX_ROWS 100000
 
 static int see_function(const struct elf_symbol *s, void *arg)
 {
@@ -49,30 +39,53 @@ static int see_function(const struct elf_symbol *s, void *arg)
 
 struct places {
 	const struct elf_object *o;
-	size_t n;
+	struct line_table *t; /* or NULL */
+	size_t n, every;
 };
 
-/* Probes: of some functions only, since the search for jumps goes through all of the code. */
+static int count_function(const struct elf_symbol *s, void *arg)
+{
+	(void)s;
+	++*(size_t *)arg;
+	return 0;
+}
+
+static int see_loop(const struct code_loop *loop, void *arg)
+{
+	const struct elf_symbol *s = arg;
+
+	fuzz_must(loop->jump >= s->addr && loop->jump - s->addr < s->size);
+	return 0;
+}
+
+/* Probes: where there are many functions, of some only, since the search for jumps goes through all of the code. */
 static int see_code(const struct elf_symbol *s, void *arg)
 {
 	struct places *x = arg;
 	uint64_t returns[4], before, behind, site;
 	enum code_cost cost;
 
-	if (x->n++ % 61)
+	if (x->n++ % x->every)
 		return 0;
+	if (x->t)
+		(void)code_each_loop(x->o, x->t, s, see_loop, (void *)(uintptr_t)s);
 	(void)code_returns(x->o, s, returns, 4);
 	(void)code_check_offset(x->o, s, 3, &before, &behind);
 	site = code_cheap_site(x->o, s->addr, &cost);
-	if (site < s->addr || cost >= CODE_COSTS)
-		abort();
+	fuzz_must(site >= s->addr && cost < CODE_COSTS);
 	return x->n > 600;
 }
 
 static int see_probe(const struct usdt_probe *p, void *arg)
 {
-	if (!*p->provider || !*p->name || !elf_object_is_code(arg, p->vaddr))
-		abort();
+	fuzz_must(*p->provider && *p->name && elf_object_is_code(arg, p->vaddr));
+	return 0;
+}
+
+static int count_probe(const struct usdt_probe *p, void *arg)
+{
+	(void)p;
+	++*(size_t *)arg;
 	return 0;
 }
 
@@ -100,86 +113,177 @@ static bool every_other(const char *file, void *arg)
 	return strlen(file) & 1;
 }
 
-static void walk(const char *path)
+static void walk_frames(const struct elf_object *o)
 {
-	_cleanup_elf_object_ struct elf_object *o = NULL;
+	struct error e = {.text = ""};
+	struct cfi_table t;
+
+	if (cfi_table_read(o, MAX_ROWS, &t, &e) < 0) {
+		fuzz_must(e.text[0]);
+		return;
+	}
+	fuzz_must(t.n && t.n <= MAX_ROWS && !t.rows[0].pc && t.rows[t.n - 1].kind == CFI_NONE);
+	for (size_t i = 1; i < t.n; i++)
+		fuzz_must(t.rows[i].pc > t.rows[i - 1].pc && t.rows[i].kind <= CFI_DRAP);
+	cfi_table_free(&t);
+}
+
+static void walk_lines(const struct elf_object *o, struct line_table *t)
+{
+	struct seen seen = {.t = t};
 	struct line_location where;
 	struct addr_range *ranges;
-	struct elf_symbol s, *entries;
-	struct seen seen = {0};
-	struct error e;
-	char *names[4];
+	struct elf_symbol s;
 	size_t n;
 
-	if (elf_object_open(path, &o, &e) < 0)
-		return;
-	(void)elf_object_each_function(o, see_function, o);
-	(void)elf_object_each_function(o, see_code, &(struct places){.o = o});
-	(void)usdt_each(o, see_probe, o);
+	if (elf_object_find_function(o, "main", &s) == 0)
+		for (uint64_t i = 0; i < 64; i++)
+			(void)line_table_at(t, s.addr + i, &where);
+	if (line_table_scope(t, every_other, NULL, &ranges, &n) == 0)
+		free(ranges);
+	(void)line_table_each(t, see_line, &seen);
+}
+
+static void walk(const struct elf_object *o)
+{
+	static const char *const wanted[] = {"ns::f(int)", "walk", "work", "gone", "helper", "foo::bar", "data"};
+	struct places places = {.o = o, .every = 1};
+	struct elf_symbol s, *entries;
+	size_t functions = 0, n;
+	char *names[4];
+	uint64_t bias;
+	struct error e;
+
+	(void)elf_object_each_function(o, see_function, (void *)(uintptr_t)o);
+	(void)elf_object_each_function(o, count_function, &functions);
+	(void)elf_object_each_exported(o, count_function, &n);
+	if (functions > 100)
+		places.every = 61;
+	(void)usdt_each(o, see_probe, (void *)(uintptr_t)o);
 	free(library_find(o, "libnone.so"));
-	(void)elf_object_find_function(o, "ns::f(int)", &s);
-	if (elf_object_find_entries(o, "walk", &entries, &n) == 0)
-		free(entries);
+	if (functions <= 100)
+		(void)library_can_come(o);
+	free(elf_object_interpreter(o));
+	(void)elf_object_is_go(o);
+	(void)elf_object_mapping_bias(o, 0x7f0000000000, 0, &bias);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		(void)elf_object_find_function(o, wanted[i], &s);
+		if (elf_object_find_entries(o, wanted[i], &entries, &n) == 0)
+			free(entries);
+	}
 	(void)elf_object_symbol_problem(o);
 	n = elf_object_similar_functions(o, "walk_lines", names, 4);
 	while (n)
 		free(names[--n]);
-	if (line_table_open(o, &seen.t, &e) < 0)
-		return;
-	if (elf_object_find_function(o, "main", &s) == 0)
-		for (uint64_t i = 0; i < 64; i++)
-			(void)line_table_at(seen.t, s.addr + i, &where);
-	if (line_table_scope(seen.t, every_other, NULL, &ranges, &n) == 0)
-		free(ranges);
-	(void)line_table_each(seen.t, see_line, &seen);
-	line_table_close(seen.t);
+	walk_frames(o);
+	if (line_table_open(o, &places.t, &e) < 0)
+		places.t = NULL;
+	else
+		walk_lines(o, places.t);
+	(void)elf_object_each_function(o, see_code, &places);
+	line_table_close(places.t);
 }
 
-static enum outcome try(const struct file *original, struct rng *r)
-{
-	_cleanup_close_ int fd = memfd_create("mutated", MFD_CLOEXEC);
+const unsigned long fuzz_iterations = 4000;
+
+/* This program itself: mapped, since it is large and seldom used. */
+static struct {
 	unsigned char *bytes;
-	char path[64];
+	size_t size;
+} self;
 
-	if (fd < 0 || ftruncate(fd, (off_t)original->size) < 0)
-		return OUR_CRASH;
-	bytes = mmap(NULL, original->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (bytes == MAP_FAILED)
-		return OUR_CRASH;
-	memcpy(bytes, original->bytes, original->size);
-	mutate(r, original, bytes);
-	(void)munmap(bytes, original->size);
-	if (rng_below(r, 16) == 0)
-		(void)ftruncate(fd, (off_t)rng_below(r, original->size));
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return in_child(walk, path);
+/* What is found in a sound seed of each kind. */
+static bool seeds_are_sound(void)
+{
+	static unsigned char bytes[ELF_SEED_ROOM];
+	bool good = true;
+
+	for (unsigned int kind = 0; kind < 1U << (ELF_LINES_SHIFT + 6); kind++) {
+		_cleanup_elf_object_ struct elf_object *o = NULL;
+		struct error e = {.text = ""};
+		struct line_table *t = NULL;
+		struct cfi_table frames = {0};
+		size_t functions = 0, probes = 0, n;
+		struct rng r;
+
+		/* Not every other one's mini debug information is sound. */
+		for (uint64_t seed = 1; functions < 10 && seed < 20; seed++) {
+			rng_seed(&r, seed);
+			n = seed_elf(&r, kind, bytes);
+			elf_object_close(o);
+			o = NULL;
+			functions = 0;
+			if (elf_object_open(fuzz_file(bytes, n), &o, &e) < 0)
+				break;
+			(void)elf_object_each_function(o, count_function, &functions);
+			if (kind & ELF_HEADLESS)
+				break;
+		}
+		if (o) {
+			(void)usdt_each(o, count_probe, &probes);
+			(void)cfi_table_read(o, MAX_ROWS, &frames, &e);
+			(void)line_table_open(o, &t, &e);
+		}
+		if (!o || frames.n < 4 || !elf_object_build_id(o) ||
+		    (!(kind & ELF_HEADLESS) && (functions < 10 || probes != 2 || elf_object_is_go(o) != !!(kind & ELF_GO) ||
+						(kind & ELF_LINES && !t)))) {
+			(void)fprintf(stderr, "seed kind %u: %zu functions, %zu probes, %zu rows, %s lines: %s\n", kind, functions, probes,
+				      frames.n, t ? "with" : "no", e.text);
+			good = false;
+		}
+		cfi_table_free(&frames);
+		line_table_close(t);
+	}
+	return good;
 }
 
-int main(int argc, char **argv)
+bool fuzz_begin(void)
 {
-	const char *path = argc > 1 && !isdigit((unsigned char)argv[1][0]) ? argv[1] : "/proc/self/exe";
-	char **rest = argv + 1 + (path == argv[1]);
-	unsigned long iterations = argc > rest - argv ? strtoul(rest[0], NULL, 10) : 300;
-	uint64_t seed = argc > rest - argv + 1 ? strtoull(rest[1], NULL, 10) : 1;
-	struct file original = read_file(path);
-	unsigned long count[N_OUTCOMES] = {0};
+	_cleanup_close_ int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat st;
 
-	if (original.size < sizeof(Elf64_Ehdr) || memcmp(original.bytes, ELFMAG, SELFMAG)) {
-		(void)fprintf(stderr, "%s: not an ELF file\n", path);
-		return 1;
+	if (fd >= 0 && fstat(fd, &st) == 0) {
+		self.bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		self.size = self.bytes == MAP_FAILED ? 0 : (size_t)st.st_size;
 	}
-	verbose = iterations == 1;
-	catch_crashes();
-	for (unsigned long i = 0; i < iterations; i++) {
-		struct rng r;
-		enum outcome o;
+	return seeds_are_sound();
+}
 
-		/* So that one iteration can be repeated alone: fuzz_elf FILE 1 SEED+i */
-		rng_seed(&r, seed + i);
-		o = try(&original, &r);
-		count[o]++;
-		if (o >= OUR_CRASH)
-			(void)fprintf(stderr, "seed %llu %s\n", (unsigned long long)(seed + i), outcome_names[o]);
+void fuzz_end(void)
+{
+	if (self.size)
+		(void)munmap(self.bytes, self.size);
+}
+
+size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
+{
+	static unsigned char small[ELF_SEED_ROOM];
+	const unsigned char *original = small;
+	size_t n;
+
+	if (rng_below(r, 512) == 0 && self.size && self.size <= room) {
+		original = self.bytes;
+		n = self.size;
+	} else {
+		n = seed_elf(r, (unsigned int)rng_next(r), small);
 	}
-	return summary(count);
+	if (n > room)
+		return 0;
+	memcpy(out, original, n);
+	change_elf(r, original, n, out);
+	return rng_below(r, 16) ? n : rng_below(r, n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	struct error e = {.text = ""};
+
+	if (elf_object_open(fuzz_file(data, size), &o, &e) < 0) {
+		fuzz_must(e.text[0]);
+		return 0;
+	}
+	fuzz_read();
+	walk(o);
+	return 0;
 }

@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Mutates small files with debug information of all kinds, and walks the line map over them. fuzz_lines [ITERATIONS [SEED]] */
+/* Mutates small files with debug information of all kinds, and walks the line map over them.
+ * An input is the seed's kind, the sizes of three files (two bytes each), and the files: the program, the split one, the alternate one. */
+#include "fuzz.h"
+
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "elf/lines.h"
 #include "elf/object.h"
 
-#include "fuzz_child.h"
+#include "elf_change.h"
 #include "line_seeds.h"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static char top[] = "/tmp/cozbpf-fuzz-XXXXXX";
+static char top[64];
+
+/* Kind and sizes of the files. */
+#define HEAD 7
 
 enum { PROGRAM, SPLIT, ALTERNATE, N_FILES };
 
@@ -22,7 +31,7 @@ static const char *name_of(int file, unsigned int kind)
 
 static bool write_file(int file, unsigned int kind, const unsigned char *bytes, size_t n)
 {
-	char path[64];
+	char path[80];
 
 	(void)snprintf(path, sizeof(path), "%s/%s", top, name_of(file, kind));
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -33,7 +42,7 @@ static bool write_file(int file, unsigned int kind, const unsigned char *bytes, 
 static void remove_files(void)
 {
 	static const char *const names[] = {"seed", "seed.alt", "seed.dwo", "seed.dwp"};
-	char path[64];
+	char path[80];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", top, names[i]);
@@ -97,44 +106,16 @@ static void walk_into(const char *path, struct seen *s)
 	(void)line_table_each(s->t, see_line, s);
 	(void)line_table_similar_files(s->t, "a.h", near, 4);
 	s->complaint = line_table_warning(s->t);
-	if (s->complaint && verbose)
+	if (s->complaint && fuzz_verbose)
 		(void)puts(line_table_warning(s->t));
 	line_table_close(s->t);
-}
-
-static void walk(const char *path)
-{
-	struct seen s = {0};
-
-	walk_into(path, &s);
-}
-
-static enum outcome try(struct rng *r)
-{
-	static unsigned char bytes[N_FILES][SEED_ROOM], original[SEED_ROOM];
-	unsigned int kind = (unsigned int)rng_below(r, N_SEEDS);
-	size_t n[N_FILES] = {seed_program(kind, bytes[PROGRAM]), seed_split(kind, bytes[SPLIT]), seed_alternate(bytes[ALTERNATE])};
-	int victim = kind & SEED_SPLIT && rng_below(r, 2) ? SPLIT : kind & SEED_ALT && !rng_below(r, 8) ? ALTERNATE : PROGRAM;
-	struct file f = {original, n[victim]};
-	char path[64];
-
-	memcpy(original, bytes[victim], n[victim]);
-	mutate(r, &f, bytes[victim]);
-	if (rng_below(r, 32) == 0)
-		n[victim] = rng_below(r, n[victim]);
-	remove_files();
-	for (int i = 0; i < N_FILES; i++)
-		if (!write_file(i, kind, bytes[i], n[i]))
-			return OUR_CRASH;
-	(void)snprintf(path, sizeof(path), "%s/seed", top);
-	return in_child(walk, path);
 }
 
 /* The seeds themselves must be read in full, or mutating them would test little. */
 static bool seeds_are_sound(void)
 {
 	static unsigned char bytes[SEED_ROOM];
-	char path[64];
+	char path[80];
 	bool good = true;
 
 	(void)snprintf(path, sizeof(path), "%s/seed", top);
@@ -156,32 +137,74 @@ static bool seeds_are_sound(void)
 	return good;
 }
 
-int main(int argc, char **argv)
+const unsigned long fuzz_iterations = 2000;
+
+/* Three files are written for each input: in memory, if there is a place. */
+bool fuzz_begin(void)
 {
-	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-	unsigned long count[N_OUTCOMES] = {0};
-	bool sound;
+	static const char *const places[] = {"/dev/shm", "/tmp"};
 
-	if (!mkdtemp(top)) {
-		perror(top);
-		return 1;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		(void)snprintf(top, sizeof(top), "%s/cozbpf-fuzz-XXXXXX", places[i]);
+		if (mkdtemp(top))
+			return seeds_are_sound();
 	}
-	verbose = iterations == 1;
-	sound = seeds_are_sound();
-	catch_crashes();
-	for (unsigned long i = 0; i < iterations; i++) {
-		struct rng r;
-		enum outcome o;
+	perror(top);
+	return false;
+}
 
-		/* So that one iteration can be repeated alone: fuzz_lines 1 SEED+i */
-		rng_seed(&r, seed + i);
-		o = try(&r);
-		count[o]++;
-		if (o >= OUR_CRASH)
-			(void)fprintf(stderr, "seed %llu %s\n", (unsigned long long)(seed + i), outcome_names[o]);
-	}
+void fuzz_end(void)
+{
 	remove_files();
 	(void)rmdir(top);
-	return summary(count) || !sound;
+}
+
+size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
+{
+	static unsigned char bytes[N_FILES][SEED_ROOM], original[SEED_ROOM];
+	unsigned int kind = (unsigned int)rng_below(r, N_SEEDS);
+	size_t n[N_FILES] = {seed_program(kind, bytes[PROGRAM]), seed_split(kind, bytes[SPLIT]), seed_alternate(bytes[ALTERNATE])}, at = HEAD;
+	int victim = kind & SEED_SPLIT && rng_below(r, 2) ? SPLIT : kind & SEED_ALT && !rng_below(r, 8) ? ALTERNATE : PROGRAM;
+
+	memcpy(original, bytes[victim], n[victim]);
+	change_elf(r, original, n[victim], bytes[victim]);
+	if (rng_below(r, 32) == 0)
+		n[victim] = rng_below(r, n[victim]);
+	if (HEAD + n[PROGRAM] + n[SPLIT] + n[ALTERNATE] > room)
+		return 0;
+	out[0] = (unsigned char)kind;
+	for (int i = 0; i < N_FILES; i++) {
+		uint16_t size = (uint16_t)n[i];
+
+		memcpy(out + 1 + 2 * i, &size, sizeof(size));
+		memcpy(out + at, bytes[i], n[i]);
+		at += n[i];
+	}
+	return at;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	size_t at = HEAD;
+	struct seen s = {0};
+	char path[80];
+
+	if (size < HEAD)
+		return 0;
+	remove_files();
+	for (int i = 0; i < N_FILES; i++) {
+		uint16_t n;
+
+		memcpy(&n, data + 1 + 2 * i, sizeof(n));
+		if (n > size - at)
+			n = (uint16_t)(size - at);
+		if (n && !write_file(i, data[0], data + at, n))
+			abort();
+		at += n;
+	}
+	(void)snprintf(path, sizeof(path), "%s/seed", top);
+	walk_into(path, &s);
+	if (s.t)
+		fuzz_read();
+	return 0;
 }

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Mutates /proc/PID/maps texts and checks what the parser promises of its result.
- * fuzz_maps [ITERATIONS [SEED]] */
-#include "base/rng.h"
+ * An input is an address to look for, and the text. */
+#include "fuzz.h"
+
 #include "target/maps.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROOM 2048
@@ -74,34 +72,45 @@ static bool holds(const struct map_list *l, uint64_t probe)
 	return l->n <= MAP_LIST_MAX;
 }
 
-int main(int argc, char **argv)
+const unsigned long fuzz_iterations = 20000;
+
+bool fuzz_begin(void)
 {
-	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 20000;
-	unsigned long kept = 0;
-	struct rng r;
+	return true;
+}
 
-	rng_seed(&r, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
-	for (unsigned long i = 0; i < iterations; i++) {
-		size_t n = sizeof(seed_text) - 1;
-		struct map_list l = {0};
-		char text[ROOM], *exact;
+void fuzz_end(void)
+{
+}
 
-		memcpy(text, seed_text, n);
-		for (uint64_t k = rng_below(&r, 12); k > 0; k--)
-			n = mutate(&r, text, n);
-		/* A buffer of exactly that size, so that the sanitizer sees one byte too far. */
-		exact = malloc(n ? n : 1);
-		if (!exact)
-			return 1;
-		memcpy(exact, text, n);
-		if (map_list_parse(exact, n, &l) < 0 || !holds(&l, rng_next(&r) >> rng_below(&r, 64))) {
-			(void)fprintf(stderr, "iteration %lu breaks a promise\n", i);
-			return 1;
-		}
-		kept += l.n;
-		map_list_free(&l);
-		free(exact);
-	}
-	(void)printf("%lu texts, %lu mappings\n", iterations, kept);
+size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
+{
+	uint64_t probe = rng_next(r) >> rng_below(r, 64);
+	size_t n = sizeof(seed_text) - 1;
+	char text[ROOM];
+
+	memcpy(text, seed_text, n);
+	for (uint64_t k = rng_below(r, 12); k > 0; k--)
+		n = mutate(r, text, n);
+	if (sizeof(probe) + n > room)
+		return 0;
+	memcpy(out, &probe, sizeof(probe));
+	memcpy(out + sizeof(probe), text, n);
+	return sizeof(probe) + n;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct map_list l = {0};
+	uint64_t probe;
+
+	if (size < sizeof(probe))
+		return 0;
+	memcpy(&probe, data, sizeof(probe));
+	fuzz_must(map_list_parse((const char *)data + sizeof(probe), size - sizeof(probe), &l) == 0);
+	fuzz_must(holds(&l, probe));
+	if (l.n)
+		fuzz_read();
+	map_list_free(&l);
 	return 0;
 }

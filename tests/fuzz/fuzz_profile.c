@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Mutates profiles of both forms and checks what the reader promises; what it read goes through analysis and report.
- * fuzz_profile [ITERATIONS [SEED]] */
+ * An input is a byte, which says whether to report, and the profile. */
+#include "fuzz.h"
+
 #include "base/error.h"
-#include "base/rng.h"
 #include "profile/reader.h"
 #include "report/report.h"
 #include "shared/histogram.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,40 +137,50 @@ static bool report_is_clean(const struct profile *p, uint64_t seed)
 	return clean;
 }
 
-int main(int argc, char **argv)
+const unsigned long fuzz_iterations = 20000;
+
+bool fuzz_begin(void)
 {
-	unsigned long iterations = argc > 1 ? strtoul(argv[1], NULL, 10) : 20000;
-	unsigned long kept = 0;
-	struct rng r;
+	return true;
+}
 
-	rng_seed(&r, argc > 2 ? strtoull(argv[2], NULL, 10) : 1);
-	for (unsigned long i = 0; i < iterations; i++) {
-		const char *from = i & 1 ? text : native;
-		size_t n = i & 1 ? sizeof(text) - 1 : sizeof(native) - 1;
-		char data[ROOM], *exact;
-		struct profile p = {0};
-		struct error e = {0};
-		int ret;
+void fuzz_end(void)
+{
+}
 
-		memcpy(data, from, n);
-		for (uint64_t k = rng_below(&r, 12); k > 0; k--)
-			n = mutate(&r, data, n);
-		/* A buffer of exactly that size, so that the sanitizer sees one byte too far. */
-		exact = malloc(n ? n : 1);
-		if (!exact)
-			return 1;
-		memcpy(exact, data, n);
-		ret = profile_read_buffer(&p, exact, n, "fuzzed", &e);
-		/* On failure: one line of reason, and nothing kept. The report is slower: every eighth. */
-		if ((ret < 0) != (e.text[0] != '\0') || (ret < 0 && (p.n_runs || p.n_samples)) || !holds(&p) ||
-		    (i % 8 < 2 && !report_is_clean(&p, i))) {
-			(void)fprintf(stderr, "iteration %lu breaks a promise\n", i);
-			return 1;
-		}
-		kept += p.n_experiments;
-		profile_free(&p);
-		free(exact);
-	}
-	(void)printf("%lu profiles, %lu experiments\n", iterations, kept);
+size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
+{
+	bool coz = rng_below(r, 2);
+	size_t n = coz ? sizeof(text) - 1 : sizeof(native) - 1;
+	char data[ROOM];
+
+	memcpy(data, coz ? text : native, n);
+	for (uint64_t k = rng_below(r, 12); k > 0; k--)
+		n = mutate(r, data, n);
+	if (n + 1 > room)
+		return 0;
+	out[0] = (unsigned char)rng_next(r);
+	memcpy(out + 1, data, n);
+	return n + 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct profile p = {0};
+	struct error e = {0};
+	int ret;
+
+	if (!size)
+		return 0;
+	ret = profile_read_buffer(&p, (const char *)data + 1, size - 1, "fuzzed", &e);
+	/* On failure: one line of reason, and nothing kept. */
+	fuzz_must((ret < 0) == (e.text[0] != '\0'));
+	fuzz_must(ret == 0 || (!p.n_runs && !p.n_samples));
+	fuzz_must(holds(&p));
+	if (data[0] % 4 == 0) /* the report is slower */
+		fuzz_must(report_is_clean(&p, data[0]));
+	if (p.n_experiments)
+		fuzz_read();
+	profile_free(&p);
 	return 0;
 }

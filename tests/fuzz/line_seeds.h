@@ -322,19 +322,25 @@ static inline size_t seed_link(const struct seed *s, unsigned char *out)
 	return at + n * sizeof(*sh);
 }
 
+/* The sections of the program of s->kind, but for its code. */
+static inline void seed_sections(struct seed *s)
+{
+	seed_abbrev(s);
+	seed_info(s);
+	seed_line(s);
+	seed_lists(s);
+	put_text(&s->s[S_STR], "/seed");
+	put_text(&s->s[S_STR], "a.c");
+	put_text(&s->s[S_STR], "b.h");
+}
+
 /* The program of a kind. */
 static inline size_t seed_program(unsigned int kind, unsigned char *out)
 {
 	struct seed s = {.kind = kind};
 
 	s.s[S_TEXT].n = 64;
-	seed_abbrev(&s);
-	seed_info(&s);
-	seed_line(&s);
-	seed_lists(&s);
-	put_text(&s.s[S_STR], "/seed");
-	put_text(&s.s[S_STR], "a.c");
-	put_text(&s.s[S_STR], "b.h");
+	seed_sections(&s);
 	if (kind & SEED_ALT) {
 		put_text(&s.s[S_LINK], "seed.alt");
 		PUT(&s.s[S_LINK], 0xab, 0xcd);

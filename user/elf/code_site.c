@@ -91,16 +91,25 @@ static int lower_to_symbol(const struct elf_symbol *s, void *arg)
 	return s->addr > range[0];
 }
 
-/* What looks like a jump at @at: is there none to @target in the function around it? */
-static bool is_real(const struct elf_object *o, uint64_t at, uint64_t target)
+/* A search for jumps into (from, limit), which lowers the limit to the first place that one goes to. */
+struct hunt {
+	const struct elf_object *o;
+	uint64_t from, limit;
+	uint64_t left; /* bytes of functions that may still be decoded */
+};
+
+/* What looks like a jump at @at: is there none to @target in the function around it? Bytes can be chosen such that all of them look like
+ * one: past a bound it counts as one unseen, which costs a cheap site and nothing else. */
+static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 {
 	struct code_instruction x;
 	struct code c = {0};
 	struct elf_symbol s;
 	bool found = false;
 
-	if (elf_object_function_at(o, at, &s) < 0 || code_open(o, s.addr, s.size, &c) < 0)
+	if (elf_object_function_at(h->o, at, &s) < 0 || s.size > h->left || code_open(h->o, s.addr, s.size, &c) < 0)
 		return true;
+	h->left -= s.size;
 	while (!found && code_next(&c, &x))
 		found = x.direct && x.target == target;
 	found |= !code_at_end(&c);
@@ -108,13 +117,14 @@ static bool is_real(const struct elf_object *o, uint64_t at, uint64_t target)
 	return found;
 }
 
-static uint64_t lower(const struct elf_object *o, uint64_t limit, uint64_t from, uint64_t at, uint64_t target)
+static void lower(struct hunt *h, uint64_t at, uint64_t target)
 {
-	return target > from && target < limit && is_real(o, at, target) ? target : limit;
+	if (target > h->from && target < h->limit && is_real(h, at, target))
+		h->limit = target;
 }
 
-/* The lowest address in (from, limit) that the bytes at @at jump to; @limit if none is. */
-static uint64_t search(const struct elf_object *o, const unsigned char *bytes, size_t n, uint64_t at, uint64_t from, uint64_t limit)
+/* The bytes at @at. */
+static void search(struct hunt *h, const unsigned char *bytes, size_t n, uint64_t at)
 {
 	for (size_t i = 0; i + 1 < n; i++) {
 		unsigned char op = bytes[i];
@@ -122,23 +132,29 @@ static uint64_t search(const struct elf_object *o, const unsigned char *bytes, s
 
 		/* jmp, jcc; loop and jrcxz; by one byte */
 		if (op == 0xeb || (op & 0xf0) == 0x70 || (op & 0xfc) == 0xe0)
-			limit = lower(o, limit, from, at + i, at + i + 2 + (uint64_t)(int64_t)(int8_t)bytes[i + 1]);
+			lower(h, at + i, at + i + 2 + (uint64_t)(int64_t)(int8_t)bytes[i + 1]);
 		if (n - i < 5)
 			continue;
 		memcpy(&far, bytes + i + 1, sizeof(far));
 		/* call, jmp, the second byte of jcc; or xbegin's */
 		if (op == 0xe8 || op == 0xe9 || (op & 0xf0) == 0x80 || op == 0xf8)
-			limit = lower(o, limit, from, at + i, at + i + 5 + (uint64_t)(int64_t)far);
+			lower(h, at + i, at + i + 5 + (uint64_t)(int64_t)far);
 	}
-	return limit;
 }
 
-/* Jumps from anywhere in the object. 0: cannot be told. */
+/* Jumps from anywhere in the object; the limit, or 0: cannot be told. */
 static uint64_t search_object(const struct elf_object *o, uint64_t from, uint64_t limit)
 {
-	_cleanup_free_ unsigned char *bytes = malloc(CHUNK + 8);
-	uint64_t searched = 0;
+	struct hunt h = {.o = o, .from = from, .limit = limit, .left = MAX_SEARCHED};
+	_cleanup_free_ unsigned char *bytes = NULL;
+	uint64_t searched = 0, room = 0;
 
+	for (size_t i = 0; i < o->n_segments; i++)
+		if (o->segments[i].exec && o->segments[i].filesz > room)
+			room = o->segments[i].filesz;
+	/* Some bytes more than are passed on by: a jump may lie across the chunks' border. */
+	room = (room < CHUNK ? room : CHUNK) + 8;
+	bytes = malloc(room);
 	if (!bytes)
 		return 0;
 	for (size_t i = 0; i < o->n_segments; i++) {
@@ -147,15 +163,14 @@ static uint64_t search_object(const struct elf_object *o, uint64_t from, uint64_
 		if (!s->exec)
 			continue;
 		for (uint64_t at = 0; at < s->filesz; at += CHUNK, searched += CHUNK) {
-			/* Some bytes more: a jump may lie across the chunks' border. */
-			int n = elf_object_read(o, s->vaddr + at, bytes, CHUNK + 8);
+			int n = elf_object_read(o, s->vaddr + at, bytes, room);
 
 			if (n < 0 || searched > MAX_SEARCHED)
 				return 0;
-			limit = search(o, bytes, (size_t)n, s->vaddr + at, from, limit);
+			search(&h, bytes, (size_t)n, s->vaddr + at);
 		}
 	}
-	return limit;
+	return h.limit;
 }
 
 /* The first address in (b->vaddr, limit) that something else comes to; @limit: none is. 0: cannot be told. */

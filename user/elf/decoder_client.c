@@ -25,6 +25,7 @@
 #define WALL_S 60
 /* Of all blobs of one answer; the largest known is clang's call frame information, 20 MB. */
 #define MAX_REPLY (1ULL << 30)
+#define MAX_ERRNO 4095
 
 enum state { NOT_STARTED, RUNNING, GONE };
 
@@ -223,7 +224,7 @@ int decoder_read_reply(int fd, uint64_t deadline_ns, struct decoder_reply *ret)
 			err = -EBADMSG;
 		if (err == 0)
 			err = read_blobs(fd, deadline_ns, &r);
-		if (err == 0 && r.head.kind == DECODER_RESULT && r.head.status > 0)
+		if (err == 0 && r.head.kind == DECODER_RESULT && (r.head.status > 0 || r.head.status < -MAX_ERRNO))
 			err = -EBADMSG;
 		if (err < 0 || r.head.kind == DECODER_RESULT)
 			break;
@@ -315,8 +316,10 @@ int decoder_ask(const struct elf_object *o, const struct decoder_request *q, con
 		return decoder_distrust(o, e);
 	if (r < 0)
 		return gone(o, e);
-	if (ret->head.status < 0)
+	if (ret->head.status < 0 && *ret->blobs[BLOB_TEXT])
 		(void)fail(e, -ret->head.status, "%s", (const char *)ret->blobs[BLOB_TEXT]);
+	else if (ret->head.status < 0)
+		(void)fail(e, -ret->head.status, "%s: the process that decodes it gave up: %s", o->path, strerror(-ret->head.status));
 	return 0;
 }
 

@@ -92,13 +92,27 @@ int decoder_read(int fd, void *bytes, size_t n, uint64_t deadline_ns)
 	return 0;
 }
 
+/* One is the most that is ever sent; whoever has taken over a decoder may send several. */
+static void take_files(const unsigned char *bytes, size_t n, int *ret_fd)
+{
+	for (size_t i = 0; i < n; i++) {
+		int fd;
+
+		memcpy(&fd, bytes + i * sizeof(fd), sizeof(fd));
+		if (*ret_fd < 0)
+			*ret_fd = fd;
+		else
+			(void)close(fd);
+	}
+}
+
 static void take_control(struct msghdr *m, int *ret_fd, int *ret_pid)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		if (c->cmsg_level != SOL_SOCKET)
 			continue;
-		if (c->cmsg_type == SCM_RIGHTS && c->cmsg_len == CMSG_LEN(sizeof(int)))
-			memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+		if (c->cmsg_type == SCM_RIGHTS)
+			take_files(CMSG_DATA(c), (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), ret_fd);
 		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(struct ucred)) && ret_pid) {
 			struct ucred who;
 

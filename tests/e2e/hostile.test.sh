@@ -1,0 +1,212 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs that make it hard for `run` and `system` (attach.test.sh has them for `attach`), and cozbpf killed in the middle of `attach` and
+# `system`: each run ends, in time, with a clear line or none, the program does what it would have done, and nothing is left behind.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+limit=20
+
+# The kernel writes to a thread's rseq area, which is among what unmap gives up.
+export GLIBC_TUNABLES=glibc.pthread.rseq=0
+bpf_before=$(bpf_orphans)
+[ -n "$bpf_before" ] || bpf_before=none
+
+# The program of before has done what it was for.
+finish() {
+	kill -KILL "$victim"
+	wait "$victim" 2>/dev/null
+}
+
+# cozbpf WHAT on ARGUMENT..., in the background: its process id in $job.
+start() {
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" "$@" >said 2>complaint </dev/null &
+	job=$!
+}
+options=("${switched_off[@]}" -q --no-report -o "$profile" --experiment 100)
+
+# The run of the background that writes $profile has begun, and some experiments of it are over.
+begun() {
+	await_line "$profile" '"experiment"' 15
+}
+
+# ended STATUS...: the run has to end with one of these, with one line at most, and leave nothing behind; the complaint in $why.
+watched=()
+ended() {
+	local status wanted good=''
+	wait "$job"
+	status=$?
+	for wanted; do
+		[ "$status" -ne "$wanted" ] || good=1
+	done
+	why=''
+	[ -n "$good" ] || why+=" it ended with status $status;"
+	[ "$status" -ne 125 ] || [ -s complaint ] || why+=' no line says why;'
+	[ "$(wc -l <complaint)" -le 1 ] || why+=' more than one line;'
+	! grep -qvE '^cozbpf: ' complaint || why+=' a line that is not ours;'
+	why+=$(left_over "${watched[@]}")
+}
+
+# Under `run` the program's own end is the run's; what the program prints is its own.
+pays() { # the payer's option: a program that gives up what a handler stands in can be paid by the kernel alone
+	start run "${options[@]}" --keep-root -p progress "$@"
+}
+
+pays --pay hold -- "$programs/hostile" unmap 1
+watched=()
+ended 0
+verdict "run: unmaps everything" "$why" complaint said
+
+cp "$programs/hostile" ./moving
+pays -- ./moving steady 1.5
+begun
+mv ./moving ./moved
+sleep 0.3
+rm ./moved
+watched=()
+ended 0
+grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
+holds "visits('progress') > 10" || why+=' its point was not seen;'
+verdict "run: renames and removes its executable" "$why" complaint said
+
+pays -- "$programs/hostile" exec 1.5
+watched=()
+ended 0
+verdict "run: execs in a loop" "$why" complaint said
+
+for pay in hold sleep; do
+	pays --pay "$pay" -- "$programs/hostile" block 1.5
+	watched=()
+ended 0
+	grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
+	verdict "run: blocks all signals, $pay" "$why" complaint said
+done
+
+pays -- "$programs/hostile" steady 1.5
+begun
+pid=$(sed -n 's/^pid //p' said)
+kill -STOP "$pid"
+sleep 0.5
+state=$(awk '{ print $3 }' "/proc/$pid/stat")
+kill -CONT "$pid"
+ended 0
+[ "$state" = T ] || why+=' it was not stopped, or went on;'
+grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
+verdict "run: is stopped and goes on" "$why" complaint said
+
+start run "${switched_off[@]}" -q --no-report -o "$profile" --keep-root --fixed-line "$(line_of hostile burn)" --fixed-speedup 100 --experiment 300 -- \
+	"$programs/hostile" steady 30
+begun
+kill -KILL "$(sed -n 's/^pid //p' said)"
+watched=()
+ended 137
+verdict "run: dies in mid-payment" "$why" complaint said
+
+# --- system: scope by the name of the file that is run, or by process where that changes
+scoped() { # RULE... : a run of a second
+	start system "${options[@]}" -d 1 "$@"
+}
+
+"$programs/hostile" unmap 60 >unmap.out &
+victim=$!
+await_line unmap.out '^pid' 5
+scoped --pid-tree "$victim"
+if ! wait "$job" && grep -q 'task work' complaint; then
+	printf 'skip system and attach: %s\n' "$(head -n 1 complaint)"
+	exit 0
+fi
+scoped --pid-tree "$victim"
+watched=("$victim")
+ended 0 125
+kill -0 "$victim" 2>/dev/null || why+=' the program has ended;'
+verdict "system: unmaps everything" "$why" complaint
+finish
+
+cp "$programs/hostile" ./moving
+./moving steady 60 >moving.out &
+victim=$!
+await_line moving.out '^pid' 5
+scoped --exe "$tmp/moving" -p progress
+begun
+mv ./moving ./moved
+watched=("$victim")
+ended 0
+holds "visits('progress') > 10" || why+=' its point was not seen;'
+verdict "system: renames its executable" "$why" complaint
+rm ./moved
+scoped --pid-tree "$victim" -p progress
+watched=("$victim")
+ended 0
+verdict "system: removed its executable" "$why" complaint
+finish
+
+"$programs/hostile" exec 3 &
+victim=$!
+scoped --exe "$programs/hostile"
+watched=()
+ended 0
+wait "$victim" || why+=" the program ended with status $?;"
+verdict "system: execs in a loop" "$why" complaint
+
+"$programs/hostile" block 3 >block.out &
+victim=$!
+await_line block.out '^pid' 5
+scoped --pid-tree "$victim" -p progress
+watched=("$victim")
+ended 0
+wait "$victim" || why+=" the program ended with status $?;"
+verdict "system: blocks all signals" "$why" complaint
+
+"$programs/hostile" steady 60 >steady.out &
+victim=$!
+await_line steady.out '^pid' 5
+kill -STOP "$victim"
+scoped --pid-tree "$victim" -p progress
+watched=("$victim")
+ended 0 125
+[ "$(awk '{ print $3 }' "/proc/$victim/stat")" = T ] || why+=' it goes on;'
+verdict "system: is stopped" "$why" complaint
+kill -CONT "$victim"
+
+# --- cozbpf is killed in an experiment at 100 %
+ticks() { # of CPU time in half a second
+	local before
+	before=$(awk '{ print $14 + $15 }' "/proc/$victim/stat")
+	sleep 0.5
+	printf '%s' $(($(awk '{ print $14 + $15 }' "/proc/$victim/stat") - before))
+}
+full=(-q --no-report -o "$profile" --fixed-line "$(line_of hostile burn)" --fixed-speedup 100 --experiment 600000)
+
+# killed NAME WHAT ARGUMENT...: not through timeout, which would be killed in its place.
+killed() {
+	local name=$1 native why=''
+	shift
+	native=$(ticks)
+	rm -f -- "$profile"
+	"$COZBPF" "$1" "${switched_off[@]}" "${full[@]}" "${@:2}" >said 2>complaint </dev/null &
+	job=$!
+	await_line "$profile" '"startup"' 15 || why+=' it does not begin;'
+	sleep 0.5
+	kill -KILL "$job"
+	wait "$job" 2>/dev/null
+	[ $(($(ticks) * 2)) -ge "$native" ] || why+=' the program does not get on;'
+	why+="$(left_over "$victim")"
+	kill -0 "$victim" || why+=' the program has ended;'
+	verdict "$name" "$why" complaint
+}
+killed "attach: cozbpf is killed" attach "$victim"
+killed "system: cozbpf is killed" system --pid-tree "$victim"
+
+start system "${full[@]}" --pid-tree "$victim" --experiment 300
+begun
+kill -KILL "$victim"
+wait "$victim" 2>/dev/null
+watched=()
+ended 0 125
+verdict "system: dies in mid-payment" "$why" complaint
+none_left && why='' || why="$(left_behind)"
+verdict "nothing is left behind" "$why"
