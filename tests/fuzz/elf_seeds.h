@@ -317,7 +317,8 @@ static inline size_t seed_mini(struct rng *r, struct bytes *ret)
 	if (!lzma_lzma_preset(&options, 0)) {
 		options.dict_size = LZMA_DICT_SIZE_MIN;
 		options.mf = LZMA_MF_HC3;
-		(void)lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC32, NULL, file, at, ret->p, &n, sizeof(ret->p));
+		if (lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC32, NULL, file, at, ret->p, &n, sizeof(ret->p)) != LZMA_OK)
+			n = 0;
 	}
 	ret->n = n;
 	return n;
