@@ -127,20 +127,11 @@ counts() {
 	done
 }
 
-# What the kernel holds of BPF and no process holds, one a line: pinned, or lost. Others may run something of theirs meanwhile.
+# Links of BPF programs that no process holds, and all that is pinned, one a line. What a link does not hold is attached to nothing. Others
+# may run something of theirs meanwhile, which they hold.
 bpf_orphans() {
-	local kind
-	for kind in prog map link; do
-		printf '%s\t' "$kind"
-		PATH=$PATH:/usr/sbin bpftool -j "$kind" list 2>/dev/null | tr -d '\n'
-		printf '\n'
-	done | python3 -c '
-import json, sys
-for line in sys.stdin:
-    kind, text = line.split("\t", 1)
-    for x in json.loads(text):
-        if not x.get("pids"):
-            print(kind, x["id"], x.get("name", ""))' | sort
+	comm -23 <(PATH=$PATH:/usr/sbin bpftool link list 2>/dev/null | sed -n 's/^\([0-9][0-9]*\): .*/link \1/p' | sort -u) \
+		<(cat /proc/[0-9]*/fdinfo/* 2>/dev/null | sed -n 's/^link_id:[[:space:]]*/link /p' | sort -u)
 	find /sys/fs/bpf -mindepth 1 2>/dev/null | sort
 }
 
@@ -155,7 +146,7 @@ left_over() { # PID...
 		sleep 0.1
 	done
 	[ -z "$new" ] || printf ' BPF objects are left: %s;' "${new//$'\n'/, }"
-	[ -z "$(find "$tmp" /dev/shm -maxdepth 1 -name '*cozbpf-[^e]*' -newer "$profile" 2>/dev/null)" ] || printf ' files are left;'
+	[ -z "$(find "$tmp" -name '*cozbpf*' ! -path "$tmp")" ] || printf ' files are left;'
 	for pid; do
 		! grep -q 'memfd:[^ ]*cozbpf\|bpf-map\|libcozbpf' "/proc/$pid/maps" 2>/dev/null || printf ' mappings are left in %s;' "$pid"
 		! grep -q '^\(SigPnd\|ShdPnd\):.*[1-9a-f]' "/proc/$pid"/task/*/status 2>/dev/null || printf ' a signal is pending in %s;' "$pid"

@@ -107,8 +107,8 @@ ended 137
 verdict "run: dies in mid-payment" "$why" complaint said
 
 # --- system: scope by the name of the file that is run, or by process where that changes
-scoped() { # RULE... : a run of a second
-	start system "${options[@]}" -d 1 "$@"
+scoped() { # RULE... : a short run
+	start system "${options[@]}" -d 0.7 "$@"
 }
 
 "$programs/hostile" unmap 60 >unmap.out &
@@ -201,7 +201,7 @@ killed() {
 killed "attach: cozbpf is killed" attach "$victim"
 killed "system: cozbpf is killed" system --pid-tree "$victim"
 
-start system "${full[@]}" --pid-tree "$victim" --experiment 300
+start system "${full[@]}" --pid-tree "$victim" --experiment 300 -d 2
 begun
 kill -KILL "$victim"
 wait "$victim" 2>/dev/null

@@ -314,12 +314,11 @@ static inline size_t seed_mini(struct rng *r, struct bytes *ret)
 	if (rng_below(r, 2))
 		change_elf(r, original, at, file);
 	/* The smallest dictionary: what it takes is allocated for each input. */
-	if (!lzma_lzma_preset(&options, 0)) {
-		options.dict_size = LZMA_DICT_SIZE_MIN;
-		options.mf = LZMA_MF_HC3;
-		if (lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC32, NULL, file, at, ret->p, &n, sizeof(ret->p)) != LZMA_OK)
-			n = 0;
-	}
-	ret->n = n;
+	if (lzma_lzma_preset(&options, 0))
+		return 0;
+	options.dict_size = LZMA_DICT_SIZE_MIN;
+	options.mf = LZMA_MF_HC3;
+	if (lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC32, NULL, file, at, ret->p, &n, sizeof(ret->p)) == LZMA_OK)
+		ret->n = n;
 	return n;
 }

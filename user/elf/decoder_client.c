@@ -148,6 +148,11 @@ bool decoder_serves(const struct elf_object *o)
 	return decoder_adopt((struct elf_object *)(uintptr_t)o, -1) == 0;
 }
 
+bool decoder_is_gone(const struct elf_object *o)
+{
+	return o->decoder && o->decoder->state == GONE;
+}
+
 int decoder_adopt(struct elf_object *o, int fd)
 {
 	o->decoder = malloc(sizeof(*o->decoder));

@@ -133,6 +133,9 @@ static bool ask(struct line_table *t, uint32_t op, const struct line_unit *u, ui
 	struct decoder_request q = {.op = op, .a = (uint64_t)(u - t->units), .b = b};
 	struct error why = {.text = ""};
 
+	*ret_status = -EIO;
+	if (t->warning.text[0] && decoder_is_gone(t->object))
+		return false;
 	*ret_status = decoder_ask(t->object, &q, NULL, ret, &why);
 	if (*ret_status < 0) {
 		line_table_warn(t, "%s", why.text);

@@ -69,6 +69,8 @@ int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *re
 bool decoder_serves(const struct elf_object *o);
 /* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so. */
 int decoder_ask(const struct elf_object *o, const struct decoder_request *q, const void *payload, struct decoder_reply *ret, struct error *e);
+/* There was one, and it is of no use any more: asking it again says so again, for each of what may be millions of units. */
+bool decoder_is_gone(const struct elf_object *o);
 /* An answer made no sense: ends the decoder. Returns -EIO and says so. */
 int decoder_distrust(const struct elf_object *o, struct error *e);
 /* What the payload of DECODER_SYMBOLS and DECODER_LINES is; the caller frees. @o may be NULL. NULL: out of memory. */
