@@ -65,14 +65,15 @@ static uint64_t indexed_leb(const struct debug_range_source *s, struct reader *r
 /* Since version 5 (section 2.17.3). */
 static int new_list(const struct debug_range_source *s, uint64_t at, int (*cb)(uint64_t, uint64_t, void *), void *arg)
 {
-	struct reader r = {.at = s->lists, .end = s->lists + s->n_lists};
+	struct reader r = {.at = NULL};
 	uint64_t base = s->low, lo = 0, hi = 0;
 	int result = 0;
 	size_t n;
 
-	if (at >= s->n_lists)
+	if (at >= s->n_lists) /* which is 0 where there are none */
 		return 0;
-	r.at += at;
+	r.at = s->lists + at;
+	r.end = s->lists + s->n_lists;
 	/* All at once: lists of a program with a section a function ask for each address in it. */
 	(void)debug_section_bytes(&s->file->sections[DEBUG_ADDR], &n);
 	while (result == 0 && spend(s)) {

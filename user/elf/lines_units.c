@@ -131,8 +131,10 @@ static int add_aranges(struct listing *l)
 	if (k == l->n)
 		return 0;
 	all = debug_section_bytes(&l->t->debug->sections[DEBUG_ARANGES], &size);
+	if (!all)
+		return 0;
 	r = (struct reader){.at = all, .end = all + size};
-	while (all && r.at < r.end) {
+	while (r.at < r.end) {
 		const unsigned char *start = r.at, *end;
 		uint64_t length = fixed(&r, 4), at, pair[2];
 		size_t word = 4;
