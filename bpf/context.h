@@ -14,15 +14,16 @@
  * interrupt stack is taken for an interrupt even if the task's own send raised it. */
 static __always_inline bool in_task_context(const void *ctx, struct task_struct *current)
 {
-	const void *on_stack = ctx;
-	u64 sp = 0, stack = (u64)current->stack;
+	u64 sp = (u64)ctx, stack = (u64)current->stack, end = stack + THREAD_SIZE;
 	struct pt_regs *regs;
 
-	/* The verifier keeps pointers typed; a copy through memory is a number. */
-	if (bpf_probe_read_kernel(&sp, sizeof(sp), &on_stack))
+	/* The verifier lets a typed pointer be compared, but not be calculated with: two comparisons must not become a difference. */
+	asm volatile("" : "+r"(sp));
+	if (sp < stack)
 		return false;
-	if (sp < stack || sp >= stack + THREAD_SIZE)
+	asm volatile("" : "+r"(sp), "+r"(end));
+	if (sp >= end)
 		return false;
 	regs = (struct pt_regs *)bpf_task_pt_regs(current);
-	return (s64)BPF_CORE_READ(regs, orig_ax) >= 0;
+	return (s64)regs->orig_ax >= 0;
 }

@@ -4,6 +4,7 @@
 
 #include "bpf/latency.h"
 #include "bpf/pay.h"
+#include "bpf/rest.h"
 #include "bpf/slow.h"
 #include "bpf/context.h"
 
@@ -86,6 +87,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	struct thread *t = thread_get(next);
 
 	c->tid = next->pid;
+	rest_ends(me);
 	if (!t || !sum)
 		return;
 	/* Woken before it was off the CPU: blocked for no time. */
@@ -156,12 +158,17 @@ int BPF_PROG(edge_raise, unsigned int vec)
 {
 	u32 me = bpf_get_smp_processor_id();
 	struct task_struct *current;
+	u32 tid;
 
 	if (vec != NET_RX_SOFTIRQ || me >= ABI_MAX_CPUS)
 		return 0;
+	/* One for each packet of everybody: the switch has found out already whose turn it is. */
+	tid = cpus[me].tid;
+	if (!tid)
+		return 0;
 	current = bpf_get_current_task_btf();
-	if (in_scope(current) && in_task_context(ctx, current))
-		senders[me * SENDERS_STEP] = current->pid;
+	if (tid == (u32)current->pid && in_task_context(ctx, current))
+		senders[me * SENDERS_STEP] = tid;
 	return 0;
 }
 

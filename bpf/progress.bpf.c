@@ -60,13 +60,16 @@ struct abi_syscalls syscalls SEC(".bss") = {};
 
 static __always_inline void visit_syscall(const unsigned char *by_number, u64 number)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task;
 	u32 point;
 
-	if (!in_scope(task) || number >= ABI_MAX_SYSCALLS)
+	if (number >= ABI_MAX_SYSCALLS)
 		return;
 	point = by_number[number];
-	if (point)
+	if (!point)
+		return;
+	task = bpf_get_current_task_btf();
+	if (in_scope(task))
 		visit(task, point - 1, NULL);
 }
 

@@ -4,6 +4,7 @@
 
 #include "bpf/latency.h"
 #include "bpf/pay.h"
+#include "bpf/rest.h"
 #include "bpf/slow.h"
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
@@ -123,7 +124,7 @@ static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
 		return control.spacing_ns;
 	ADD(c->exec, -w);
 	c->sampled_at = now;
-	return w > 0 ? w : 0;
+	return rest_weight(w > 0 ? w : 0);
 }
 
 /* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU so (seen on Linux 6.18 in a virtual
@@ -164,6 +165,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (!t || !sum || !c)
 		return 0;
 	if (!sync_by_calls()) {
+		rest_ends(bpf_get_smp_processor_id());
 		if (t->running_at)
 			thread_ran(t, c, now, sum);
 		else

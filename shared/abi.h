@@ -178,6 +178,14 @@ struct abi_global {
 _Static_assert(sizeof(struct abi_global) == 64, "abi_global");
 
 /* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
+/* The sampling clocks of a CPU rest while no thread in scope runs there. */
+enum abi_rest {
+	ABI_REST_AWAKE,
+	ABI_REST_RESTS,  /* set by the controller */
+	ABI_REST_CALLED, /* by BPF: a thread in scope has come, the controller has been told */
+	ABI_REST_WOKEN,  /* by the controller: the clocks go, none has ticked yet */
+};
+
 struct abi_cpu {
 	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by foreign time */
 	abi_u64 since; /* the last switch */

@@ -334,6 +334,7 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		{.fd = l->timer, .events = POLLIN},
 		{.fd = session_loader_fd(r->session), .events = POLLIN},
 		{.fd = run_scope_execs_fd(r), .events = POLLIN},
+		{.fd = session_clocks_fd(r->session), .events = POLLIN},
 	};
 	uint64_t next = clock_monotonic_ns(), ticks;
 	int err;
@@ -355,6 +356,8 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		}
 		if (fds[2].revents)
 			(void)!read(l->timer, &ticks, sizeof(ticks));
+		if (fds[5].revents)
+			session_serve_clocks(r->session);
 		if (fds[3].revents)
 			want_code(l, clock_monotonic_ns());
 		if (r->target || !r->stopped)
@@ -376,6 +379,9 @@ int run_loop(struct run *r, struct error *e)
 
 	if (signals < 0 || timer < 0)
 		return fail(e, errno, "cannot watch signals and time: %s", strerror(errno));
+	err = session_rest_clocks(r->session, e);
+	if (err < 0)
+		return err;
 	status_init(&l.status, stderr, r->options.quiet, now);
 	err = wait_and_serve(&l, e);
 	status_clear(&l.status);

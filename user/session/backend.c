@@ -201,6 +201,7 @@ static int end(void *b)
 		sync_active(s, false);
 		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
 		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
+		clocks_tidy(s);
 		events_redraw(s);
 		adapt(s);
 	}

@@ -29,7 +29,7 @@
 #define MAX_EVENTS_IN_ALL 512
 #define SPREAD_START_NS (5 * NSEC_PER_MSEC)
 
-static uint64_t draw_period(struct session *s)
+uint64_t events_period(struct session *s)
 {
 	double mean = (double)NSEC_PER_SEC / s->rate_hz * s->events_per_cpu;
 
@@ -75,7 +75,7 @@ int events_open(struct session *s, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
 		for (size_t i = 0; i < s->events_per_cpu; i++) {
-			int fd = open_event(cpu, draw_period(s));
+			int fd = open_event(cpu, events_period(s));
 
 			if (fd < 0 && errno == ENODEV) /* the CPU is offline */
 				continue;
@@ -128,8 +128,10 @@ void events_adapt(struct session *s, uint64_t visits, uint64_t ns)
 	s->rate_hz = wanted < SESSION_RATE_HIGH ? (unsigned int)wanted : SESSION_RATE_HIGH;
 	s->skel->bss->control.spacing_ns = session_period_ns(s);
 	for (size_t i = 0; i < s->n_events; i++) {
-		uint64_t period = draw_period(s);
+		uint64_t period = events_period(s);
 
+		if (clocks_rest(s, s->events[i].cpu))
+			continue;
 		(void)ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &period);
 		spread_start(s);
 	}
@@ -142,9 +144,9 @@ void events_redraw(struct session *s)
 		struct sampler *v = &s->events[i];
 		uint64_t period;
 
-		if ((v->kind + v->cpu + s->redraws) % s->events_per_cpu)
+		if ((v->kind + v->cpu + s->redraws) % s->events_per_cpu || clocks_rest(s, v->cpu))
 			continue;
-		period = draw_period(s);
+		period = events_period(s);
 		(void)ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &period);
 	}
 }

@@ -58,6 +58,10 @@ struct session {
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
+	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go; NULL: all go, always */
+	uint64_t clocks_ns;         /* since when clocks may rest */
+	bool resting[ABI_MAX_CPUS];
+	unsigned int rest_hz[ABI_MAX_CPUS]; /* the rate when their rest began */
 	struct bpf_link *links[8]; /* edges, iterator */
 	size_t n_links;
 	struct bpf_link *iter;
@@ -99,6 +103,16 @@ void events_adapt(struct session *s, uint64_t visits, uint64_t ns);
 bool events_adaptable(const struct session *s);
 /* Draws a new period for one event of each CPU and starts it afresh. */
 void events_redraw(struct session *s);
+
+/* A random period for one clock, ns. */
+uint64_t events_period(struct session *s);
+
+/* clocks.c */
+void clocks_close(struct session *s); /* not opened: allowed */
+/* Do this CPU's clocks rest? */
+bool clocks_rest(const struct session *s, unsigned int cpu);
+/* Looks which may. Between experiments. */
+void clocks_tidy(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);

@@ -157,6 +157,7 @@ void session_close(struct session *s)
 	points_close(s);
 	sync_close(s);
 	loader_close(s);
+	clocks_close(s);
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sampling clocks cost the CPUs that they tick on, whoever runs there: those without a thread in scope have theirs rest
+ * (user/session/clocks.c). Here the controller is told when one comes. */
+#pragma once
+
+#include "bpf/maps.h"
+
+/* Numbers of CPUs. Each is in it once at most, until the controller has read it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 * 1024);
+} woken SEC(".maps");
+
+/* enum abi_rest of each CPU. */
+abi_u32 rests[ABI_MAX_CPUS] SEC(".bss") = {};
+
+_Static_assert(ABI_MAX_CPUS * 16 <= 16 * 1024, "every CPU's number and its header fit");
+
+/* A thread in scope is about to run on this CPU, or does. */
+static __always_inline void rest_ends(u32 me)
+{
+	if (me >= ABI_MAX_CPUS || rests[me] != ABI_REST_RESTS ||
+	    __sync_val_compare_and_swap(&rests[me], ABI_REST_RESTS, ABI_REST_CALLED) != ABI_REST_RESTS)
+		return;
+	if (bpf_ringbuf_output(&woken, &me, sizeof(me), 0))
+		count(COUNTER_rest_lost);
+}
+
+/* The first sample after a rest stands for what was executed until the clocks went again. That is next to nothing, unless the controller
+ * was busy for long; then most of it remains without samples, rather than one line getting all of it. */
+static __always_inline u64 rest_weight(u64 weight)
+{
+	u32 me = bpf_get_smp_processor_id();
+	u64 most = 4 * control.spacing_ns;
+
+	if (me >= ABI_MAX_CPUS || !rests[me])
+		return weight;
+	(void)__sync_val_compare_and_swap(&rests[me], ABI_REST_WOKEN, ABI_REST_AWAKE);
+	return weight < most ? weight : most;
+}

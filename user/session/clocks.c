@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Rest for the sampling clocks of CPUs where no thread in scope has run for a while. Each tick takes its CPU some microseconds, more in a
+ * virtual machine, and out of an idle CPU's sleep: on whatever else the machine does, clients of a server above all, that would be a tax.
+ *
+ * One clock goes on slowly. It finds threads that came onto the CPU without the kernel saying so (see came_unseen in bpf/sample.h). */
+#include "session/internal.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cozbpf.skel.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define UNUSED_NS NSEC_PER_SEC
+#define SLOW_PERIOD_NS (20 * NSEC_PER_MSEC)
+
+static bool keeper(const struct sampler *v)
+{
+	return v->kind == 0;
+}
+
+bool clocks_rest(const struct session *s, unsigned int cpu)
+{
+	return s->resting[cpu];
+}
+
+static void stop(struct session *s, unsigned int cpu)
+{
+	uint64_t slow = SLOW_PERIOD_NS;
+
+	s->resting[cpu] = true;
+	s->rest_hz[cpu] = s->rate_hz;
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].cpu == cpu)
+			(void)(keeper(&s->events[i]) ? ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &slow) :
+						       ioctl(s->events[i].fd, PERF_EVENT_IOC_DISABLE, 0));
+}
+
+/* The kernel remembers how far each clock was, so they do not start together. */
+static void start(struct session *s, unsigned int cpu)
+{
+	s->resting[cpu] = false;
+	for (size_t i = 0; i < s->n_events; i++) {
+		struct sampler *v = &s->events[i];
+		uint64_t period = events_period(s);
+
+		if (v->cpu != cpu)
+			continue;
+		if (keeper(v) || s->rate_hz != s->rest_hz[cpu])
+			(void)ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &period);
+		if (!keeper(v))
+			(void)ioctl(v->fd, PERF_EVENT_IOC_ENABLE, 0);
+	}
+	__atomic_store_n(&s->skel->bss->rests[cpu], ABI_REST_WOKEN, __ATOMIC_SEQ_CST);
+}
+
+static bool in_use(const struct abi_cpu *c, uint64_t now)
+{
+	uint64_t left = __atomic_load_n(&c->scope_left, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(&c->tid, __ATOMIC_SEQ_CST) || now < left + UNUSED_NS;
+}
+
+void clocks_tidy(struct session *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (!s->clocks)
+		return;
+	session_serve_clocks(s);
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
+		struct abi_cpu *c = &s->skel->bss->cpus[cpu];
+
+		if (s->resting[cpu] || now < s->clocks_ns + UNUSED_NS || in_use(c, now))
+			continue;
+		stop(s, cpu);
+		__atomic_store_n(&s->skel->bss->rests[cpu], ABI_REST_RESTS, __ATOMIC_SEQ_CST);
+		/* It may have come before BPF could know that it must tell. */
+		if (__atomic_load_n(&c->tid, __ATOMIC_SEQ_CST))
+			start(s, cpu);
+	}
+}
+
+static int on_wake(void *arg, void *data, size_t size)
+{
+	struct session *s = arg;
+	unsigned int cpu;
+
+	if (size != sizeof(cpu))
+		return 0;
+	memcpy(&cpu, data, sizeof(cpu));
+	if (cpu < s->nr_cpus && s->resting[cpu])
+		start(s, cpu);
+	return 0;
+}
+
+int session_rest_clocks(struct session *s, struct error *e)
+{
+	/* Where switches are not followed nobody knows who runs where. */
+	if (s->sync || s->clocks)
+		return 0;
+	s->clocks = ring_buffer__new(bpf_map__fd(s->skel->maps.woken), on_wake, s, NULL);
+	if (!s->clocks)
+		return fail(e, errno, "cannot map the ring of resting clocks: %s", strerror(errno));
+	s->clocks_ns = clock_monotonic_ns();
+	return 0;
+}
+
+int session_clocks_fd(const struct session *s)
+{
+	return s->clocks ? ring_buffer__epoll_fd(s->clocks) : -1;
+}
+
+void session_serve_clocks(struct session *s)
+{
+	if (s->clocks)
+		(void)ring_buffer__consume(s->clocks);
+}
+
+void clocks_close(struct session *s)
+{
+	ring_buffer__free(s->clocks);
+	s->clocks = NULL;
+}
