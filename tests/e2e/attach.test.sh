@@ -91,7 +91,7 @@ holds "len(experiments) >= 5" || why+=" experiments: $(ask 'len(experiments)');"
 holds "visits('progress') > 100" || why+=" visits: $(ask "visits('progress')");"
 holds "any('hostile.c' in x['selected'] for x in experiments)" || why+=' no line of the program;'
 [ "$(ls "/proc/$victim/fd" | wc -l)" -eq "$fds_before" ] || why+=' descriptors were left;'
-! grep -qi 'cozbpf\|bpf' "/proc/$victim/maps" || why+=' mappings were left;'
+! maps_of_ours "$victim" || why+=' mappings were left;'
 verdict "a profile of a running process" "$why" complaint
 
 # Ctrl-C lets go: the report is there, the process goes on.
@@ -151,7 +151,7 @@ while both_run && [ "$turns" -lt 6 ]; do
 	attached attach "$eintr,$output" -d 0.2 --experiment 100 "${point[@]}" || {
 		both_run && why+=" turn $turns: $(head -n 1 complaint);"
 	}
-	! grep -qi 'cozbpf\|bpf-map\|memfd' "/proc/$output/maps" 2>/dev/null || why+=' mappings were left;'
+	! maps_of_ours "$output" || why+=' mappings were left;'
 	turns=$((turns + 1))
 done
 [ "$turns" -ge 2 ] || why+=" only $turns turns;"

@@ -135,6 +135,11 @@ bpf_orphans() {
 	find /sys/fs/bpf -mindepth 1 2>/dev/null | sort
 }
 
+# Does the process map anything of the profiler's? Its own path may have our name in it.
+maps_of_ours() { # PID
+	grep -q 'memfd:[^ ]*cozbpf\|bpf-map\|libcozbpf' "/proc/$1/maps" 2>/dev/null
+}
+
 # What a run of cozbpf left behind, as a complaint: BPF objects, files, mappings in processes that are named. bpf_before has to be set to
 # what bpf_orphans printed before. The kernel takes a moment to free what was closed.
 bpf_before=
@@ -148,7 +153,7 @@ left_over() { # PID...
 	[ -z "$new" ] || printf ' BPF objects are left: %s;' "${new//$'\n'/, }"
 	[ -z "$(find "$tmp" -name '*cozbpf*' ! -path "$tmp")" ] || printf ' files are left;'
 	for pid; do
-		! grep -q 'memfd:[^ ]*cozbpf\|bpf-map\|libcozbpf' "/proc/$pid/maps" 2>/dev/null || printf ' mappings are left in %s;' "$pid"
+		! maps_of_ours "$pid" || printf ' mappings are left in %s;' "$pid"
 		! grep -q '^\(SigPnd\|ShdPnd\):.*[1-9a-f]' "/proc/$pid"/task/*/status 2>/dev/null || printf ' a signal is pending in %s;' "$pid"
 	done
 }
