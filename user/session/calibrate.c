@@ -26,7 +26,7 @@
 #define TICK_NS (200 * NSEC_PER_USEC) /* a payment has long ended when the next tick comes */
 #define WANTED 48		      /* gaps of each kind */
 #define ENOUGH (WANTED / 4)	      /* fewer say nothing */
-#define ROUNDS 4		      /* whatever else the machine does only adds, for a tenth of a second at a time: the least counts */
+#define ROUNDS 4		      /* whatever else the machine does only adds, for a tenth of a second at a time: see agreed() */
 #define BETWEEN_US 25000
 #define LONGEST_NS (100 * NSEC_PER_MSEC)
 #define LEAST_GAP_NS NSEC_PER_USEC
@@ -42,6 +42,7 @@ struct watcher {
 	bool ready, stop;
 	size_t n[KINDS];
 	int64_t gaps[KINDS][WANTED];
+	int64_t asking[WANTED]; /* of the KICKED ones, the part that the program on the tick measured itself */
 };
 
 /* Notes how long the clock stood still, by what came meanwhile; where that was more than one event, the gap says nothing. */
@@ -49,7 +50,7 @@ static void *watch(void *arg)
 {
 	struct watcher *w = arg;
 	const volatile struct abi_calibration *c = w->counts;
-	uint64_t ticks = 0, kicks = 0, last;
+	uint64_t ticks = 0, kicks = 0, asking = 0, last;
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
@@ -65,10 +66,14 @@ static void *watch(void *arg)
 			int kind = c->kicks > kicks ? KICKED : ORDINARY;
 			bool one = c->kicks <= kicks + 1 && (!w->asks || c->ticks == ticks + 1);
 
+			if (one && w->n[kind] < WANTED) {
+				if (kind == KICKED)
+					w->asking[w->n[kind]] = (int64_t)(c->asking_ns - asking);
+				w->gaps[kind][w->n[kind]++] = (int64_t)(now - last);
+			}
 			ticks = c->ticks;
 			kicks = c->kicks;
-			if (one && w->n[kind] < WANTED)
-				w->gaps[kind][w->n[kind]++] = (int64_t)(now - last);
+			asking = c->asking_ns;
 			now = clock_monotonic_ns();
 		}
 		last = now;
@@ -83,10 +88,16 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int64_t median(int64_t *v, size_t n)
+/* The books are sums, so it is the mean that counts; but not of what else came in between, which is as long as it likes. Sorts. */
+static int64_t mean(int64_t *v, size_t n)
 {
+	int64_t sum = 0;
+	size_t used = 0;
+
 	qsort(v, n, sizeof(*v), ascending);
-	return v[n / 2];
+	while (used < n && v[used] <= 2 * v[n / 2])
+		sum += v[used++];
+	return used ? sum / (int64_t)used : 0;
 }
 
 /* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
@@ -142,19 +153,19 @@ struct cost {
 };
 
 /* Never negative: what cannot be told from nothing is nothing. Returns whether the gaps say enough. */
-static bool conclude(struct watcher *asker, struct watcher *payer, uint64_t paid, uint64_t payments, uint64_t asking,
-		     struct cost *ret)
+static bool conclude(struct watcher *asker, struct watcher *payer, uint64_t paid, uint64_t payments, struct cost *ret)
 {
-	int64_t beyond;
+	int64_t beyond, asking;
 
 	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !payments)
 		return false;
-	beyond = median(asker->gaps[KICKED], asker->n[KICKED]) - median(asker->gaps[ORDINARY], asker->n[ORDINARY]);
-	ret->hit = asker == payer || beyond < (int64_t)asking ? 0 : beyond - (int64_t)asking;
-	ret->pay = (asker == payer ? beyond : median(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(paid / payments);
+	asking = mean(asker->asking, asker->n[KICKED]);
+	beyond = mean(asker->gaps[KICKED], asker->n[KICKED]) - mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
+	ret->hit = asker == payer || beyond < asking ? 0 : beyond - asking;
+	ret->pay = (asker == payer ? beyond : mean(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(paid / payments);
 	if (ret->pay < 0)
 		ret->pay = 0;
-	ret->asking = (int64_t)asking;
+	ret->asking = asking;
 	return true;
 }
 
@@ -239,8 +250,7 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	if (r == 0)
 		r = totals_read(s, &after);
 	if (r == 0 && !conclude(asker, payer, by_shim ? shim.paid : after.paid - before.paid,
-				by_shim ? shim.payments : after.payments - before.payments,
-				a->kicks ? a->asking_ns / a->kicks : 0, ret))
+				by_shim ? shim.payments : after.payments - before.payments, ret))
 		r = -EAGAIN;
 	return r;
 }
@@ -270,49 +280,50 @@ static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
 	return r;
 }
 
-/* The two least of each figure. */
-struct least {
-	int64_t pay[2], hit[2], asking; /* the asking that belongs to the least hit */
-};
-
-static bool lower(int64_t least[2], int64_t v)
+/* Of the rounds, those that say much the same as the least of each figure; their mean is *@ret. Returns how many. */
+static size_t agreed(const struct cost *rounds, size_t n, struct calibration *ret)
 {
-	if (v >= least[0]) {
-		if (v < least[1])
-			least[1] = v;
-		return false;
+	struct cost least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		least.pay = rounds[i].pay < least.pay ? rounds[i].pay : least.pay;
+		least.hit = rounds[i].hit < least.hit ? rounds[i].hit : least.hit;
 	}
-	least[1] = least[0];
-	least[0] = v;
-	return true;
-}
+	for (size_t i = 0; i < n; i++) {
+		const struct cost *c = &rounds[i];
 
-/* Did a second round say much the same? Else the machine was busy all the time. */
-static bool confirmed(const int64_t least[2])
-{
-	return least[1] != INT64_MAX && least[1] - least[0] <= least[0] / 8 + SCATTER_NS;
+		if (c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
+			continue;
+		sum = (struct cost){sum.pay + c->pay, sum.hit + c->hit, sum.asking + c->asking};
+		used++;
+	}
+	/* No round had both: the machine was busy all the time. The least is nearer to the truth. */
+	if (!used)
+		sum = (struct cost){least.pay, least.hit, rounds[0].asking};
+	*ret = (struct calibration){
+		.pay_ns = sum.pay / (int64_t)(used ? used : 1),
+		.hit_ns = sum.hit / (int64_t)(used ? used : 1),
+		.asking_ns = sum.asking / (int64_t)(used ? used : 1),
+	};
+	return used;
 }
 
 int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret)
 {
-	struct least least = {{INT64_MAX, INT64_MAX}, {INT64_MAX, INT64_MAX}, 0};
-	struct cost cost = {0};
+	struct cost rounds[ROUNDS];
+	size_t n = 0;
 	int r;
 
 	for (int i = 0; i < ROUNDS; i++) {
 		if (i)
 			(void)usleep(BETWEEN_US);
-		r = measure_once(s, cpu, &cost);
+		r = measure_once(s, cpu, &rounds[n]);
 		if (r < 0 && r != -EAGAIN)
 			return r;
-		if (r < 0)
-			continue;
-		(void)lower(least.pay, cost.pay);
-		if (lower(least.hit, cost.hit))
-			least.asking = cost.asking;
+		n += r == 0;
 	}
-	if (least.pay[0] == INT64_MAX)
+	if (!n)
 		return -EAGAIN;
-	*ret = (struct calibration){.pay_ns = least.pay[0], .hit_ns = least.hit[0], .asking_ns = least.asking};
-	return confirmed(least.pay) && confirmed(least.hit);
+	return agreed(rounds, n, ret) >= 2;
 }
