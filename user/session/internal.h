@@ -182,7 +182,7 @@ int calibrate(struct session *s);
 /* Has an earlier run found it out? Then BPF is told; before the programs are loaded. */
 bool calibrate_recall(struct session *s);
 
-/* calibrate.c: the measuring, on two CPUs or twice the same. 1: the figures are good for other runs, too; 0: several attempts differ, these
- * are the least; else a negative errno. */
+/* calibrate.c: the measuring, on two CPUs or twice the same. 1: the figures are good for other runs, too; 0: no two attempts
+ * agree, these are the lowest; else a negative errno. */
 struct calibration;
 int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret);
