@@ -46,6 +46,25 @@ def independent(threads):
     return period
 
 
+def locked_by(threads, more):
+    """`locked` with any number of threads. Either the lock is always taken, a visit each a, or it is not what they wait for: then the
+    CPUs are always busy, or, where there are enough of them, the threads."""
+
+    def period(a, b):
+        return max(a + more, independent(threads)(a + more, b))
+
+    return period
+
+
+def pooled(threads, permits, asleep):
+    """The most asked for of three: the permits, each taken for a and the sleep, the CPUs, and the threads."""
+
+    def period(a, b):
+        return max((a + asleep) / permits, (a + b) / cpus(), (a + asleep + b) / threads)
+
+    return period
+
+
 @dataclass(frozen=True)
 class Case:
     name: str  # "family-parameters/line"
@@ -159,6 +178,45 @@ def lock_cases():
                 )
 
 
+# See independent_cases.
+KEEP_CPU = ("hold", "spin", "auto")
+
+
+def crowd_cases(name, program, a, b, args, period, busy, **rest):
+    """More threads than CPUs. `busy`: more of them have work than there are CPUs, too, where a payer that sleeps lends its CPU to others."""
+    args = ["--round", number(a + b), "--share-a", f"{100 * a / (a + b):.6f}", *args, "--no-pin"]
+    return both_lines(name, program, a, b, args, period, 3, 1, payers=KEEP_CPU if busy else None, **rest)
+
+
+def many_lock_cases():
+    # Taken: 8 ms inside, 5 of them a, and 0.5 outside. The lock is always taken, by one after the other, whatever the threads: a visit each
+    # 8 ms. a: s * 62.5 %. b: nothing. A CPU is busy for 0.56 of the time beside, so whoever got the lock has one.
+    # Free: 0.5 ms inside, 4.5 outside. The CPUs are short: with two, a visit each 2.5 ms, a fifth of which the lock is taken. a: s * 10 %.
+    # b: s * 90 %, up to 80 %: then the lock is always taken.
+    for threads in (4, 8, 16):
+        for name, a, b, more, kind in (("taken", 5000, 500, 3000, "ticket"), ("free", 500, 4500, 0, "mutex")):
+            args = ["--kind", kind, "--threads", str(threads), "--more", str(more)]
+            yield from crowd_cases(f"lock-{name}-{threads}", "lock", a, b, args, locked_by(threads, more), name == "free",
+                                   **timing(a + b + more, False))
+
+
+def pool_cases():
+    # Permits: two, each taken for 3 ms and a sleep of 9 ms; 0.3 ms after it. A visit each 6 ms, however many threads, and 0.55 CPUs busy.
+    # a: s * 25 %. b: nothing.
+    # CPUs: work alone, 3.5 : 1.5 ms, permits for half of the threads. No CPU is idle before all threads that are left to it wait: with two
+    # a visit each 2.5 ms. a: s * 70 %. b: s * 30 %.
+    # Outside: three permits, each taken for 0.5 ms and a sleep of 1 ms, 4.5 ms after it. The CPUs are short: with two a visit each 2.5 ms.
+    # a: s * 10 %. b: s * 90 %, up to 80 %: then the permits are short, a visit each 0.5 ms.
+    for name, threads, permits, a, b, asleep in (
+        ("permits", 4, 2, 3000, 300, 9000), ("permits", 16, 2, 3000, 300, 9000),
+        ("cpus", 8, 4, 3500, 1500, 0), ("cpus", 16, 8, 3500, 1500, 0),
+        ("outside", 8, 3, 500, 4500, 1000),
+    ):  # fmt: skip
+        args = ["--threads", str(threads), "--window", str(permits), "--asleep", str(asleep)]
+        yield from crowd_cases(f"pool-{name}-{threads}", "pool", a, b, args, pooled(threads, permits, asleep), name != "permits",
+                               **timing(a + asleep + b, False))
+
+
 def handover_cases():
     # a : b = 60 : 40. Ping-pong (one credit): a and b in turn, 0.6 s and 0.4 s. Window (eight credits): max(a, b), a helps up to
     # 1/3, b not at all.
@@ -229,7 +287,7 @@ def other_cases():
 
 CASES = [
     case
-    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, handover_cases, waiting_cases, process_cases,
+    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, many_lock_cases, pool_cases, handover_cases, waiting_cases, process_cases,
                    shape_cases, other_cases)
     for case in family()
 ]

@@ -17,7 +17,8 @@ if [ "${FULL:-0}" -eq 1 ]; then
 else
 	options+=(--bar loose --seconds 10)
 	for case in 'barrier-20ms/*' 'independent-1/*' 'independent-2/*' 'pipeline-5ms/*' 'lock-inside-mutex-5ms/*' 'pingpong-mutex-5ms/*' \
-		'pingpong-pipe-5ms/*' 'window-futex-5ms/*' 'workers-pingpong-pipe/a' 'programs/a' 'hits/*'; do
+		'pingpong-pipe-5ms/*' 'window-futex-5ms/*' 'workers-pingpong-pipe/a' 'programs/a' 'lock-taken-16/a' \
+		'pool-permits-4/a' 'hits/*'; do
 		options+=(--case "$case")
 	done
 	# As on a kernel without task work.

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Two like threads: work a inside one lock, then work b outside it; inside and outside together are a round, --share-a
- * inside. Either the lock is always taken (a visit each `inside`) or nobody ever waits (two visits each `inside +
- * outside`): the time between visits is max(inside, (inside + outside) / 2).
+/* Like threads (--threads, 2): work a inside one lock, then work b outside it; inside and outside together are a round, --share-a
+ * inside. Either the lock is always taken (a visit each `inside`) or nobody ever waits for it (two threads: two visits each `inside +
+ * outside`; more than CPUs: all CPUs are busy): the time between visits is max(inside, (inside + outside) / min(threads, CPUs)).
+ * --more is work inside the lock besides a.
  * --kind ticket hands the lock over in turn, so a thread with next to nothing to do outside cannot take it twice;
  * --kind mutex is the plain pthread mutex, which keeps to the same arithmetic as long as the work outside is longer
- * than a wake-up. */
+ * than a wake-up. The first turn is in the order of the threads, so that pinned ones take the ticket lock on one CPU after the other. */
 #include "program.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-static uint64_t steps_a, steps_b;
-static struct program p = { .round_us = 5000, .share_a = 70, .kind = "ticket" };
+static uint64_t steps_a, steps_b, steps_more;
+static struct program p = { .round_us = 5000, .share_a = 70, .threads = 2, .kind = "ticket" };
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t next_ticket, serving;
+static uint32_t next_ticket, serving, *places; /* a word for each thread that can wait: a ticket's holder alone is woken */
 static bool ticket;
 
 static KEEP void work_a(void)
@@ -26,37 +27,56 @@ static KEEP void work_b(void)
 	SPIN(steps_b); /* LINE:b */
 }
 
+static KEEP void work_more(void)
+{
+	SPIN(steps_more);
+}
+
 static void take(void)
 {
-	uint32_t mine, now;
+	uint32_t mine, *place;
 
 	if (!ticket) {
 		(void)pthread_mutex_lock(&mutex);
 		return;
 	}
-	mine = __atomic_fetch_add(&next_ticket, 1, __ATOMIC_ACQ_REL);
-	while ((now = __atomic_load_n(&serving, __ATOMIC_ACQUIRE)) != mine)
-		(void)syscall(SYS_futex, &serving, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+	mine = __atomic_fetch_add(&next_ticket, 1, __ATOMIC_SEQ_CST);
+	place = &places[mine % (uint32_t)p.threads];
+	for (;;) {
+		uint32_t seen = __atomic_load_n(place, __ATOMIC_SEQ_CST);
+
+		if (__atomic_load_n(&serving, __ATOMIC_SEQ_CST) == mine)
+			return;
+		(void)syscall(SYS_futex, place, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+	}
 }
 
 static void give(void)
 {
-	uint32_t served;
+	uint32_t served, *place;
 
 	if (!ticket) {
 		(void)pthread_mutex_unlock(&mutex);
 		return;
 	}
-	served = __atomic_add_fetch(&serving, 1, __ATOMIC_ACQ_REL);
-	if (__atomic_load_n(&next_ticket, __ATOMIC_ACQUIRE) != served) /* with two threads at most one waits */
-		(void)syscall(SYS_futex, &serving, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	served = __atomic_add_fetch(&serving, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&next_ticket, __ATOMIC_SEQ_CST) == served)
+		return; /* nobody waits, and who comes will see its turn */
+	place = &places[served % (uint32_t)p.threads];
+	(void)__atomic_add_fetch(place, 1, __ATOMIC_SEQ_CST);
+	(void)syscall(SYS_futex, place, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void *body(void *arg)
 {
-	pin_to(&p, (long)(intptr_t)arg);
+	uint32_t index = (uint32_t)(intptr_t)arg;
+
+	pin_to(&p, index);
+	while (ticket && __atomic_load_n(&next_ticket, __ATOMIC_SEQ_CST) < index)
+		(void)sched_yield();
 	for (;;) {
 		take();
+		work_more();
 		work_a();
 		give();
 		work_b();
@@ -73,7 +93,13 @@ int main(int argc, char **argv)
 		program_usage(argv[0]);
 	steps_a = program_steps(&p, p.round_us * p.share_a / 100, p.speedup_a);
 	steps_b = program_steps(&p, p.round_us * (100 - p.share_a) / 100, p.speedup_b);
-	start_thread(body, (void *)0);
-	start_thread(body, (void *)1);
+	steps_more = program_steps(&p, p.more_us, 0);
+	places = calloc((size_t)p.threads, sizeof(*places));
+	if (!places) {
+		perror("calloc");
+		return 2;
+	}
+	for (long i = 0; i < p.threads; i++)
+		start_thread(body, (void *)(intptr_t)i);
 	program_finish(&p, NULL);
 }

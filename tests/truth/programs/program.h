@@ -51,6 +51,8 @@ struct program {
 	double per_us;               /* iterations of SPIN in a microsecond; 0: calibrate at the start */
 	double share_a;              /* work a's part of a round, percent, where a program has such a choice */
 	double speedup_a, speedup_b; /* percent by which the work really gets shorter */
+	double more_us;              /* work of neither line, where a program has some */
+	double asleep_us;            /* what an answer from outside takes, where a program waits for one */
 	long threads, window;
 	const char *kind; /* mechanism or lock */
 	double gap_us;    /* pauses shorter than this are not counted */
@@ -110,7 +112,7 @@ static inline void program_usage(const char *name)
 	fprintf(stderr,
 		"usage: %s [--seconds S] [--round US] [--per-us ITERATIONS] [--share-a PERCENT]\n"
 		"          [--speedup-a PERCENT] [--speedup-b PERCENT] [--threads N] [--window N]\n"
-		"          [--kind NAME] [--gap US] [--gaps FILE] [--no-pin] [--calibrate]\n",
+		"          [--more US] [--asleep US] [--kind NAME] [--gap US] [--gaps FILE] [--no-pin] [--calibrate]\n",
 		name);
 	exit(2);
 }
@@ -133,7 +135,8 @@ static inline void program_start(struct program *p, int argc, char **argv)
 		{ "share-a", 1, NULL, 'm' }, { "speedup-a", 1, NULL, 'a' }, { "speedup-b", 1, NULL, 'b' },
 		{ "threads", 1, NULL, 't' }, { "window", 1, NULL, 'w' },    { "kind", 1, NULL, 'k' },
 		{ "gap", 1, NULL, 'g' },     { "no-pin", 0, NULL, 'P' },    { "calibrate", 0, NULL, 'c' },
-		{ "gaps", 1, NULL, 'G' },    { NULL, 0, NULL, 0 },
+		{ "gaps", 1, NULL, 'G' },    { "asleep", 1, NULL, 'z' },    { "more", 1, NULL, 'M' },
+		{ NULL, 0, NULL, 0 },
 	};
 	const char *name = argv[0];
 	int opt;
@@ -149,6 +152,8 @@ static inline void program_start(struct program *p, int argc, char **argv)
 		case 'b': p->speedup_b = program_number(name, optarg, 0, 100); break;
 		case 't': p->threads = (long)program_number(name, optarg, 1, 1024); break;
 		case 'w': p->window = (long)program_number(name, optarg, 1, 64); break;
+		case 'M': p->more_us = program_number(name, optarg, 0, 1e7); break;
+		case 'z': p->asleep_us = program_number(name, optarg, 0, 1e7); break;
 		case 'g': p->gap_us = program_number(name, optarg, 0.1, 1e6); break;
 		case 'k': p->kind = optarg; break;
 		case 'G': p->gaps = optarg; break;
