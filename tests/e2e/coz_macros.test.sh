@@ -14,10 +14,6 @@ if [ ! -x "$programs/coz_macros" ]; then
 	exit 0
 fi
 
-said() { # NAME: of the program
-	sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" out
-}
-
 # One experiment over the whole run, begun while the program settles, so that no visit falls outside.
 counted() { # PAY
 	local why='' items

@@ -12,7 +12,7 @@ parent=$(line_of tree parent)
 child=$(line_of tree child)
 
 # What the program says of itself.
-said() { # WHO
+visits_of() { # WHO
 	sed -n "s/^$1 visits=//p" "$tmp/out" | tail -n 1
 }
 
@@ -23,7 +23,7 @@ sampled() { # LINE
 for how in fork vfork spawn exec double; do
 	why=''
 	profiled -p progress --experiment 100 -- "$programs/tree" "$how" 1.1 || why+=" status $?;"
-	both=$(($(said parent) + $(said child)))
+	both=$(($(visits_of parent) + $(visits_of child)))
 	# All but the visits before the probes were in place and after they were gone; double's child may outlive the program.
 	holds "visits('progress') > 0.5 * $both" || why+=" $(ask "visits('progress')") of $both visits;"
 	[ "$(sampled "$parent")" -gt 100 ] || why+=" $(sampled "$parent") samples in the parent;"

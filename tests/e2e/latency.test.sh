@@ -9,20 +9,6 @@ set -uo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 
-said() { # NAME: of the program
-	sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" out
-}
-
-# One experiment over the whole run; it counts if it began while the program still settled, else once more.
-whole_run() { # OPTION... -- REQUESTS
-	local turn
-	for turn in 1 2 3; do
-		profiled --fixed-line "$(line_of requests burn)" --experiment 6000 "${@:1:$#-2}" -- "$programs/requests" "${*: -1}" 0.7 || return
-		! holds "len(experiments) == 1 and runtime - experiments[0]['elapsed'] < $(said settle_ns)" || return 0
-		[ "$turn" -lt 3 ] || return
-	done
-}
-
 # is POINT KEY WANTED: a complaint, or nothing
 is() {
 	[ "$(ask "visits('$1', '$2')")" = "$3" ] || printf ' %s of %s: %s, not %s;' "$2" "$1" "$(ask "visits('$1', '$2')")" "$3"
@@ -35,7 +21,7 @@ intervals() { # POINT
 counted() { # PAY
 	local why='' requests
 	whole_run --pay "$1" --fixed-speedup 0 --latency "req=request_begin,$(line_of requests end)" \
-		--latency 'job=job_begin,requests:job_end,key=arg2:arg1' -p progress=job_end -- 2000 || why+=' it failed;'
+		--latency 'job=job_begin,requests:job_end,key=arg2:arg1' -p progress=job_end -- "$programs/requests" 2000 0.7 || why+=' it failed;'
 	requests=$(said requests)
 	[ "$(intervals req)" = "$requests" ] || why+=" $(intervals req) intervals of $requests requests;"
 	[ "$(intervals job)" = "$(said jobs)" ] || why+=" $(intervals job) intervals of $(said jobs) jobs;"
@@ -59,7 +45,7 @@ counted() { # PAY
 kinds() {
 	local why=''
 	whole_run --fixed-speedup 0 --latency 'serve=serve,serve%return' --latency 'nap=syscall:clock_nanosleep,syscall:clock_nanosleep%return' \
-		-- 500 || why+=' it failed;'
+		-- "$programs/requests" 500 0.7 || why+=' it failed;'
 	[ "$(intervals serve)" = "$(said requests)" ] || why+=" $(intervals serve) intervals of $(said requests) calls;"
 	[ "$(intervals nap)" = "$(said naps)" ] || why+=" $(intervals nap) intervals of $(said naps) naps;"
 	holds "visits('nap', 'sum_ns') >= 1e6 * $(said naps)" || why+=" naps of $(ask "visits('nap', 'sum_ns')") ns in all;"
@@ -72,7 +58,7 @@ kinds() {
 # By thread, jobs match nothing: that is said, and how to mend it.
 without_key() {
 	local why=''
-	whole_run --fixed-speedup 0 --latency job=job_begin,job_end -- 200 || why+=' it failed;'
+	whole_run --fixed-speedup 0 --latency job=job_begin,job_end -- "$programs/requests" 200 0.7 || why+=' it failed;'
 	why+=$(is job unmatched "$(said jobs)")
 	timeout 20 "$COZBPF" report "$profile" >report 2>err || why+=' the report fails;'
 	grep -q 'they need a key: ,key=argN' report || why+=' the report does not say what is missing;'

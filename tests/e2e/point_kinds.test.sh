@@ -7,23 +7,7 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
-
-said() { # NAME: of the program
-	sed -n "s/.*\b$1=\([0-9]*\).*/\1/p" out
-}
-
-# One experiment over the whole run, which must have begun while the program still settled; else once more. It is recorded if the run
-# takes a tenth of $length milliseconds.
 length=8000
-program=kinds
-whole_run() { # OPTION... -- PROGRAM ARGUMENT...
-	local turn
-	for turn in 1 2 3; do
-		profiled --fixed-line "$(line_of "$program" burn)" --experiment "$length" "$@" || return
-		! holds "len(experiments) == 1 and runtime - experiments[0]['elapsed'] < $(said settle_ns)" || return 0
-		[ "$turn" -lt 3 ] || return
-	done
-}
 
 first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain -p sg=usdt:kinds:kinds:guarded
 	-p syscall:getppid -p marked=kinds:marked+1)
@@ -104,7 +88,7 @@ sampled() {
 
 # Where a probe would make children crash, the place behind it does as well; or the point is refused.
 nops() {
-	local why='' where status program=nops length=4000
+	local why='' where status length=4000
 	for where in it=entered it=nops:entered it=entered%return; do
 		whole_run --fixed-speedup 0 -p "$where" -- "$programs/nops" 1000 0.7 || why+=" $where: it failed;"
 		why+=$(counts it="$(said entered)")

@@ -3,7 +3,7 @@
  * first experiment under way, and says how often: `rounds=N guarded=N settle_ns=N`. usage: kinds ROUNDS [SETTLE_SECONDS [PLUGIN]]; with a
  * plug-in each round calls its plugin_work as well, which is loaded before the moment of computing. */
 #define _SDT_HAS_SEMAPHORES 1
-#include "helper.h"
+#include "settle.h"
 
 #include <dlfcn.h>
 #include <sys/prctl.h>
@@ -78,19 +78,10 @@ static void *body(void *arg)
 	return NULL;
 }
 
-static void settle(uint64_t length)
-{
-	uint64_t end = now_ns() + length;
-
-	while (now_ns() < end)
-		burn(100000);
-}
-
 int main(int argc, char **argv)
 {
-	uint64_t length = (uint64_t)((argc > 2 ? atof(argv[2]) : 0.5) * 1e9);
+	uint64_t length = settle_length(argc, argv);
 	struct counts all = {0};
-	pthread_t t[THREADS];
 
 	rounds = (argc > 1 ? atol(argv[1]) : 1000) / THREADS;
 	if (argc > 3) {
@@ -101,10 +92,8 @@ int main(int argc, char **argv)
 			return 1;
 	}
 	settle(length);
-	for (int i = 0; i < THREADS; i++)
-		start_thread(&t[i], body, &counts[i]);
+	run_threads(THREADS, body, counts, sizeof(counts[0]));
 	for (int i = 0; i < THREADS; i++) {
-		(void)pthread_join(t[i], NULL);
 		all.rounds += counts[i].rounds;
 		all.guarded += counts[i].guarded;
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Functions that begin with a nop of five bytes, called by the program and by a child that it forks: `entered=N settle_ns=N`; its status is 1 if the
  * child crashed. usage: nops ROUNDS [SETTLE_SECONDS] */
-#include "helper.h"
+#include "settle.h"
 
 #include <sys/wait.h>
 
@@ -28,14 +28,6 @@ static KEEP void burn(uint64_t n)
 	BURN(n); /* LINE:burn */
 }
 
-static void settle(uint64_t length)
-{
-	uint64_t end = now_ns() + length;
-
-	while (now_ns() < end)
-		burn(100000);
-}
-
 static void call_both(unsigned long rounds)
 {
 	for (unsigned long i = 0; i < rounds; i++) {
@@ -47,7 +39,7 @@ static void call_both(unsigned long rounds)
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 10) : 1000;
-	uint64_t length = (uint64_t)((argc > 2 ? atof(argv[2]) : 0.5) * 1e9);
+	uint64_t length = settle_length(argc, argv);
 	int status = 1;
 	pid_t child;
 

@@ -4,7 +4,7 @@
  * inner_ns=N outer_ns=N`, the last two being all requests' time as seen from inside and from outside of their ends. Each
  * request calls serve() once. Jobs are begun by one thread and ended by another, last first. Naps are system calls.
  * usage: requests REQUESTS [SETTLE_SECONDS] */
-#include "helper.h"
+#include "settle.h"
 
 enum { JOBS = 50, NAPS = 20, STRAY = 7, TWICE = 3 };
 
@@ -48,17 +48,9 @@ static void *end_jobs(void *arg)
 	return arg;
 }
 
-static void settle(uint64_t length)
-{
-	uint64_t end = now_ns() + length;
-
-	while (now_ns() < end)
-		burn(100000);
-}
-
 int main(int argc, char **argv)
 {
-	uint64_t length = (uint64_t)((argc > 2 ? atof(argv[2]) : 0.5) * 1e9), inner = 0, outer = 0;
+	uint64_t length = settle_length(argc, argv), inner = 0, outer = 0;
 	long requests = argc > 1 ? atol(argv[1]) : 1000;
 	pthread_t t;
 

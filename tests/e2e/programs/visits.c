@@ -2,7 +2,7 @@
 /* Visits places a known number of times, from two threads, after a moment of computing in which a profiler gets its
  * first experiment under way, and says how often: `request=N stepped=N stepped_inner=N bump=N locked=N rare=1
  * settle_ns=N`. usage: visits ROUNDS [SETTLE_SECONDS] */
-#include "helper.h"
+#include "settle.h"
 
 struct counts {
 	uint64_t request, stepped, stepped_inner, bump;
@@ -102,25 +102,13 @@ static void *body(void *arg)
 	return NULL;
 }
 
-static void settle(uint64_t length)
-{
-	uint64_t end = now_ns() + length;
-
-	while (now_ns() < end)
-		burn(100000);
-}
-
 int main(int argc, char **argv)
 {
-	uint64_t length = (uint64_t)((argc > 2 ? atof(argv[2]) : 0.5) * 1e9);
-	pthread_t t[2];
+	uint64_t length = settle_length(argc, argv);
 
 	rounds = argc > 1 ? atol(argv[1]) : 1000;
 	settle(length);
-	for (int i = 0; i < 2; i++)
-		start_thread(&t[i], body, &counts[i]);
-	for (int i = 0; i < 2; i++)
-		(void)pthread_join(t[i], NULL);
+	run_threads(2, body, counts, sizeof(counts[0]));
 	rare();
 	settle(length / 4);
 	printf("request=%llu stepped=%llu stepped_inner=%llu bump=%llu locked=%llu rare=1 settle_ns=%llu\n",

@@ -3,7 +3,7 @@
  * other way: with --window 1 the two strictly alternate and an item takes a + b (both lines help in full); with more,
  * the slower of the two sets the pace. a and b together are a round, --share-a of it a. Each mechanism is a counter
  * that one side gives to and the other takes from, blocking at zero. */
-#include "program.h"
+#include "channel.h"
 
 #include <linux/futex.h>
 #include <semaphore.h>
@@ -11,24 +11,21 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-struct channel {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	uint32_t count; /* of mutex and futex */
+struct handover {
+	struct channel channel; /* its count is the futex, too */
 	sem_t sem;
-	int in, out; /* descriptors to take from and to give to */
 };
 
 struct mechanism {
 	const char *name;
-	void (*open)(struct channel *c);
-	void (*give)(struct channel *c);
-	void (*take)(struct channel *c);
+	void (*open)(struct handover *h);
+	void (*give)(struct handover *h);
+	void (*take)(struct handover *h);
 };
 
 static uint64_t steps_a, steps_b;
 static struct program p = { .round_us = 5000, .share_a = 60, .window = 1, .kind = "mutex" };
-static struct channel items, credits;
+static struct handover items, credits;
 static const struct mechanism *how;
 
 static KEEP void work_a(void)
@@ -41,120 +38,97 @@ static KEEP void work_b(void)
 	SPIN(steps_b); /* LINE:b */
 }
 
-static void check(bool ok, const char *what)
+static void open_mutex(struct handover *h)
 {
-	if (ok)
-		return;
-	perror(what);
-	exit(2);
+	open_counter(&h->channel, false);
 }
 
-static void open_mutex(struct channel *c)
+static void give_mutex(struct handover *h)
 {
-	(void)pthread_mutex_init(&c->lock, NULL);
-	(void)pthread_cond_init(&c->cond, NULL);
+	give_counter(&h->channel);
 }
 
-static void give_mutex(struct channel *c)
+static void take_mutex(struct handover *h)
 {
-	(void)pthread_mutex_lock(&c->lock);
-	c->count++;
-	(void)pthread_cond_signal(&c->cond);
-	(void)pthread_mutex_unlock(&c->lock);
+	take_counter(&h->channel);
 }
 
-static void take_mutex(struct channel *c)
+static void open_semaphore(struct handover *h)
 {
-	(void)pthread_mutex_lock(&c->lock);
-	while (c->count == 0)
-		(void)pthread_cond_wait(&c->cond, &c->lock);
-	c->count--;
-	(void)pthread_mutex_unlock(&c->lock);
+	check(sem_init(&h->sem, 0, 0) == 0, "sem_init");
 }
 
-static void open_semaphore(struct channel *c)
+static void give_semaphore(struct handover *h)
 {
-	check(sem_init(&c->sem, 0, 0) == 0, "sem_init");
+	check(sem_post(&h->sem) == 0, "sem_post");
 }
 
-static void give_semaphore(struct channel *c)
+static void take_semaphore(struct handover *h)
 {
-	check(sem_post(&c->sem) == 0, "sem_post");
-}
-
-static void take_semaphore(struct channel *c)
-{
-	while (sem_wait(&c->sem) < 0)
+	while (sem_wait(&h->sem) < 0)
 		check(errno == EINTR, "sem_wait");
 }
 
-static void open_futex(struct channel *c)
+static void open_futex(struct handover *h)
 {
-	c->count = 0;
+	h->channel.count = 0;
 }
 
-static void give_futex(struct channel *c)
+static void give_futex(struct handover *h)
 {
-	(void)__atomic_add_fetch(&c->count, 1, __ATOMIC_ACQ_REL);
-	(void)syscall(SYS_futex, &c->count, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	(void)__atomic_add_fetch(&h->channel.count, 1, __ATOMIC_ACQ_REL);
+	(void)syscall(SYS_futex, &h->channel.count, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void take_futex(struct channel *c)
+static void take_futex(struct handover *h)
 {
-	while (__atomic_load_n(&c->count, __ATOMIC_ACQUIRE) == 0)
-		(void)syscall(SYS_futex, &c->count, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
-	(void)__atomic_sub_fetch(&c->count, 1, __ATOMIC_ACQ_REL); /* only one thread takes: it cannot fall below zero */
+	while (__atomic_load_n(&h->channel.count, __ATOMIC_ACQUIRE) == 0)
+		(void)syscall(SYS_futex, &h->channel.count, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+	(void)__atomic_sub_fetch(&h->channel.count, 1, __ATOMIC_ACQ_REL); /* only one thread takes: it cannot fall below zero */
 }
 
-static void open_pipe(struct channel *c)
+static void open_bytes(struct handover *h)
 {
-	int fds[2];
-
-	check(pipe(fds) == 0, "pipe");
-	c->in = fds[0];
-	c->out = fds[1];
+	open_pipe(&h->channel);
 }
 
-static void open_socketpair(struct channel *c)
+static void open_socketpair(struct handover *h)
 {
 	int fds[2];
 
 	check(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0, "socketpair");
-	c->in = fds[0];
-	c->out = fds[1];
+	h->channel.in = fds[0];
+	h->channel.out = fds[1];
 }
 
-static void give_byte(struct channel *c)
+static void give_bytes(struct handover *h)
 {
-	check(write(c->out, "x", 1) == 1, "write");
+	give_byte(&h->channel);
 }
 
-static void take_byte(struct channel *c)
+static void take_bytes(struct handover *h)
 {
-	char byte;
-
-	while (read(c->in, &byte, 1) != 1)
-		check(errno == EINTR, "read");
+	take_byte(&h->channel);
 }
 
-static void open_eventfd(struct channel *c)
+static void open_eventfd(struct handover *h)
 {
-	c->in = c->out = eventfd(0, EFD_SEMAPHORE);
-	check(c->in >= 0, "eventfd");
+	h->channel.in = h->channel.out = eventfd(0, EFD_SEMAPHORE);
+	check(h->channel.in >= 0, "eventfd");
 }
 
-static void give_event(struct channel *c)
+static void give_event(struct handover *h)
 {
 	uint64_t one = 1;
 
-	check(write(c->out, &one, sizeof(one)) == sizeof(one), "write");
+	check(write(h->channel.out, &one, sizeof(one)) == sizeof(one), "write");
 }
 
-static void take_event(struct channel *c)
+static void take_event(struct handover *h)
 {
 	uint64_t one;
 
-	while (read(c->in, &one, sizeof(one)) != sizeof(one))
+	while (read(h->channel.in, &one, sizeof(one)) != sizeof(one))
 		check(errno == EINTR, "read");
 }
 
@@ -162,9 +136,9 @@ static const struct mechanism mechanisms[] = {
 	{ "mutex", open_mutex, give_mutex, take_mutex },
 	{ "semaphore", open_semaphore, give_semaphore, take_semaphore },
 	{ "futex", open_futex, give_futex, take_futex },
-	{ "pipe", open_pipe, give_byte, take_byte },
+	{ "pipe", open_bytes, give_bytes, take_bytes },
 	{ "eventfd", open_eventfd, give_event, take_event },
-	{ "socketpair", open_socketpair, give_byte, take_byte },
+	{ "socketpair", open_socketpair, give_bytes, take_bytes },
 };
 
 static void *producer(void *arg)

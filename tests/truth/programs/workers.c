@@ -2,7 +2,7 @@
 /* handover with processes for threads: a parent forks two workers, one with work a and one with work b, which hand over through pipes,
  * through TCP over the loopback device, or through a counter in shared memory with a process-shared mutex and condition variable (--kind). With --window 1 they strictly
  * alternate, with more the slower sets the pace. The parent only waits. */
-#include "program.h"
+#include "channel.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -11,13 +11,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-
-struct channel {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	uint32_t count;
-	int in, out; /* of a pipe or a connection */
-};
 
 static struct shared {
 	struct channel items, credits;
@@ -38,14 +31,6 @@ static KEEP void work_b(void)
 	SPIN(steps_b); /* LINE:b */
 }
 
-static void check(bool ok, const char *what)
-{
-	if (ok)
-		return;
-	perror(what);
-	exit(2);
-}
-
 static void connect_ends(int fds[2])
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -64,50 +49,33 @@ static void connect_ends(int fds[2])
 
 static void open_channel(struct channel *c)
 {
-	pthread_mutexattr_t m;
-	pthread_condattr_t v;
 	int fds[2];
 
-	if (strcmp(p.kind, "tcp") == 0)
+	if (strcmp(p.kind, "tcp") == 0) {
 		connect_ends(fds);
-	else
-		check(pipe(fds) == 0, "pipe");
-	c->in = fds[0];
-	c->out = fds[1];
-	(void)pthread_mutexattr_init(&m);
-	(void)pthread_mutexattr_setpshared(&m, PTHREAD_PROCESS_SHARED);
-	(void)pthread_mutex_init(&c->lock, &m);
-	(void)pthread_condattr_init(&v);
-	(void)pthread_condattr_setpshared(&v, PTHREAD_PROCESS_SHARED);
-	(void)pthread_cond_init(&c->cond, &v);
+		c->in = fds[0];
+		c->out = fds[1];
+	} else if (by_descriptor) {
+		open_pipe(c);
+	} else {
+		open_counter(c, true);
+	}
 }
 
 static void give(struct channel *c)
 {
-	if (by_descriptor) {
-		check(write(c->out, "x", 1) == 1, "write");
-		return;
-	}
-	(void)pthread_mutex_lock(&c->lock);
-	c->count++;
-	(void)pthread_cond_signal(&c->cond);
-	(void)pthread_mutex_unlock(&c->lock);
+	if (by_descriptor)
+		give_byte(c);
+	else
+		give_counter(c);
 }
 
 static void take(struct channel *c)
 {
-	char byte;
-
-	if (by_descriptor) {
-		while (read(c->in, &byte, 1) != 1)
-			check(errno == EINTR, "read");
-		return;
-	}
-	(void)pthread_mutex_lock(&c->lock);
-	while (c->count == 0)
-		(void)pthread_cond_wait(&c->cond, &c->lock);
-	c->count--;
-	(void)pthread_mutex_unlock(&c->lock);
+	if (by_descriptor)
+		take_byte(c);
+	else
+		take_counter(c);
 }
 
 static void producer(void)
