@@ -111,7 +111,8 @@ int session_loader_fd(const struct session *s);
 bool session_loader_spoke(struct session *s);
 
 /* Lets the sampling clocks of CPUs rest where no thread in scope runs. After session_attach, and only by who then calls session_serve_clocks
- * whenever session_clocks_fd is readable: it sets going those of CPUs where one has come. -1: nothing rests. */
+ * whenever session_clocks_fd is readable: it sets going those of CPUs where one has come. -1: nothing rests, as after a failure, which
+ * costs CPU time and nothing else. */
 int session_rest_clocks(struct session *s, struct error *e);
 int session_clocks_fd(const struct session *s);
 void session_serve_clocks(struct session *s);
