@@ -54,6 +54,12 @@ verdict "rules that exclude each other" "$why" complaint
 timeout 20 "$COZBPF" system "${switched_off[@]}" -q -o "$profile" --exe "$tmp/in-scope" -p "ours=$tmp/in-scope:progress" -d 2 --experiment 100 >said 2>complaint
 grep -q "the processes in scope took" said && why='' || why='it does not'
 verdict "the report says what the rest took" "$why" said
+# It says so of the profiler, too, and so does the file: a share that is there and that a machine of this size can have.
+grep -q "cozbpf itself took [0-9.]* % of the machine's CPU time, and its programs in the kernel about [0-9.]* %" said && why='' || why='it does not;'
+timeout 20 "$COZBPF" report --json "$profile" >json 2>complaint
+python3 -c 'import json, sys; m = json.load(sys.stdin)["machine"]; sys.exit(not all(0 < m[k] < 0.5 for k in ("own", "own_in_kernel")))' <json ||
+	why+=" the file says $(grep -A 5 '"machine"' json | tr -d '\n');"
+verdict "the report says what the profiler took" "$why" said complaint
 
 # A process that comes later joins; the first one ends meanwhile.
 rm -f -- "$profile"

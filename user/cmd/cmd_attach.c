@@ -35,7 +35,7 @@ static int start(struct run *r, struct error *e)
 		return err;
 	run_say_granularity(r);
 	r->start_ns = clock_monotonic_ns();
-	session_cpu_times(r->session, &r->scope_cpu_ns, &r->foreign_cpu_ns);
+	run_machine_begin(r);
 	return 0;
 }
 

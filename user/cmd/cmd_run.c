@@ -169,6 +169,7 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	r->start_ns = clock_monotonic_ns();
+	run_machine_begin(r);
 	if (r->scope) {
 		err = session_set_code(r->session, r->code, e);
 		return err < 0 ? err : run_scope_started(r, e);

@@ -71,7 +71,7 @@ struct run {
 	struct repeat *repeat; /* with --runs, over all of them; NULL: none */
 	bool interrupted;      /* by Ctrl-C */
 	uint64_t start_ns, end_ns; /* of the program */
-	uint64_t scope_cpu_ns, foreign_cpu_ns; /* at the start */
+	uint64_t scope_cpu_ns, foreign_cpu_ns, own_cpu_ns; /* at the start */
 	bool stopped;    /* the run is over, though the program may go on */
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;
@@ -125,6 +125,10 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 /* Copies an experiment. -ENOMEM. */
 int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 int run_write_log(struct run *r, struct error *e);
+
+/* run_machine.c: from the run's start, and what is known at its end; t->time is set. */
+void run_machine_begin(struct run *r);
+void run_machine_end(struct run *r, struct profile_runtime *t);
 
 /* run_report.c */
 void run_print_report(struct run *r);

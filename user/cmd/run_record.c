@@ -137,6 +137,9 @@ int run_write_log(struct run *r, struct error *e)
 		.samples = status.samples_in_scope - status.samples_without_line,
 		.unattributed = status.samples_without_line + session_samples_outside(r->session),
 	};
+	run_machine_end(r, &t);
+	r->profile.machine = (struct profile_machine){0};
+	profile_machine_add_run(&r->profile.machine, &t);
 	r->profile.sampled = t.samples;
 	err = r->writer ? profile_write_log(r->writer, &t, samples, n) : 0;
 	if (err < 0)

@@ -26,19 +26,6 @@ static size_t silent_points(struct run *r, const char **ret)
 	return n;
 }
 
-/* Who had the machine, where the run was about programs that others had started. */
-static void share_cpu(struct run *r, struct report_hints *h)
-{
-	double all = (double)sysconf(_SC_NPROCESSORS_ONLN) * (double)r->profile.runtime_ns;
-	uint64_t scope, foreign;
-
-	if (r->options.kind == RUN_LAUNCH || all <= 0)
-		return;
-	session_cpu_times(r->session, &scope, &foreign);
-	h->scope_share = (double)(scope - r->scope_cpu_ns) / all;
-	h->foreign_share = (double)(foreign - r->foreign_cpu_ns) / all;
-}
-
 void run_print_report(struct run *r)
 {
 	_cleanup_free_ char *counters = session_counters(r->session);
@@ -68,7 +55,6 @@ void run_print_report(struct run *r)
 		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
 		.kernel_counters = counters && counters[0] ? counters : NULL,
 	};
-	share_cpu(r, &h);
 	report_print(stdout, &r->profile, &a, &o, &h);
 	(void)fflush(stdout);
 	analysis_free(&a);

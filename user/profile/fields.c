@@ -79,6 +79,14 @@ static const struct field runtime_list[] = {
 };
 const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
 
+/* Of runs that know what the machine had. */
+static const struct field machine_list[] = {
+	FIELD(profile_runtime, machine_ns, FIELD_U64, false),	 FIELD(profile_runtime, own_cpu_ns, FIELD_U64, false),
+	FIELD(profile_runtime, kernel_cpu_ns, FIELD_U64, false), FIELD(profile_runtime, scope_cpu_ns, FIELD_U64, false),
+	FIELD(profile_runtime, foreign_cpu_ns, FIELD_U64, false),
+};
+const struct field_table machine_fields = {machine_list, COUNT(machine_list)};
+
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),

@@ -61,6 +61,7 @@ int profile_merge(struct profile *into, struct profile *from)
 		into->samples[into->n_samples++] = from->samples[i];
 	into->n_samples = add_up(into->samples, into->n_samples);
 	into->runtime_ns = sum(into->runtime_ns, from->runtime_ns);
+	profile_machine_add(&into->machine, &from->machine);
 	into->bad_lines += from->bad_lines;
 	free(from->runs);
 	free(from->experiments);

@@ -96,6 +96,9 @@ struct profile_runtime {
 	uint64_t time;
 	uint64_t samples; /* ours; 0: as many as the locations have */
 	uint64_t unattributed; /* ours: samples of the program that belong to no location */
+	/* ours, CPU time: what the machine had (all CPUs), and what it gave to the profiler's process, to its programs in the kernel (estimated),
+	 * to what was profiled with the pauses that keep a CPU, and to all else. 0: not known */
+	uint64_t machine_ns, own_cpu_ns, kernel_cpu_ns, scope_cpu_ns, foreign_cpu_ns;
 };
 
 struct profile_samples {

@@ -3,6 +3,7 @@
  * bytes: sizes are bounded, a bad line is skipped and counted, a file with no good line is an error. */
 #pragma once
 
+#include "profile/machine.h"
 #include "profile/profile.h"
 
 struct error;
@@ -23,6 +24,7 @@ struct profile {
 	size_t n_samples;
 	uint64_t runtime_ns;  /* summed over runs */
 	uint64_t sampled;     /* samples that have a location, summed over runs; 0: as many as @samples say */
+	struct profile_machine machine; /* summed over runs */
 	size_t bad_lines;     /* skipped */
 	size_t first_bad_line; /* 1-based, 0: none */
 };

@@ -48,6 +48,21 @@ static int parse_latency(const struct source *src, struct profile_point *p)
 	return r == -ENOMEM ? r : 0;
 }
 
+static int parse_runtime(const struct source *src, struct profile_runtime *t)
+{
+	struct profile_runtime machine = {0};
+	int r = source_fill(src, &runtime_fields, t);
+
+	if (r || source_fill(src, &machine_fields, &machine))
+		return r;
+	t->machine_ns = machine.machine_ns;
+	t->own_cpu_ns = machine.own_cpu_ns;
+	t->kernel_cpu_ns = machine.kernel_cpu_ns;
+	t->scope_cpu_ns = machine.scope_cpu_ns;
+	t->foreign_cpu_ns = machine.foreign_cpu_ns;
+	return 0;
+}
+
 static int parse(const struct source *src, struct record *ret)
 {
 	if (source_is(src, "experiment")) {
@@ -73,7 +88,7 @@ static int parse(const struct source *src, struct record *ret)
 	}
 	if (source_is(src, "runtime")) {
 		ret->type = RECORD_RUNTIME;
-		return source_fill(src, &runtime_fields, &ret->runtime);
+		return parse_runtime(src, &ret->runtime);
 	}
 	if (source_is(src, "shutdown")) {
 		ret->type = RECORD_IGNORED;

@@ -277,13 +277,21 @@ void render_point(struct buffer *b, enum profile_format format, const struct pro
 
 void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t)
 {
+	struct json_object *o;
+
 	if (format == PROFILE_COZ_TEXT) {
 		put_string(b, "runtime");
 		text_number(b, "time", t->time);
 		put(b, "\n", 1);
 		return;
 	}
-	json_record(b, "runtime", &runtime_fields, t);
+	o = begin(b, "runtime");
+	if (!o)
+		return;
+	add_fields(b, o, &runtime_fields, t);
+	if (t->machine_ns)
+		add_fields(b, o, &machine_fields, t);
+	end(b, o);
 }
 
 void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s)

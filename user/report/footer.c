@@ -60,9 +60,24 @@ static void print_foreign(const struct report *r)
 			  a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
 	else if (a->foreign > 0.0005)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
-	if (r->h->foreign_share > 0 || r->h->scope_share > 0)
+}
+
+/* What it cost the machine to be looked at. */
+static void print_machine(const struct report *r)
+{
+	const struct profile_machine *m = &r->p->machine;
+	double scope = profile_machine_share(m->scope_ns, m->scope_of_ns);
+	double own = profile_machine_share(m->own_ns, m->own_of_ns);
+	double kernel = profile_machine_share(m->kernel_ns, m->kernel_of_ns);
+
+	if (!isnan(scope))
 		paragraph(r, 2, "Of the machine's CPU time the processes in scope took %.1f %%, their pauses included, and the rest of the machine %.1f %%.",
-			  100 * r->h->scope_share, 100 * r->h->foreign_share);
+			  100 * scope, 100 * profile_machine_share(m->foreign_ns, m->scope_of_ns));
+	if (!isnan(own) && !isnan(kernel))
+		paragraph(r, 2, "cozbpf itself took %.2f %% of the machine's CPU time, and its programs in the kernel about %.2f %%, in and out of scope.",
+			  100 * own, 100 * kernel);
+	else if (!isnan(own))
+		paragraph(r, 2, "cozbpf itself took %.2f %% of the machine's CPU time; its programs in the kernel were not timed.", 100 * own);
 }
 
 static void print_intervals(const struct report *r)
@@ -174,6 +189,7 @@ void footer_print(const struct report *r)
 {
 	print_fidelity(r);
 	print_foreign(r);
+	print_machine(r);
 	print_intervals(r);
 	print_placebo(r);
 	costs_print(r);

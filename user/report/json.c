@@ -222,6 +222,21 @@ static struct json_object *fidelity_of(const struct analysis *a)
 	return NULL;
 }
 
+/* Shares of the machine's CPU time. */
+static struct json_object *machine_of(const struct profile_machine *m)
+{
+	struct json_object *o = json_object_new_object();
+	int r = add_number(o, "scope", profile_machine_share(m->scope_ns, m->scope_of_ns)) |
+		add_number(o, "foreign", profile_machine_share(m->foreign_ns, m->scope_of_ns)) |
+		add_number(o, "own", profile_machine_share(m->own_ns, m->own_of_ns)) |
+		add_number(o, "own_in_kernel", profile_machine_share(m->kernel_ns, m->kernel_of_ns));
+
+	if (!r)
+		return o;
+	json_object_put(o);
+	return NULL;
+}
+
 /* NULL: not known, or not the same in all runs. */
 static const char *attribution_of(const struct profile *p)
 {
@@ -241,7 +256,7 @@ int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 
 	for (size_t i = 0; points && i < a->n_points; i++)
 		r |= json_object_array_add(points, point_of(p, &a->points[i]));
-	r |= add(root, "fidelity", fidelity_of(a));
+	r |= add(root, "fidelity", fidelity_of(a)) | add(root, "machine", machine_of(&p->machine));
 	text = r ? NULL : json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (text)
 		(void)fprintf(out, "%s\n", text);

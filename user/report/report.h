@@ -25,8 +25,6 @@ struct report_hints {
 	bool by_function;          /* functions were tried, not lines */
 	uint64_t samples_in_scope, samples_out_of_scope, samples_without_line;
 	double run_s;
-	/* Of the machine's CPU time during the run, the shares of what was out of scope and in it; both 0: not to be said. */
-	double foreign_share, scope_share;
 	const char *kernel_counters; /* several lines: non-zero outcome counters in words, or NULL */
 };
 

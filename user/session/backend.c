@@ -166,6 +166,7 @@ static int begin(void *b, const struct backend_setup *setup)
 		return -E2BIG;
 	if (setup->slow > 0 && !s->options.slows)
 		return -EOPNOTSUPP;
+	own_cost_end(s);
 	r = totals_read(s, &t);
 	if (r < 0)
 		return r;
@@ -204,6 +205,7 @@ static int end(void *b)
 		clocks_tidy(s);
 		events_redraw(s);
 		adapt(s);
+		own_cost_begin(s);
 	}
 	return 0;
 }

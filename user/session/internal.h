@@ -44,10 +44,18 @@ struct sampler {
 	struct bpf_link *link;
 };
 
+struct own_cost {
+	bool wanted, counting; /* counting: since begun_ns, as long as fd is open */
+	int fd;
+	uint64_t begun_ns, last_ns, run_ns_before;
+	uint64_t run_ns, over_ns; /* what the programs took, of all CPUs, over this time */
+};
+
 struct session {
 	struct session_options options;
 	struct cozbpf_bpf *skel;
 	bool calibrated;
+	struct own_cost own_cost;
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
@@ -113,6 +121,10 @@ void clocks_close(struct session *s); /* not opened: allowed */
 bool clocks_rest(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
 void clocks_tidy(struct session *s);
+
+/* own_cost.c: around the time between experiments; not wanted: nothing happens. */
+void own_cost_begin(struct session *s);
+void own_cost_end(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);

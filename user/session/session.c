@@ -153,6 +153,7 @@ void session_close(struct session *s)
 		return;
 	if (s->skel && s->skel->bss)
 		s->skel->bss->control.epoch = (s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
+	own_cost_end(s);
 	events_close(s);
 	points_close(s);
 	sync_close(s);

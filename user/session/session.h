@@ -92,6 +92,11 @@ size_t session_execs(struct session *s, const pid_t **ret);
 void session_tidy(struct session *s);
 /* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
 void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns);
+/* Has what our programs in the kernel take be measured from now on, between experiments; where the kernel does not let us it is not known. */
+void session_measure_own(struct session *s);
+/* CPUs that they kept busy, so far: 0.01 is a hundredth of one. The kernel's way to them, interrupts above all, is not in it, nor are pauses.
+ * NaN: not known. */
+double session_own_share(struct session *s);
 /* --sync pthread: where the C library's calls are seen. One of these, after session_attach.
  * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of them that the program maps (it can be
  * one in /proc/PID/fd). */
