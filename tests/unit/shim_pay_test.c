@@ -1,38 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Payments. The program is this one, run again under the preloaded library; it plays the ledger too, through mappings of its
  * own of the same page and slots. Bounds are lower bounds only: a busy machine may stop a thread for as long as it likes. */
-#include "base/error.h"
-#include "shared/shim_abi.h"
+#include "tests/unit/shim_child.h"
+
 #include "shim/image.h"
-#include "target/launch.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #define MSEC 1000000LL
-#define CHECK(c)                                                                      \
-	do {                                                                          \
-		if (!(c)) {                                                           \
-			(void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c); \
-			exit(1);                                                      \
-		}                                                                     \
-	} while (0)
-
-static char own_exe[4096];
+#define SIGNO ((unsigned int)SIGRTMIN + 8)
 
 /* The child's. */
 static struct shim_page *page;
@@ -199,13 +180,12 @@ static void is_no_cancellation_point(void)
 	CHECK(computing == 2 && result == &computing);
 }
 
-static int child(int page_fd, int slots_fd)
+static int child(char **argv)
 {
 	struct shim_slot *s;
 
-	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
-	slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, slots_fd, 0);
-	CHECK(page != MAP_FAILED && slots != MAP_FAILED);
+	page = child_page(argv);
+	slots = child_slots(argv);
 	CHECK(page->loaded == 1 && page->slots_mapped == 1);
 	s = claim(getpid());
 	pays_what_is_owed(s);
@@ -216,52 +196,16 @@ static int child(int page_fd, int slots_fd)
 	return 0;
 }
 
-static void check_payer(enum shim_pay pay)
-{
-	/* Inherited by the child under these numbers too. */
-	int page_fd = memfd_create("page", 0), slots_fd = memfd_create("slots", 0), status = 0;
-	char first[16], second[16];
-	struct target_spec spec = {
-		.argv = (char *[]){own_exe, first, second, NULL},
-		.shim = shim_image,
-		.shim_size = shim_image_size,
-		.page_fd = page_fd,
-		.slots_fd = slots_fd,
-	};
-	struct shim_page *p;
-	struct target *t = NULL;
-	struct error e = {0};
-
-	assert_true(page_fd >= 0 && slots_fd >= 0);
-	assert_int_equal(ftruncate(page_fd, sizeof(*p)), 0);
-	assert_int_equal(ftruncate(slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
-	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
-	assert_true(p != MAP_FAILED);
-	p->magic = SHIM_MAGIC;
-	p->pay = pay;
-	p->signo = (unsigned int)SIGRTMIN + 8;
-	(void)snprintf(first, sizeof(first), "%d", page_fd);
-	(void)snprintf(second, sizeof(second), "%d", slots_fd);
-	if (target_spawn(&spec, &t, &e) < 0 || target_exec(t, &e) < 0)
-		fail_msg("%s", e.text);
-	assert_int_equal(target_reap(t, &status), 0);
-	assert_int_equal(target_exit_code(status), 0);
-	target_free(t);
-	(void)munmap(p, sizeof(*p));
-	(void)close(page_fd);
-	(void)close(slots_fd);
-}
-
 static void by_sleeping(void **state)
 {
 	(void)state;
-	check_payer(SHIM_PAY_SLEEP);
+	run_child(shim_image, shim_image_size, SHIM_PAY_SLEEP, SIGNO);
 }
 
 static void by_spinning(void **state)
 {
 	(void)state;
-	check_payer(SHIM_PAY_SPIN);
+	run_child(shim_image, shim_image_size, SHIM_PAY_SPIN, SIGNO);
 }
 
 int main(int argc, char **argv)
@@ -273,15 +217,11 @@ int main(int argc, char **argv)
 	sigset_t set;
 
 	if (argc == 3)
-		return child(atoi(argv[1]), atoi(argv[2]));
+		return child(argv);
 	/* A program that inherits the signal blocked pays all the same. */
 	sigemptyset(&set);
-	sigaddset(&set, SIGRTMIN + 8);
+	sigaddset(&set, (int)SIGNO);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	target_save_signals();
-	/* In a sanitized build the runtime objects to any library before it. */
-	setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
-	if (readlink("/proc/self/exe", own_exe, sizeof(own_exe) - 1) <= 0)
-		return 1;
+	prepare_children();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

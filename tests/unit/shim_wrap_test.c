@@ -1,39 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The wrapped calls of --sync pthread: when do they reach the places where the ledger listens? The program is this one, run again under the
  * preloaded library; it plays the ledger, too. A breakpoint stands where the controller would put its probe. */
-#include "base/error.h"
-#include "shared/shim_abi.h"
+#include "tests/unit/shim_child.h"
+
 #include "shim/image.h"
-#include "target/launch.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#define CHECK(c)                                                                      \
-	do {                                                                          \
-		if (!(c)) {                                                           \
-			(void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c); \
-			exit(1);                                                      \
-		}                                                                     \
-	} while (0)
-
-static char own_exe[4096];
 
 /* The child's. */
 static struct shim_slot *slots;
@@ -325,10 +304,9 @@ static void threads_end_paid(void)
 	pays = 0;
 }
 
-static int child(int slots_fd)
+static int child(char **argv)
 {
-	slots = mmap(NULL, SHIM_ENTRIES * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, slots_fd, 0);
-	CHECK(slots != MAP_FAILED);
+	slots = child_slots(argv);
 	all = (struct shim_sync *)&slots[SHIM_SLOTS];
 	watched = getpid();
 	CHECK(pthread_spin_init(&spin, PTHREAD_PROCESS_PRIVATE) == 0);
@@ -345,37 +323,8 @@ static int child(int slots_fd)
 
 static void calls_tell_what_the_ledger_needs(void **state)
 {
-	/* Inherited by the child under this number, too. */
-	int page_fd = memfd_create("page", MFD_CLOEXEC), slots_fd = memfd_create("slots", 0), status = 0;
-	char first[16];
-	struct target_spec spec = {
-		.argv = (char *[]){own_exe, first, NULL},
-		.shim = shim_pthread_image,
-		.shim_size = shim_pthread_image_size,
-		.page_fd = page_fd,
-		.slots_fd = slots_fd,
-	};
-	struct shim_page *p;
-	struct target *t = NULL;
-	struct error e = {0};
-
 	(void)state;
-	assert_true(page_fd >= 0 && slots_fd >= 0);
-	assert_int_equal(ftruncate(page_fd, sizeof(*p)), 0);
-	assert_int_equal(ftruncate(slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
-	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
-	assert_true(p != MAP_FAILED);
-	p->magic = SHIM_MAGIC;
-	p->pay = SHIM_PAY_NONE;
-	(void)snprintf(first, sizeof(first), "%d", slots_fd);
-	if (target_spawn(&spec, &t, &e) < 0 || target_exec(t, &e) < 0)
-		fail_msg("%s", e.text);
-	assert_int_equal(target_reap(t, &status), 0);
-	assert_int_equal(target_exit_code(status), 0);
-	target_free(t);
-	(void)munmap(p, sizeof(*p));
-	(void)close(page_fd);
-	(void)close(slots_fd);
+	run_child(shim_pthread_image, shim_pthread_image_size, SHIM_PAY_NONE, 0);
 }
 
 int main(int argc, char **argv)
@@ -384,12 +333,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(calls_tell_what_the_ledger_needs),
 	};
 
-	if (argc == 2)
-		return child(atoi(argv[1]));
-	target_save_signals();
-	/* In a sanitized build the runtime objects to any library before it. */
-	setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
-	if (readlink("/proc/self/exe", own_exe, sizeof(own_exe) - 1) <= 0)
-		return 1;
+	if (argc == 3)
+		return child(argv);
+	prepare_children();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
