@@ -49,9 +49,27 @@ struct shim_slot {
 	long long level; /* ledger writes: the thread's local without what it has folded in of paid_ns; so level + paid_ns is what the
 			  * thread has been delayed by, at any time */
 	unsigned long long spun_ns; /* shim adds: of paid_ns, the time in which it kept the CPU */
-	unsigned long long reserved[2];
+	/* any mode: */
+	unsigned long long raised_at; /* ledger writes before the signal: when it raised it, on CLOCK_MONOTONIC. From there on the thread
+				       * executes nothing of its own */
+	unsigned long long reserved;
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 64);
+
+/* A signal that is answered later than this was blocked, or its thread lost the CPU: that was not payment. */
+#define SHIM_ANSWER_NS 200000
+
+#ifndef __BPF__
+/* When the payment began that the current thread's handler is entered for at @now (ns, CLOCK_MONOTONIC): the kernel's way into the
+ * handler, which takes some microseconds, is part of it. Takes the mark, so that nothing is counted twice. */
+static inline long long shim_payment_began(struct shim_slot *slot, long long now)
+{
+	unsigned long long raised = __atomic_exchange_n(&slot->raised_at, 0, __ATOMIC_RELAXED);
+	unsigned long long since = (unsigned long long)now - raised;
+
+	return since <= SHIM_ANSWER_NS ? (long long)raised : now;
+}
+#endif
 
 /* --sync pthread: what is everybody's, in the entry after the last slot. */
 #define SHIM_ENTRIES (SHIM_SLOTS + 1)

@@ -119,6 +119,7 @@ static void pay_nothing(int signo, siginfo_t *info, void *context)
 
 		if (s->tid != tid)
 			continue;
+		start = (uint64_t)shim_payment_began(s, (long long)start);
 		(void)__atomic_exchange_n(&s->owed_ns, 0, __ATOMIC_ACQ_REL);
 		(void)__atomic_add_fetch(&s->payments, 1, __ATOMIC_RELEASE);
 		break;
