@@ -52,7 +52,7 @@ struct shim_slot {
 	/* any mode: */
 	unsigned long long raised_at; /* ledger writes before the signal: when it raised it, on CLOCK_MONOTONIC. From there on the thread
 				       * executes nothing of its own */
-	unsigned long long reserved;
+	unsigned long long delivery_ns; /* shim adds: of paid_ns, what passed from there to the handler's first instruction */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 64);
 
@@ -65,9 +65,12 @@ SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 64);
 static inline long long shim_payment_began(struct shim_slot *slot, long long now)
 {
 	unsigned long long raised = __atomic_exchange_n(&slot->raised_at, 0, __ATOMIC_RELAXED);
-	unsigned long long since = (unsigned long long)now - raised;
+	unsigned long long delivery = (unsigned long long)now - raised;
 
-	return since <= SHIM_ANSWER_NS ? (long long)raised : now;
+	if (delivery > SHIM_ANSWER_NS)
+		return now;
+	(void)__atomic_add_fetch(&slot->delivery_ns, delivery, __ATOMIC_RELAXED);
+	return (long long)raised;
 }
 #endif
 

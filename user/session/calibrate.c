@@ -100,15 +100,20 @@ static int64_t mean(int64_t *v, size_t n)
 	return used ? sum / (int64_t)used : 0;
 }
 
+/* What they come to themselves, as far as they can tell. */
+struct payments {
+	uint64_t n, paid, delivery;
+};
+
 /* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
 static struct {
 	struct shim_slot *slots;
-	uint64_t paid, payments;
+	struct payments got;
 } shim;
 
 static void pay_nothing(int signo, siginfo_t *info, void *context)
 {
-	uint64_t start = clock_monotonic_ns();
+	uint64_t entered = clock_monotonic_ns(), start = entered;
 	unsigned int tid = (unsigned int)gettid();
 
 	(void)signo;
@@ -119,13 +124,14 @@ static void pay_nothing(int signo, siginfo_t *info, void *context)
 
 		if (s->tid != tid)
 			continue;
-		start = (uint64_t)shim_payment_began(s, (long long)start);
+		start = (uint64_t)shim_payment_began(s, (long long)entered);
 		(void)__atomic_exchange_n(&s->owed_ns, 0, __ATOMIC_ACQ_REL);
 		(void)__atomic_add_fetch(&s->payments, 1, __ATOMIC_RELEASE);
 		break;
 	}
-	shim.payments++;
-	shim.paid += clock_monotonic_ns() - start;
+	shim.got.n++;
+	shim.got.delivery += entered - start;
+	shim.got.paid += clock_monotonic_ns() - start;
 }
 
 static bool install_handler(struct session *s, struct sigaction *old)
@@ -133,7 +139,7 @@ static bool install_handler(struct session *s, struct sigaction *old)
 	struct sigaction sa = {.sa_sigaction = pay_nothing, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
 	(void)sigfillset(&sa.sa_mask);
-	shim.paid = shim.payments = 0;
+	shim.got = (struct payments){0};
 	shim.slots = mmap(NULL, SHIM_SLOTS * sizeof(*shim.slots), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(s), 0);
 	if (shim.slots == MAP_FAILED)
 		return false;
@@ -150,23 +156,24 @@ static void remove_handler(struct session *s, const struct sigaction *old)
 }
 
 struct cost {
-	int64_t pay, hit, asking;
+	int64_t pay, hit, asking, delivery;
 };
 
 /* Never negative: what cannot be told from nothing is nothing. Returns whether the gaps say enough. */
-static bool conclude(struct watcher *asker, struct watcher *payer, uint64_t paid, uint64_t payments, struct cost *ret)
+static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *p, struct cost *ret)
 {
 	int64_t beyond, asking;
 
-	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !payments)
+	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !p->n)
 		return false;
 	asking = mean(asker->asking, asker->n[KICKED]);
 	beyond = mean(asker->gaps[KICKED], asker->n[KICKED]) - mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
 	ret->hit = asker == payer || beyond < asking ? 0 : beyond - asking;
-	ret->pay = (asker == payer ? beyond : mean(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(paid / payments);
+	ret->pay = (asker == payer ? beyond : mean(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(p->paid / p->n);
 	if (ret->pay < 0)
 		ret->pay = 0;
 	ret->asking = asking;
+	ret->delivery = (int64_t)(p->delivery / p->n);
 	return true;
 }
 
@@ -224,6 +231,7 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	struct abi_totals before, after;
 	bool by_shim = s->options.payer != ABI_PAY_HOLD;
 	struct abi_control *c = &s->skel->bss->control;
+	struct payments held;
 	int r;
 
 	asker->asks = true;
@@ -250,10 +258,10 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	stop_watcher(payer);
 	if (r == 0)
 		r = totals_read(s, &after);
-	if (r == 0 && !conclude(asker, payer, by_shim ? shim.paid : after.paid - before.paid,
-				by_shim ? shim.payments : after.payments - before.payments, ret))
-		r = -EAGAIN;
-	return r;
+	if (r < 0)
+		return r;
+	held = (struct payments){.n = after.payments - before.payments, .paid = after.paid - before.paid};
+	return conclude(asker, payer, by_shim ? &shim.got : &held, ret) ? 0 : -EAGAIN;
 }
 
 static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
@@ -296,16 +304,17 @@ static size_t agreed(const struct cost *rounds, size_t n, struct calibration *re
 
 		if (c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
 			continue;
-		sum = (struct cost){sum.pay + c->pay, sum.hit + c->hit, sum.asking + c->asking};
+		sum = (struct cost){sum.pay + c->pay, sum.hit + c->hit, sum.asking + c->asking, sum.delivery + c->delivery};
 		used++;
 	}
 	/* No round had both: the machine was busy all the time. The least is nearer to the truth. */
 	if (!used)
-		sum = (struct cost){least.pay, least.hit, rounds[0].asking};
+		sum = (struct cost){least.pay, least.hit, rounds[0].asking, rounds[0].delivery};
 	*ret = (struct calibration){
 		.pay_ns = sum.pay / (int64_t)(used ? used : 1),
 		.hit_ns = sum.hit / (int64_t)(used ? used : 1),
 		.asking_ns = sum.asking / (int64_t)(used ? used : 1),
+		.delivery_ns = sum.delivery / (int64_t)(used ? used : 1),
 	};
 	return used;
 }

@@ -47,6 +47,7 @@ static void use(struct session *s, const struct calibration *c)
 	control->pay_overhead_ns = c->pay_ns;
 	control->hit_overhead_ns = c->hit_ns;
 	control->asking_ns = c->asking_ns;
+	control->delivery_ns = c->delivery_ns;
 }
 
 bool calibrate_recall(struct session *s)
