@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #define TICK_NS (200 * NSEC_PER_USEC) /* a payment has long ended when the next tick comes */
-#define WANTED 48		      /* gaps of each kind */
-#define ENOUGH (WANTED / 4)	      /* fewer say nothing */
-#define ROUNDS 4		      /* whatever else the machine does only adds, for a tenth of a second at a time: see agreed() */
+#define WANTED 160	      /* gaps of each kind: 1 % of a pause of 25 us, a 5 % speedup's, is what they scatter by */
+#define ENOUGH (WANTED / 4)   /* fewer say nothing */
+#define ROUNDS 5		      /* whatever else the machine does only adds, for a tenth of a second at a time: see agreed() */
 #define BETWEEN_US 25000
 #define LONGEST_NS (100 * NSEC_PER_MSEC)
 #define LEAST_GAP_NS NSEC_PER_USEC
@@ -289,13 +289,36 @@ static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
 	return r;
 }
 
-/* Of the rounds, those that say much the same as the least of each figure; their mean is *@ret. Returns how many. */
-static size_t agreed(const struct cost *rounds, size_t n, struct calibration *ret)
+/* Neighbours of a virtual machine can make a round slower in all of its figures: each as it would have been had what the ledger will
+ * scale it by (ledger_scaled) taken what it took in @like. */
+static struct cost at_the_speed_of(const struct cost *like, const struct cost *c)
 {
-	struct cost least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
+	return (struct cost){
+		.pay = c->delivery ? c->pay * like->delivery / c->delivery : c->pay,
+		.hit = c->asking ? c->hit * like->asking / c->asking : c->hit,
+		.asking = like->asking,
+		.delivery = like->delivery,
+	};
+}
+
+static const struct cost *fastest(const struct cost *rounds, size_t n)
+{
+	const struct cost *found = rounds;
+
+	for (size_t i = 1; i < n; i++)
+		if (rounds[i].asking + rounds[i].delivery < found->asking + found->delivery)
+			found = &rounds[i];
+	return found;
+}
+
+/* Of the rounds, those that say much the same as the least of each figure; their mean is *@ret. Returns how many. */
+static size_t agreed(struct cost *rounds, size_t n, struct calibration *ret)
+{
+	struct cost like = *fastest(rounds, n), least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
 	size_t used = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		rounds[i] = at_the_speed_of(&like, &rounds[i]);
 		least.pay = rounds[i].pay < least.pay ? rounds[i].pay : least.pay;
 		least.hit = rounds[i].hit < least.hit ? rounds[i].hit : least.hit;
 	}
@@ -304,17 +327,16 @@ static size_t agreed(const struct cost *rounds, size_t n, struct calibration *re
 
 		if (c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
 			continue;
-		sum = (struct cost){sum.pay + c->pay, sum.hit + c->hit, sum.asking + c->asking, sum.delivery + c->delivery};
+		sum.pay += c->pay;
+		sum.hit += c->hit;
 		used++;
 	}
 	/* No round had both: the machine was busy all the time. The least is nearer to the truth. */
-	if (!used)
-		sum = (struct cost){least.pay, least.hit, rounds[0].asking, rounds[0].delivery};
 	*ret = (struct calibration){
-		.pay_ns = sum.pay / (int64_t)(used ? used : 1),
-		.hit_ns = sum.hit / (int64_t)(used ? used : 1),
-		.asking_ns = sum.asking / (int64_t)(used ? used : 1),
-		.delivery_ns = sum.delivery / (int64_t)(used ? used : 1),
+		.pay_ns = used ? sum.pay / (int64_t)used : least.pay,
+		.hit_ns = used ? sum.hit / (int64_t)used : least.hit,
+		.asking_ns = like.asking,
+		.delivery_ns = like.delivery,
 	};
 	return used;
 }
