@@ -311,21 +311,29 @@ static const struct cost *fastest(const struct cost *rounds, size_t n)
 	return found;
 }
 
-/* Of the rounds, those that say much the same as the least of each figure; their mean is *@ret. Returns how many. */
-static size_t agreed(struct cost *rounds, size_t n, struct calibration *ret)
+/* Is it too slow a round to tell what a quiet machine does? Not everything slows down alike. */
+static bool much_slower(const struct cost *c, const struct cost *like)
 {
-	struct cost like = *fastest(rounds, n), least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
+	return c->asking + c->delivery > (like->asking + like->delivery) * 5 / 4;
+}
+
+/* Of the rounds, those that say much the same as the least of each figure; their mean is *@ret. Returns how many. */
+static size_t agreed(const struct cost *rounds, size_t n, struct calibration *ret)
+{
+	struct cost like = *fastest(rounds, n), scaled[ROUNDS], least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
 	size_t used = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		rounds[i] = at_the_speed_of(&like, &rounds[i]);
-		least.pay = rounds[i].pay < least.pay ? rounds[i].pay : least.pay;
-		least.hit = rounds[i].hit < least.hit ? rounds[i].hit : least.hit;
+		scaled[i] = at_the_speed_of(&like, &rounds[i]);
+		if (much_slower(&rounds[i], &like))
+			continue;
+		least.pay = scaled[i].pay < least.pay ? scaled[i].pay : least.pay;
+		least.hit = scaled[i].hit < least.hit ? scaled[i].hit : least.hit;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct cost *c = &rounds[i];
+		const struct cost *c = &scaled[i];
 
-		if (c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
+		if (much_slower(&rounds[i], &like) || c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
 			continue;
 		sum.pay += c->pay;
 		sum.hit += c->hit;
