@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a payment and a hit cost is measured in the first run after boot: it takes half a second, and hardly changes. */
+/* What a payment and a hit cost is measured in the first run after boot: it takes two thirds of a second, and hardly changes. */
 #include "session/internal.h"
 
 #include "cozbpf.skel.h"
