@@ -5,6 +5,7 @@
 #include "session/session.h"
 
 #include "base/rng.h"
+#include "session/rate.h"
 
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -55,10 +56,14 @@ struct session {
 	unsigned int rate_hz;    /* in force */
 	uint64_t begin_ns;       /* of the experiment under way or just ended */
 	uint64_t begin_visits[ABI_MAX_POINTS];
+	struct rate_seen seen;   /* until then, but for the visits */
+	bool looked;             /* an experiment has shown what rate is needed */
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
-	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go; NULL: all go, always */
+	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go, or deliveries; NULL: all go, always */
+	struct bpf_link *deliveries[2]; /* the network softirq's begin and end; NULL: they rest */
+	uint64_t deliveries_ns;         /* since when they do not */
 	uint64_t clocks_ns;         /* since when clocks may rest */
 	bool resting[ABI_MAX_CPUS];
 	unsigned int rest_hz[ABI_MAX_CPUS]; /* the rate when their rest began */
@@ -97,8 +102,8 @@ struct session {
 unsigned int events_per_cpu(unsigned int nr_cpus);
 int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
-/* Has the rate follow the program's rounds, unless it was chosen: @visits of its busiest point in @ns. */
-void events_adapt(struct session *s, uint64_t visits, uint64_t ns);
+/* Has the rate be what the program needs by what an experiment has shown, unless it was chosen. */
+void events_adapt(struct session *s, const struct rate_seen *x);
 /* Can the rate still change? */
 bool events_adaptable(const struct session *s);
 /* Draws a new period for one event of each CPU and starts it afresh. */
@@ -113,6 +118,12 @@ void clocks_close(struct session *s); /* not opened: allowed */
 bool clocks_rest(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
 void clocks_tidy(struct session *s);
+
+/* deliveries.c: has those network packets told apart that a thread in scope sends to its own machine. Not with --sync pthread. */
+int deliveries_follow(struct session *s, struct error *e);
+void deliveries_close(struct session *s); /* not followed: allowed */
+/* Looks whether that may rest. Between experiments. */
+void deliveries_tidy(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);
