@@ -14,6 +14,8 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 		return;
 	}
 	ADD(p->visits, 1);
+	if (!n_latencies && p->epoch == epoch && p->visits - p->first_visits >= ABI_POINT_MANY && p->visits % ABI_POINT_SKIP)
+		return;
 	if (!experiment_active(epoch)) {
 		latency_visit(i, task, regs, NULL, epoch, 0);
 		return;
@@ -27,6 +29,7 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 	if (p->epoch != epoch) {
 		p->first_ns = now;
 		p->first_local = t->local;
+		p->first_visits = p->visits;
 		p->epoch = epoch;
 	}
 	p->last_ns = now;

@@ -32,7 +32,7 @@ static void one_thread_alone(void **state)
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 1, 75000, 0, 0)), SESSION_RATE_ALONE);
 	assert_int_equal(next(SESSION_RATE_ALONE, false, half_a_second(SESSION_RATE_ALONE, 1, 75000, 0, 0)), SESSION_RATE_ALONE);
 	/* A helper that wakes it a few times a second, and runs a little. */
-	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 1, 75000, 8, 3)), SESSION_RATE_ALONE);
+	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 1, 75000, 4, 3)), SESSION_RATE_ALONE);
 }
 
 /* Nobody waits for another one's hand: their pauses meet, but not within their rounds. */
@@ -53,8 +53,10 @@ static void hand_over(void **state)
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 500, 500, 50)), 3000);
 	/* A lock that always somebody waits for. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 714, 714, 50)), SESSION_RATE_HIGH);
+	/* One that somebody waits for now and then. */
+	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 1000, 30, 50)), SESSION_RATE_HIGH);
 	/* Threads that share CPUs: a slice is 3 ms. */
-	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 75000, 666, 50)), 3996);
+	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 75000, 666, 50)), SESSION_RATE_HIGH);
 	/* Many edges, visits once a second: and the other way round. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 1, 100000, 50)), SESSION_RATE_LOW);
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 100000, 1, 50)), SESSION_RATE_LOW);

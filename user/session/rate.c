@@ -5,10 +5,11 @@
 
 /* Samples in a round, at least. */
 #define SAMPLES_PER_VISIT 6
-/* A round has two edges, one each way, or one edge and a wait that others' execution overlaps. */
-#define SAMPLES_PER_EDGE 12
-/* Threads that lie this far apart do not share pauses: what was owed is long paid. */
-#define EDGES_PER_SECOND 20
+/* Few edges are enough: threads that share a lock may meet only now and then, and all the time once one of them is paused. That is so past
+ * the knee of a lock that nobody waits for otherwise; some tens of edges a second are seen there. */
+#define SAMPLES_PER_EDGE 400
+/* ... and what a thread that does all the work and its helpers have to do with each other is less. */
+#define EDGES_PER_SECOND 5
 #define TURNS_SHARE 0.05
 
 static double per_second(uint64_t n, uint64_t ns)
@@ -27,7 +28,7 @@ unsigned int rate_next(unsigned int rate, bool first, const struct rate_seen *x)
 {
 	double visits = SAMPLES_PER_VISIT * per_second(x->visits, x->ns);
 	double edges = SAMPLES_PER_EDGE * per_second(x->edges, x->run_ns);
-	/* Both: rounds without an edge in them have nobody to wait, and many edges to a visit leave it an average of lumps. */
+	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an average of lumps. */
 	double wanted = visits < edges ? visits : edges;
 
 	if (rate_alone(x))
