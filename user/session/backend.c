@@ -86,6 +86,26 @@ static int read_point(struct session *s, size_t i, struct backend_point *ret)
 	return r;
 }
 
+/* All calls are looked at, whichever the points are: the visits of the points share that. */
+static void add_looks(struct session *s, struct backend_totals *t)
+{
+	const struct point *p;
+
+	for (unsigned int end = 0; end < 2; end++) {
+		uint64_t visits = 0, each;
+
+		for (size_t i = 0; i < t->n_points; i++)
+			if (session_shown_point(s, i)->call == end + 1)
+				visits += t->points[i].visits;
+		each = syscalls_looks(s, end, visits);
+		for (size_t i = 0; i < t->n_points; i++) {
+			p = session_shown_point(s, i);
+			if (p->call == end + 1 && p->cost_ns)
+				t->points[i].cost_ns += each;
+		}
+	}
+}
+
 static int snapshot(void *b, struct backend_totals *ret)
 {
 	struct session *s = b;
@@ -127,6 +147,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 		if (s->points[i].sampled)
 			p->visits /= sampled_unit(s);
 	}
+	add_looks(s, ret);
 	return 0;
 }
 

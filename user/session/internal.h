@@ -29,12 +29,14 @@ struct point {
 	int *fds; /* links that libbpf knows nothing of */
 	size_t n_fds;
 	struct cozbpf_bpf *event; /* a tracepoint's own program */
+	unsigned int call;	  /* it counts the begins (1) or the ends (2) of a system call; 0: neither */
 };
 
-/* What a visit costs: by the instruction, of a return on top of the entry's, of a system call's begin and end, of a tracepoint. */
+/* What a visit costs: by the instruction, of a return on top of the entry's, of a system call's begin and end and of looking at one that is no
+ * visit, of a tracepoint. */
 struct point_costs {
 	uint64_t site[CODE_COSTS];
-	uint64_t at_return, syscall[2], tracepoint;
+	uint64_t at_return, syscall[2], look[2], tracepoint;
 };
 
 /* A sampling event of one CPU. */
@@ -145,6 +147,8 @@ int uprobes_attach(struct session *s, struct point *p, size_t index, pid_t pid, 
 
 /* syscalls.c: has the kernel report the begin (0) or the end (1) of system calls. */
 int syscalls_trace(struct session *s, unsigned int end, struct error *e);
+/* What looking at the system calls that are no visits has cost, in ns for each visit of such points. */
+uint64_t syscalls_looks(const struct session *s, unsigned int end, uint64_t visits);
 
 /* tracepoints.c: a copy of the program that counts a tracepoint, in *ret; cozbpf_bpf__destroy. */
 int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e);
