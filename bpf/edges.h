@@ -14,10 +14,6 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } execs SEC(".maps");
 
-/* Of each CPU, the thread whose own packets the network softirq is about to deliver, in its name; 0: none. A cache line each. */
-#define SENDERS_STEP 16
-abi_u32 senders[ABI_MAX_CPUS * SENDERS_STEP] SEC(".bss") = {};
-
 /* R4's clock of a CPU when the task on it leaves. */
 static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
 {
@@ -81,6 +77,8 @@ static __always_inline u64 foreign_wait(const struct thread *t, const struct abi
 	return f < waited ? f : waited;
 }
 
+#define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones */
+
 static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool foreign, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
@@ -105,6 +103,9 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 
 		ADD(sum->wait_ns, waited);
 		ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, foreign, waited, now));
+		/* It waited for one in scope that left just now. */
+		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
+			ADD(sum->edges, 1);
 	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
@@ -133,8 +134,8 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		cpu_advance(c, prev->pid == 0, epoch, now);
 	if (config.many)
 		c->tid = 0; /* one that left the scope while it ran */
-	if (senders[me * SENDERS_STEP])
-		senders[me * SENDERS_STEP] = 0;
+	if (deliveries[me].sender)
+		deliveries[me].sender = 0;
 	c->since = now;
 	c->idle = next->pid == 0;
 	if (in_scope(next))
@@ -150,7 +151,7 @@ static __always_inline bool delivers_own(const struct task_struct *current)
 {
 	u32 me = bpf_get_smp_processor_id();
 
-	return me < ABI_MAX_CPUS && senders[me * SENDERS_STEP] == (u32)current->pid;
+	return me < ABI_MAX_CPUS && deliveries[me].sender == (u32)current->pid;
 }
 
 SEC("tp_btf/softirq_raise")
@@ -168,7 +169,7 @@ int BPF_PROG(edge_raise, unsigned int vec)
 		return 0;
 	current = bpf_get_current_task_btf();
 	if (tid == (u32)current->pid && in_task_context(ctx, current))
-		senders[me * SENDERS_STEP] = tid;
+		deliveries[me].sender = tid;
 	return 0;
 }
 
@@ -178,7 +179,7 @@ int BPF_PROG(edge_softirq_exit, unsigned int vec)
 	u32 me = bpf_get_smp_processor_id();
 
 	if (vec == NET_RX_SOFTIRQ && me < ABI_MAX_CPUS)
-		senders[me * SENDERS_STEP] = 0;
+		deliveries[me].sender = 0;
 	return 0;
 }
 
@@ -217,9 +218,12 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	current = bpf_get_current_task_btf();
 	if (!in_scope(current) || current == p)
 		return 0;
-	if (!in_task_context(ctx, current) && !delivers_own(current)) {
-		count(COUNTER_irq_wakes);
-		return 0;
+	if (!in_task_context(ctx, current)) {
+		delivery_used();
+		if (!delivers_own(current)) {
+			count(COUNTER_irq_wakes);
+			return 0;
+		}
 	}
 	/* In the middle of a payment it waits for nobody. */
 	if (thread_pays_in_shim(w))

@@ -14,6 +14,8 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 		return;
 	}
 	ADD(p->visits, 1);
+	if (!n_latencies && p->epoch == epoch && p->visits - p->first_visits >= ABI_POINT_MANY && p->visits % ABI_POINT_SKIP)
+		return;
 	if (!experiment_active(epoch)) {
 		latency_visit(i, task, regs, NULL, epoch, 0);
 		return;
@@ -27,6 +29,7 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 	if (p->epoch != epoch) {
 		p->first_ns = now;
 		p->first_local = t->local;
+		p->first_visits = p->visits;
 		p->epoch = epoch;
 	}
 	p->last_ns = now;
@@ -58,16 +61,24 @@ int progress_multi(struct pt_regs *ctx)
 
 struct abi_syscalls syscalls SEC(".bss") = {};
 
-static __always_inline void visit_syscall(const unsigned char *by_number, u64 number)
+/* Of each CPU, the calls of threads in scope that are no visits: they are slowed down as well. A cache line each. */
+#define OTHERS_STEP 8
+abi_u64 other_enters[ABI_MAX_CPUS * OTHERS_STEP] SEC(".bss") = {};
+abi_u64 other_leaves[ABI_MAX_CPUS * OTHERS_STEP] SEC(".bss") = {};
+
+static __always_inline void visit_syscall(const unsigned char *by_number, u64 *others, u64 number)
 {
+	u32 me = bpf_get_smp_processor_id(), point;
 	struct task_struct *task;
-	u32 point;
 
 	if (number >= ABI_MAX_SYSCALLS)
 		return;
 	point = by_number[number];
-	if (!point)
+	if (!point) {
+		if (me < ABI_MAX_CPUS && cpus[me].tid)
+			others[me * OTHERS_STEP]++;
 		return;
+	}
 	task = bpf_get_current_task_btf();
 	if (in_scope(task))
 		visit(task, point - 1, NULL);
@@ -77,14 +88,14 @@ static __always_inline void visit_syscall(const unsigned char *by_number, u64 nu
 SEC("?tp_btf/sys_enter")
 int BPF_PROG(progress_enter, struct pt_regs *regs, long number)
 {
-	visit_syscall(syscalls.enter, number);
+	visit_syscall(syscalls.enter, other_enters, number);
 	return 0;
 }
 
 SEC("?tp_btf/sys_exit")
 int BPF_PROG(progress_leave, struct pt_regs *regs, long result)
 {
-	visit_syscall(syscalls.leave, regs->orig_ax);
+	visit_syscall(syscalls.leave, other_leaves, regs->orig_ax);
 	return 0;
 }
 

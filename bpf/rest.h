@@ -5,16 +5,36 @@
 
 #include "bpf/maps.h"
 
-/* Numbers of CPUs. Each is in it once at most, until the controller has read it. */
+/* Numbers of CPUs, and ABI_REST_DELIVERIES. Each is in it once at most, until the controller has read it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 16 * 1024);
+	__uint(max_entries, 32 * 1024);
 } woken SEC(".maps");
 
 /* enum abi_rest of each CPU. */
 abi_u32 rests[ABI_MAX_CPUS] SEC(".bss") = {};
 
-_Static_assert(ABI_MAX_CPUS * 16 <= 16 * 1024, "every CPU's number and its header fit");
+_Static_assert((ABI_MAX_CPUS + 1) * 16 <= 32 * 1024, "every CPU's number and its header fit");
+
+/* The two events of the network softirq come with every packet of everybody. They rest as well while no thread in scope is woken out of an
+ * interrupt that came to another one (user/session/deliveries.c). */
+struct abi_delivery deliveries[ABI_MAX_CPUS] SEC(".bss") = {};
+abi_u32 deliveries_rest SEC(".bss") = 0; /* enum abi_rest */
+
+/* Such a wake-up may be a delivery of the thread's own packets. */
+static __always_inline void delivery_used(void)
+{
+	u32 me = bpf_get_smp_processor_id(), number = ABI_REST_DELIVERIES;
+
+	if (me >= ABI_MAX_CPUS)
+		return;
+	deliveries[me].used = 1;
+	if (deliveries_rest != ABI_REST_RESTS ||
+	    __sync_val_compare_and_swap(&deliveries_rest, ABI_REST_RESTS, ABI_REST_CALLED) != ABI_REST_RESTS)
+		return;
+	if (bpf_ringbuf_output(&woken, &number, sizeof(number), 0))
+		count(COUNTER_rest_lost);
+}
 
 /* A thread in scope is about to run on this CPU, or does. */
 static __always_inline void rest_ends(u32 me)

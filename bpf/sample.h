@@ -136,6 +136,9 @@ static __always_inline void came_unseen(struct abi_cpu *c, struct task_struct *t
 	count(COUNTER_unseen_switch);
 }
 
+/* Whom the last sample found, on any CPU. */
+abi_u32 last_sampled SEC(".bss") = 0;
+
 SEC("perf_event")
 int sample_tick(struct bpf_perf_event_data *ctx)
 {
@@ -182,6 +185,10 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	weight = take_weight(c, now);
+	if (last_sampled != (u32)task->pid) {
+		last_sampled = task->pid;
+		ADD(sum->turns, 1);
+	}
 	/* A place in code, or how many: 0 is none in either case. */
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);

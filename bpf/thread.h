@@ -242,8 +242,10 @@ static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 
 	ADD(w->local, change);
 	ADD(w->credited, change);
 	thread_publish(w);
-	if (sum)
+	if (sum) {
 		ADD(sum->credited, change);
+		ADD(sum->edges, 1);
+	}
 }
 
 /* R4. */

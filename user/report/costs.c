@@ -9,6 +9,11 @@
 
 #define TOO_MUCH 0.02 /* of the run */
 
+/* Such a point is no cheaper for being passed seldom. */
+#define SYSCALL_HINT \
+	" While a system call is counted, the kernel reports all of them; a tracepoint on its way is cheaper, such as " \
+	"-p tracepoint:sock:sock_send_length (Linux 6.3) for what is sent."
+
 struct cost {
 	double visits, ns, most_ns; /* all visits, what they took, the most that one did */
 };
@@ -47,8 +52,8 @@ void costs_print(const struct report *r)
 		if (share > TOO_MUCH)
 			paragraph(r, 2,
 				  "Warning: to count '%s' took up to %.1f %% of the run, %s a visit. Count samples of a line instead of its "
-				  "visits (-p sampled:FILE:LINE), or name a place that is passed less often.",
-				  name, 100 * share, each);
+				  "visits (-p sampled:FILE:LINE), or name a place that is passed less often.%s",
+				  name, 100 * share, each, !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT : "");
 		else
 			paragraph(r, 2, "To count '%s' took up to %.2g %% of the run, %s a visit.", name, 100 * share, each);
 	}

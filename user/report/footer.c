@@ -134,6 +134,17 @@ static void print_attribution(const struct report *r)
 				"them apart.", r->p->n_runs - n, r->p->n_runs);
 }
 
+/* The distance of samples that the run has come to; that of its begin if it has no experiment. */
+static uint64_t settled_period(const struct report *r, size_t run)
+{
+	uint64_t period = 0;
+
+	for (size_t i = 0; i < r->p->n_experiments; i++)
+		if (r->p->experiments[i].run == run && r->p->experiments[i].x.period_ns)
+			period = r->p->experiments[i].x.period_ns;
+	return period ? period : r->p->runs[run].period_ns;
+}
+
 /* How it was measured: each different way once. */
 static void print_runs(const struct report *r)
 {
@@ -151,7 +162,7 @@ static void print_runs(const struct report *r)
 		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) &&
 		    same(s->fallback, before->fallback) && s->seed == before->seed)
 			continue;
-		text_duration((double)s->period_ns, period);
+		text_duration((double)settled_period(r, i), period);
 		paragraph(r, 2, "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed %" PRIu64 ".",
 			  i + 1, pay, sync, period, s->seed);
 		if (*fallback)

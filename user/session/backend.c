@@ -86,6 +86,26 @@ static int read_point(struct session *s, size_t i, struct backend_point *ret)
 	return r;
 }
 
+/* All calls are looked at, whichever the points are: the visits of the points share that. */
+static void add_looks(struct session *s, struct backend_totals *t)
+{
+	const struct point *p;
+
+	for (unsigned int end = 0; end < 2; end++) {
+		uint64_t visits = 0, each;
+
+		for (size_t i = 0; i < t->n_points; i++)
+			if (session_shown_point(s, i)->call == end + 1)
+				visits += t->points[i].visits;
+		each = syscalls_looks(s, end, visits);
+		for (size_t i = 0; i < t->n_points; i++) {
+			p = session_shown_point(s, i);
+			if (p->call == end + 1 && p->cost_ns)
+				t->points[i].cost_ns += each;
+		}
+	}
+}
+
 static int snapshot(void *b, struct backend_totals *ret)
 {
 	struct session *s = b;
@@ -127,6 +147,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 		if (s->points[i].sampled)
 			p->visits /= sampled_unit(s);
 	}
+	add_looks(s, ret);
 	return 0;
 }
 
@@ -141,16 +162,29 @@ static int read_visits(struct session *s, uint64_t ret[ABI_MAX_POINTS])
 	return r;
 }
 
+static struct rate_seen seen_by(const struct abi_totals *t)
+{
+	return (struct rate_seen){.run_ns = t->run_ns, .edges = t->edges, .samples = t->samples + t->samples_outside, .turns = t->turns};
+}
+
 static void adapt(struct session *s)
 {
-	uint64_t now[ABI_MAX_POINTS] = {0}, most = 0;
+	uint64_t now[ABI_MAX_POINTS] = {0};
+	struct rate_seen x;
+	struct abi_totals t;
 
-	if (!events_adaptable(s) || read_visits(s, now) < 0)
+	if (!events_adaptable(s) || read_visits(s, now) < 0 || totals_read(s, &t) < 0)
 		return;
+	x = seen_by(&t);
+	x.ns = clock_monotonic_ns() - s->begin_ns;
+	x.run_ns -= s->seen.run_ns;
+	x.edges -= s->seen.edges;
+	x.samples -= s->seen.samples;
+	x.turns -= s->seen.turns;
 	for (size_t i = 0; i < session_points(s); i++)
-		if (!session_shown_point(s, i)->sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > most)
-			most = now[i] - s->begin_visits[i];
-	events_adapt(s, most, clock_monotonic_ns() - s->begin_ns);
+		if (!session_shown_point(s, i)->sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > x.visits)
+			x.visits = now[i] - s->begin_visits[i];
+	events_adapt(s, &x);
 }
 
 static int begin(void *b, const struct backend_setup *setup)
@@ -172,6 +206,7 @@ static int begin(void *b, const struct backend_setup *setup)
 		return r;
 	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
 		s->late_begin[i] = t.late[i];
+	s->seen = seen_by(&t);
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
 	a->slow_q16 = (unsigned long long)(setup->slow * 65536 + 0.5);
 	a->n_intervals = setup->n_intervals;
@@ -203,6 +238,7 @@ static int end(void *b)
 		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
 		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
 		clocks_tidy(s);
+		deliveries_tidy(s);
 		events_redraw(s);
 		adapt(s);
 		own_cost_begin(s);

@@ -92,7 +92,9 @@ static int on_wake(void *arg, void *data, size_t size)
 	if (size != sizeof(cpu))
 		return 0;
 	memcpy(&cpu, data, sizeof(cpu));
-	if (cpu < s->nr_cpus && s->resting[cpu])
+	if (cpu == ABI_REST_DELIVERIES)
+		(void)deliveries_follow(s, NULL);
+	else if (cpu < s->nr_cpus && s->resting[cpu])
 		start(s, cpu);
 	return 0;
 }

@@ -110,22 +110,21 @@ void events_close(struct session *s)
 	s->n_events = 0;
 }
 
-/* Samples in a round, at least: see SESSION_RATE_HIGH. */
-#define SAMPLES_PER_VISIT 6
-
 bool events_adaptable(const struct session *s)
 {
 	return !s->options.rate_hz && s->rate_hz < SESSION_RATE_HIGH;
 }
 
-void events_adapt(struct session *s, uint64_t visits, uint64_t ns)
+void events_adapt(struct session *s, const struct rate_seen *x)
 {
-	double wanted = ns ? (double)visits * (double)NSEC_PER_SEC / (double)ns * SAMPLES_PER_VISIT : 0;
+	/* Percentiles of latencies are blurred by the distance of samples, whoever waits for whom. */
+	bool first = !s->looked && !s->options.latencies;
+	unsigned int rate = rate_next(s->rate_hz, first, x);
 
-	/* Only ever finer: what was seen once may come again, and a run should not change its grain with every phase. */
-	if (!events_adaptable(s) || wanted <= s->rate_hz * 1.05)
+	s->looked = s->looked || x->samples >= RATE_ENOUGH_SAMPLES;
+	if (!events_adaptable(s) || rate == s->rate_hz)
 		return;
-	s->rate_hz = wanted < SESSION_RATE_HIGH ? (unsigned int)wanted : SESSION_RATE_HIGH;
+	s->rate_hz = rate;
 	s->skel->bss->control.spacing_ns = session_period_ns(s);
 	for (size_t i = 0; i < s->n_events; i++) {
 		uint64_t period = events_period(s);

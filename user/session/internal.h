@@ -5,6 +5,7 @@
 #include "session/session.h"
 
 #include "base/rng.h"
+#include "session/rate.h"
 
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -28,12 +29,14 @@ struct point {
 	int *fds; /* links that libbpf knows nothing of */
 	size_t n_fds;
 	struct cozbpf_bpf *event; /* a tracepoint's own program */
+	unsigned int call;	  /* it counts the begins (1) or the ends (2) of a system call; 0: neither */
 };
 
-/* What a visit costs: by the instruction, of a return on top of the entry's, of a system call's begin and end, of a tracepoint. */
+/* What a visit costs: by the instruction, of a return on top of the entry's, of a system call's begin and end and of looking at one that is no
+ * visit, of a tracepoint. */
 struct point_costs {
 	uint64_t site[CODE_COSTS];
-	uint64_t at_return, syscall[2], tracepoint;
+	uint64_t at_return, syscall[2], look[2], tracepoint;
 };
 
 /* A sampling event of one CPU. */
@@ -63,10 +66,14 @@ struct session {
 	unsigned int rate_hz;    /* in force */
 	uint64_t begin_ns;       /* of the experiment under way or just ended */
 	uint64_t begin_visits[ABI_MAX_POINTS];
+	struct rate_seen seen;   /* until then, but for the visits */
+	bool looked;             /* an experiment has shown what rate is needed */
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
-	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go; NULL: all go, always */
+	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go, or deliveries; NULL: all go, always */
+	struct bpf_link *deliveries[2]; /* the network softirq's begin and end; NULL: they rest */
+	uint64_t deliveries_ns;         /* since when they do not */
 	uint64_t clocks_ns;         /* since when clocks may rest */
 	bool resting[ABI_MAX_CPUS];
 	unsigned int rest_hz[ABI_MAX_CPUS]; /* the rate when their rest began */
@@ -105,8 +112,8 @@ struct session {
 unsigned int events_per_cpu(unsigned int nr_cpus);
 int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
-/* Has the rate follow the program's rounds, unless it was chosen: @visits of its busiest point in @ns. */
-void events_adapt(struct session *s, uint64_t visits, uint64_t ns);
+/* Has the rate be what the program needs by what an experiment has shown, unless it was chosen. */
+void events_adapt(struct session *s, const struct rate_seen *x);
 /* Can the rate still change? */
 bool events_adaptable(const struct session *s);
 /* Draws a new period for one event of each CPU and starts it afresh. */
@@ -125,6 +132,12 @@ void clocks_tidy(struct session *s);
 /* own_cost.c: around the time between experiments; not wanted: nothing happens. */
 void own_cost_begin(struct session *s);
 void own_cost_end(struct session *s);
+
+/* deliveries.c: has those network packets told apart that a thread in scope sends to its own machine. Not with --sync pthread. */
+int deliveries_follow(struct session *s, struct error *e);
+void deliveries_close(struct session *s); /* not followed: allowed */
+/* Looks whether that may rest. Between experiments. */
+void deliveries_tidy(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);
@@ -146,6 +159,8 @@ int uprobes_attach(struct session *s, struct point *p, size_t index, pid_t pid, 
 
 /* syscalls.c: has the kernel report the begin (0) or the end (1) of system calls. */
 int syscalls_trace(struct session *s, unsigned int end, struct error *e);
+/* What looking at the system calls that are no visits has cost, in ns for each visit of such points. */
+uint64_t syscalls_looks(const struct session *s, unsigned int end, uint64_t visits);
 
 /* tracepoints.c: a copy of the program that counts a tracepoint, in *ret; cozbpf_bpf__destroy. */
 int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e);

@@ -12,7 +12,7 @@
 
 uint64_t sampled_unit(const struct session *s)
 {
-	return 1000000000ULL / (s->options.rate_hz ? s->options.rate_hz : SESSION_RATE_LOW);
+	return 1000000000ULL / (s->options.rate_hz ? s->options.rate_hz : SESSION_RATE_ALONE);
 }
 
 static size_t intervals_of(struct session *s, size_t point, struct addr_range ret[ABI_MAX_SAMPLED])

@@ -159,6 +159,7 @@ void session_close(struct session *s)
 	sync_close(s);
 	loader_close(s);
 	clocks_close(s);
+	deliveries_close(s);
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
@@ -202,8 +203,6 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 		s->skel->progs.edge_exec,
 		s->skel->progs.edge_exit,
 		s->skel->progs.edge_waking,
-		s->skel->progs.edge_raise,
-		s->skel->progs.edge_softirq_exit,
 		s->skel->progs.edge_switch,
 	};
 	int r;
@@ -220,6 +219,9 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 		if (r < 0)
 			return r;
 	}
+	r = s->sync ? 0 : deliveries_follow(s, e);
+	if (r < 0)
+		return r;
 	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);
 	if (!s->iter)
 		return fail(e, errno, "cannot attach the task iterator: %s", strerror(errno));

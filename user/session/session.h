@@ -16,12 +16,6 @@ struct error;
 struct session;
 struct shim_page;
 
-/* A pause is as long as the distance between samples, and stands for what happened since the last one: rounds that are not much longer see
- * lumps. So rounds decide. By the truth program of two threads and a lock, rounds of 2 ms, 100 %: 51 is read for 40 at 2 kHz, 45 at 4 kHz,
- * 38 at 8 kHz (8 s each); but a sample costs 13 us in a virtual machine. */
-#define SESSION_RATE_LOW 2000
-#define SESSION_RATE_HIGH 4000
-
 /* What points take: their programs are loaded, and their cost is measured, only where they are asked for. */
 enum session_needs {
 	SESSION_NEEDS_PROBES = 1,
@@ -36,7 +30,7 @@ struct session_options {
 	enum abi_payer payer;
 	enum abi_sync sync;
 	int signo;            /* payment signal (sleep, spin) */
-	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs, SESSION_RATE_LOW to _HIGH */
+	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs (session/rate.h) */
 	uint64_t seed;        /* of the sampling periods */
 	bool many;            /* the scope is what session_take enters, and what comes from that; else one process */
 	bool all_execs;       /* session_execs tells of every exec on the machine, not only of those entered */
@@ -137,7 +131,7 @@ int session_attach_sites(struct session *s, size_t point, bool at_return, const 
 int session_attach_syscall(struct session *s, size_t point, unsigned int number, bool at_return, struct error *e);
 int session_attach_tracepoint(struct session *s, size_t point, const char *category, const char *name, struct error *e);
 /* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. A visit is what one sample stands for at
- * the usual rate. */
+ * the lowest rate. */
 int session_attach_sampled(struct session *s, size_t point, const char *line, struct error *e);
 /* What a visit takes, in ns, as measured for such places on this machine before the run; 0: next to nothing, or not known. */
 uint64_t session_point_cost(const struct session *s, size_t i);

@@ -19,6 +19,17 @@ int syscalls_trace(struct session *s, unsigned int end, struct error *e)
 					   strerror(errno));
 }
 
+uint64_t syscalls_looks(const struct session *s, unsigned int end, uint64_t visits)
+{
+	const unsigned long long *others = end ? s->skel->bss->other_leaves : s->skel->bss->other_enters;
+	const size_t step = sizeof(s->skel->bss->other_enters) / sizeof(*others) / ABI_MAX_CPUS;
+	uint64_t n = 0;
+
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
+		n += __atomic_load_n(&others[cpu * step], __ATOMIC_RELAXED);
+	return visits ? (uint64_t)((double)s->costs.look[end] * (double)n / (double)visits) : 0;
+}
+
 int session_attach_syscall(struct session *s, size_t point, unsigned int number, bool at_return, struct error *e)
 {
 	struct abi_syscalls *a = &s->skel->bss->syscalls;
@@ -32,5 +43,6 @@ int session_attach_syscall(struct session *s, size_t point, unsigned int number,
 		return fail(e, EEXIST, "%s: counted by the point %s already; one of them is enough", p->name, s->points[*slot - 1].name);
 	*slot = (unsigned char)(point + 1);
 	p->cost_ns = s->costs.syscall[at_return];
+	p->call = at_return + 1U;
 	return syscalls_trace(s, at_return, e);
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/rate.h"
+
+#include "base/clock.h"
+
+/* Samples in a round, at least. */
+#define SAMPLES_PER_VISIT 6
+/* Few edges are enough: threads that share a lock may meet only now and then, and all the time once one of them is paused. That is so past
+ * the knee of a lock that nobody waits for otherwise; some tens of edges a second are seen there. */
+#define SAMPLES_PER_EDGE 400
+/* ... and what a thread that does all the work and its helpers have to do with each other is less. */
+#define EDGES_PER_SECOND 5
+#define TURNS_SHARE 0.05
+
+static double per_second(uint64_t n, uint64_t ns)
+{
+	return ns ? (double)n * (double)NSEC_PER_SEC / (double)ns : 0;
+}
+
+bool rate_alone(const struct rate_seen *x)
+{
+	if (x->samples < RATE_ENOUGH_SAMPLES)
+		return false;
+	return (double)x->turns <= TURNS_SHARE * (double)x->samples && per_second(x->edges, x->run_ns) < EDGES_PER_SECOND;
+}
+
+unsigned int rate_next(unsigned int rate, bool first, const struct rate_seen *x)
+{
+	double visits = SAMPLES_PER_VISIT * per_second(x->visits, x->ns);
+	double edges = SAMPLES_PER_EDGE * per_second(x->edges, x->run_ns);
+	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an average of lumps. */
+	double wanted = visits < edges ? visits : edges;
+
+	if (rate_alone(x))
+		return first && rate > SESSION_RATE_ALONE ? SESSION_RATE_ALONE : rate;
+	if (wanted > SESSION_RATE_HIGH)
+		wanted = SESSION_RATE_HIGH;
+	/* Too few samples to tell say nothing against the rate that is. */
+	if (wanted < SESSION_RATE_LOW && x->samples >= RATE_ENOUGH_SAMPLES)
+		wanted = SESSION_RATE_LOW;
+	return wanted > rate * 1.05 ? (unsigned int)wanted : rate;
+}
