@@ -14,6 +14,7 @@
 
 struct code_map;
 struct error;
+struct injector;
 struct profile_writer;
 struct repeat;
 struct runner;
@@ -51,6 +52,9 @@ struct run {
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
+	bool injects; /* the processes run already, and the kernel cannot pause them */
+	struct injector *injector; /* NULL: nothing is injected */
+	size_t uninjected; /* children that refused it */
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/run.h"
+#include "cmd/run_inject.h"
 #include "cmd/run_points.h"
 #include "session/code_map.h"
 #include "target/launch.h"
@@ -329,6 +330,7 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	if (err < 0 || session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))
 		return err;
 	look_at(r, pid);
+	(void)run_inject_one(r, pid);
 	look_later(r->scope, pid, now);
 	return 0;
 }
