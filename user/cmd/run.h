@@ -54,7 +54,9 @@ struct run {
 	bool preload;
 	bool injects; /* the processes run already, and the kernel cannot pause them */
 	struct injector *injector; /* NULL: nothing is injected */
-	size_t uninjected; /* children that refused it */
+	pid_t *uninjected; /* processes that it cannot be put into, as they are */
+	size_t n_uninjected;
+	bool said_uninjected;
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;

@@ -35,7 +35,7 @@ static bool is_named(const struct run *r, pid_t pid)
 	return false;
 }
 
-/* One line before anything is done. */
+/* One line, with the first that is done. */
 static void announce(const struct run *r)
 {
 	const struct scope_options *o = &r->options.scope;
@@ -48,7 +48,7 @@ static void announce(const struct run *r)
 		(void)process_read(o->pids[i], &f);
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%d (%.16s)", i ? ", " : "", (int)o->pids[i], f.comm);
 	}
-	(void)complain("the kernel has no task work: injecting a payment handler into process %s%s, which goes again at the end (--no-inject forbids)",
+	(void)complain("the kernel has no task work: injecting a payment handler into process %s%s, until the end of the run (--no-inject forbids)",
 		       names, o->follow == FOLLOW_ALL ? " and its children" : "");
 }
 
@@ -67,21 +67,64 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	return 0;
 }
 
-bool run_inject_one(struct run *r, pid_t pid)
+static bool has_refused(const struct run *r, pid_t pid)
+{
+	for (size_t i = 0; i < r->n_uninjected; i++)
+		if (r->uninjected[i] == pid)
+			return true;
+	return false;
+}
+
+/* The first one that refuses is named. */
+static void note_refusal(struct run *r, pid_t pid, const struct error *e)
+{
+	pid_t *grown;
+
+	/* Most have ended long since. */
+	if (r->n_uninjected >= ABI_MAX_PROCESSES)
+		r->n_uninjected = 0;
+	grown = reallocarray(r->uninjected, r->n_uninjected + 1, sizeof(*grown));
+
+	if (!grown)
+		return;
+	r->uninjected = grown;
+	r->uninjected[r->n_uninjected++] = pid;
+	if (!r->said_uninjected)
+		(void)complain("%s: it is not paused; others that cannot be are not named", e->text);
+	r->said_uninjected = true;
+}
+
+static bool inject_unnamed(struct run *r, pid_t pid)
 {
 	struct error e = {""};
+	int err = has_refused(r, pid) ? -EPERM : inject(r, pid, &e);
 
+	/* -ESTALE: of its new program we hear, too. */
+	if (err < 0 && err != -ESTALE && *e.text && process_is_live(pid))
+		note_refusal(r, pid, &e);
+	return err == 0;
+}
+
+void run_inject_anew(struct run *r, pid_t pid)
+{
 	if (!r->injector)
-		return false;
-	if (inject(r, pid, &e) >= 0)
-		return true;
-	if (process_is_live(pid) && !r->uninjected++)
-		(void)complain("%s: it is not paused; others that cannot be are not named", e.text);
-	return false;
+		return;
+	for (size_t i = 0; i < r->n_uninjected; i++)
+		if (r->uninjected[i] == pid)
+			r->uninjected[i--] = r->uninjected[--r->n_uninjected];
+	(void)inject_unnamed(r, pid);
+}
+
+void run_inject_rest(struct run *r, const struct session_process *all, size_t n)
+{
+	for (size_t i = 0; r->injector && i < n; i++)
+		if (all[i].flags & ABI_PROC_IN && !(all[i].flags & ABI_PROC_SIGNALS))
+			(void)inject_unnamed(r, all[i].pid);
 }
 
 int run_inject_all(struct run *r, struct error *e)
 {
+	bool announced = false;
 	int err;
 
 	if (!r->injector)
@@ -89,7 +132,6 @@ int run_inject_all(struct run *r, struct error *e)
 	err = injector_give_slots(r->injector, session_slots_fd(r->session), e);
 	if (err < 0)
 		return err;
-	announce(r);
 	/* A child that one of them had before its turn came is found in the next round, and inherits what comes after that. */
 	for (size_t done = 1; done;) {
 		_cleanup_free_ struct session_process *all = NULL;
@@ -106,9 +148,12 @@ int run_inject_all(struct run *r, struct error *e)
 				err = inject(r, all[i].pid, e);
 				if (err < 0)
 					return err;
+				if (!announced)
+					announce(r);
+				announced = true;
 				done++;
 			} else {
-				done += run_inject_one(r, all[i].pid);
+				done += inject_unnamed(r, all[i].pid);
 			}
 		}
 	}
@@ -122,4 +167,6 @@ void run_inject_close(struct run *r)
 	if (injector_stop(r->injector, &e) < 0)
 		(void)complain("%s", e.text);
 	r->injector = NULL;
+	free(r->uninjected);
+	r->uninjected = NULL;
 }

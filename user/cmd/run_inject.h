@@ -2,7 +2,7 @@
 /* cozbpf attach on a kernel that cannot pause threads: the processes get a payment handler, which they lose when we leave. */
 #pragma once
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 struct error;
@@ -12,7 +12,10 @@ struct run;
 int run_inject_open(struct run *r, struct error *e);
 /* Into all that is in scope: refused where a process that was named refuses; of the others it is said. */
 int run_inject_all(struct run *r, struct error *e);
-/* @pid has come into scope, or has started another program, which took its handler away. Does it pay now? */
-bool run_inject_one(struct run *r, pid_t pid);
+/* @pid has started another program, which took its handler away. */
+void run_inject_anew(struct run *r, pid_t pid);
+/* Into those in scope that have none yet: whose parent had none when it forked. A few times a second. */
+struct session_process;
+void run_inject_rest(struct run *r, const struct session_process *all, size_t n);
 /* All go on without, as they were before. After the session is closed. */
 void run_inject_close(struct run *r);

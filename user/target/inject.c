@@ -22,6 +22,7 @@
 #define SCRATCH 4096 /* behind the blob: what system calls read and write */
 #define SLOTS_SIZE (SHIM_ENTRIES * sizeof(struct shim_slot))
 #define TRIES 50
+#define EXECS 5 /* a program that starts others as we look */
 #define STUCK 3 /* threads that cannot be stopped now, until we give up */
 #define BETWEEN_NS 2000000
 #define LEAVE_NS (3 * NSEC_PER_SEC) /* a payment takes 10 ms at most; who has the CPU meanwhile may be others */
@@ -51,7 +52,7 @@ static int call(struct remote *r, long number, const uint64_t arguments[6], uint
 	return 0;
 }
 
-static int refuse(pid_t pid, int err, struct error *e)
+static int refuse(pid_t pid, int signo, int err, struct error *e)
 {
 	struct process_facts f = {.comm = "?"};
 
@@ -59,6 +60,8 @@ static int refuse(pid_t pid, int err, struct error *e)
 	switch (err) {
 	case -ESRCH:
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
+	case -EBUSY:
+		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, f.comm, signo);
 	case -EPERM:
 	case -EACCES:
 		return fail(e, EPERM, "not allowed to inject a payment handler into process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE, and see "
@@ -66,8 +69,11 @@ static int refuse(pid_t pid, int err, struct error *e)
 	case -ENOEXEC:
 		return fail(e, ENOEXEC, "process %d (%s) runs 32-bit code; only 64-bit x86 programs can be profiled", (int)pid, f.comm);
 	case -ENOENT:
-		return fail(e, ENOENT, "process %d (%s) has no system call instruction in its code: no payment handler can be injected into it",
+		return fail(e, ENOENT, "cannot inject a payment handler into process %d (%s): there is no system call instruction in its code",
 			    (int)pid, f.comm);
+	case -EFAULT:
+		return fail(e, ESTALE, "process %d (%s) started another program while a payment handler was injected into it; try again", (int)pid,
+			    f.comm);
 	case -EUSERS:
 		return fail(e, EAGAIN, "process %d (%s) may not start another process, which takes a moment of one to inject a payment handler "
 			    "(RLIMIT_NPROC, or pids.max of its control group)", (int)pid, f.comm);
@@ -250,28 +256,42 @@ static int enter_stopped(const struct inject_options *o, struct remote *r, const
 	return err;
 }
 
-int inject_enter(const struct inject_options *o, pid_t pid, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
-		 unsigned int *ret_blocking, unsigned int *ret_threads, struct error *e)
+static int enter(const struct inject_options *o, pid_t pid, const struct inject_layout *has, struct inject_layout *ret)
 {
-	const struct inject_layout *has = inject_layout_of(pid, known, n_known);
-	_cleanup_free_ struct inject_thread *threads = NULL;
 	struct inject_layout l = {0};
 	struct remote r;
-	size_t n = 0;
-	int err = inject_allowed(pid, o->signo, has, e), gone;
+	int err = stop_one(pid, o->signo, &r), gone;
 
 	if (err < 0)
 		return err;
-	err = stop_one(pid, o->signo, &r);
-	if (err < 0)
-		return refuse(pid, err, e);
 	err = enter_stopped(o, &r, has, &l);
 	gone = remote_release(&r);
-	if (err == -EBUSY)
-		return fail(e, EBUSY, "process %d uses signal %d itself: name another one for pauses with --signal", (int)pid, o->signo);
 	if (err < 0 || gone < 0)
-		return refuse(pid, err < 0 ? err : gone, e);
+		return err < 0 ? err : gone;
 	*ret = l;
+	return 0;
+}
+
+int inject_enter(const struct inject_options *o, pid_t pid, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
+		 unsigned int *ret_blocking, unsigned int *ret_threads, struct error *e)
+{
+	_cleanup_free_ struct inject_thread *threads = NULL;
+	size_t n = 0;
+	int err = 0;
+
+	for (int i = 0; i < EXECS; i++) {
+		const struct inject_layout *has = inject_layout_of(pid, known, n_known);
+
+		err = inject_allowed(pid, o->signo, has, e);
+		if (err < 0)
+			return err;
+		err = enter(o, pid, has, ret);
+		/* An exec takes away what was there, the thread as well. */
+		if ((err != -EFAULT && err != -ESRCH) || !process_is_live(pid))
+			break;
+	}
+	if (err < 0)
+		return refuse(pid, o->signo, err, e);
 	*ret_blocking = 0;
 	if (inject_threads(pid, o->signo, &threads, &n) < 0)
 		n = 0;

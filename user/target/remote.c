@@ -140,6 +140,14 @@ static bool in_restartable_sequence(const struct remote *r)
 	return r->regs.rip - section.start < section.length;
 }
 
+/* The process may have started another program since somebody looked. */
+static bool has_instruction(const struct remote *r)
+{
+	unsigned char there[2];
+
+	return !r->at || (remote_read(r, r->at, there, sizeof(there)) == 0 && there[0] == 0x0f && there[1] == 0x05);
+}
+
 static int prepare(struct remote *r)
 {
 	uint64_t blocked = all_but_faults();
@@ -150,7 +158,7 @@ static int prepare(struct remote *r)
 	if (r->regs.cs != CODE_SEGMENT_64)
 		return -ENOEXEC;
 	spare_interruption(&r->regs);
-	if (in_restartable_sequence(r))
+	if (!has_instruction(r) || in_restartable_sequence(r))
 		return -EAGAIN;
 	err = (int)trace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), (uintptr_t)&r->mask);
 	return err == 0 ? (int)trace(PTRACE_SETSIGMASK, r->tid, sizeof(blocked), (uintptr_t)&blocked) : err;

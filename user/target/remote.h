@@ -15,7 +15,7 @@
 
 struct remote {
 	pid_t tid;
-	uint64_t at;                  /* where the process has a system call instruction */
+	uint64_t at;                  /* where the process has a system call instruction; 0: none will be made */
 	struct user_regs_struct regs; /* as it will go on with */
 	uint64_t mask;                /* the signals that it blocks */
 	int signal;                   /* one that came meanwhile, 0: none */
@@ -24,7 +24,7 @@ struct remote {
 
 /* Stops thread @tid. -ESRCH: there is no such thread; -EPERM: not allowed, or traced already; -ENOEXEC: it runs 32-bit code; -ETIMEDOUT:
  * it cannot be stopped now (it stops later, and stays so until this process ends); -EAGAIN: in a place where it must not be moved (a
- * restartable sequence), it goes on: try again. */
+ * restartable sequence), or there is no such instruction; it goes on: try again. */
 int remote_stop(pid_t tid, uint64_t at, struct remote *ret);
 /* *ret: the call's result, a negative errno where it failed. The return value is about the call being made at all: -ESRCH the process has
  * ended, -EFAULT there is no such instruction any more. */
