@@ -65,15 +65,21 @@ else
 fi
 kill "$caught"
 
-# Two threads compute and pass the point, one of them in the line: twice as fast, the line is worth a third of the time.
-attached "$victim" -p progress -d 4 --experiment 100 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 40
-status=$?
-why=''
-[ "$status" -eq 0 ] || why+=" status $status;"
+# Two threads compute and pass the point, one of them in the line: twice as fast, the line is worth a third of the time. A busy machine gets a
+# second and a third chance.
+measured() {
+	local status
+	attached "$victim" -p progress -d 4 --experiment 50 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 45
+	status=$?
+	why=''
+	[ "$status" -eq 0 ] || why+=" status $status;"
+	holds "abs($effect - 33.3) < 6" || why+=" a third, and it says $(ask "$effect") %;"
+	[ -z "$why" ]
+}
+effect='(lambda t: round(100 * (1 - t(0.5) / t(0)), 1))(lambda s: sum(x["duration"] for x in experiments if x["speedup"] == s) / sum(x["points"]["progress"]["delta"] for x in experiments if x["speedup"] == s))'
+measured || measured || measured
 [ "$(wc -l <complaint)" -eq 1 ] && grep -q "injecting a payment handler into process $victim .*--no-inject" complaint || why+=' not the one line about it;'
 holds 'runs[0]["pay"] == "sleep" and "injected" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
-effect='(lambda t: round(100 * (1 - t(0.5) / t(0)), 1))(lambda s: sum(x["duration"] for x in experiments if x["speedup"] == s) / sum(x["points"]["progress"]["delta"] for x in experiments if x["speedup"] == s))'
-holds "abs($effect - 33.3) < 6" || why+=" a third, and it says $(ask "$effect") %;"
 holds 'total("paid") > 0.8 * total("growth")' || why+=" paid $(ask 'total("paid")') of $(ask 'total("growth")');"
 facts "$victim" | diff before - >difference || why+=' it is not as it was;'
 verdict 'sign and size of an effect' "$why" complaint difference
