@@ -67,16 +67,21 @@ static __always_inline s64 ledger_cpu_advance(s64 cpu_local, u64 foreign_ns, s64
 	return ledger_min(cpu_local + (s64)foreign_ns, g);
 }
 
+/* What cannot be measured in place was calibrated as @overhead, while what can be took @calibrated beside it. Now that took @took: a
+ * neighbour of the virtual machine slows both down alike, then or now; a tick in between must not count for more than that. */
+static __always_inline u64 ledger_scaled(u64 overhead, u64 took, u64 calibrated)
+{
+	if (!calibrated)
+		return overhead;
+	took = took > 3 * calibrated ? 3 * calibrated : took;
+	return took < calibrated / 3 ? overhead / 3 : overhead * took / calibrated;
+}
+
 /* What it stopped a thread for that its hit had @asked others pay: @took was measured; an interrupt that follows was calibrated as
- * @overhead for each when the asking took @asking. Where that takes longer now, since a neighbour of the virtual machine slows this CPU
- * down, the interrupt does, too; a tick in between must not count for more than that. */
+ * @overhead for each when the asking took @asking. */
 static __always_inline s64 ledger_asking(u64 took, u32 asked, u64 overhead, u64 asking)
 {
-	u64 each = took / asked, after = overhead;
-
-	if (asking && each > asking)
-		after = each > 3 * asking ? 3 * overhead : overhead * each / asking;
-	return (s64)(took + after * asked);
+	return (s64)(took + ledger_scaled(overhead, took / asked, asking) * asked);
 }
 
 /* Quarter-octave bucket of a duration: exponent and the two bits below the leading one. */

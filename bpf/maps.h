@@ -31,6 +31,7 @@ struct thread {
 	u64 paying_off;  /* time off the CPU since then */
 	u64 left_at;     /* when it last left a CPU */
 	u64 paid_seen;   /* of the slot's paid_ns, folded in */
+	u64 delivery_seen;
 	u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
 	u32 foreign_cpu;
 	u32 slot;        /* index + 1; 0: none */

@@ -116,6 +116,7 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 		return;
 	}
 	s->owed_ns = ledger_min(owed, (s64)config.max_pay_ns);
+	s->raised_at = now;
 	ADD(s->asked, 1);
 	t->signalled_at = now;
 	t->paying_off = 0;

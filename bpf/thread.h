@@ -76,6 +76,7 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 
 		if (s) {
 			t->paid_seen = s->paid_ns;
+			t->delivery_seen = s->delivery_ns;
 			t->spun_seen = s->spun_ns;
 		}
 	}
@@ -122,6 +123,19 @@ static __always_inline s64 thread_spun(struct thread *t, const struct shim_slot 
 	return spun < 0 || spun > d ? d : spun;
 }
 
+/* What a payment by the shim stopped its thread for beside what the shim saw of it. */
+static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slot *s)
+{
+	u64 total = *(volatile unsigned long long *)&s->delivery_ns;
+	u64 delivery = total - t->delivery_seen;
+
+	t->delivery_seen = total;
+	/* Answered late, or the program has written there. */
+	if (!delivery || delivery > SHIM_ANSWER_NS)
+		return control.pay_overhead_ns;
+	return (s64)ledger_scaled(control.pay_overhead_ns, delivery, control.delivery_ns);
+}
+
 /* Takes in what the shim reports as paid since the last time. The program can write the slot: more than the time since the signal
  * was raised, or backwards, is cut. */
 static __always_inline void thread_fold(struct thread *t, u64 now)
@@ -129,7 +143,7 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 	struct shim_slot *s;
 	struct abi_totals *sum;
 	u64 total, seen;
-	s64 d;
+	s64 d, unseen;
 
 	if (!t->slot || !t->signalled_at)
 		return;
@@ -145,8 +159,9 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 		count(COUNTER_paid_clamped);
 		d = d < 0 ? 0 : (s64)(now - t->signalled_at);
 	}
-	cpu_stopped((sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + control.pay_overhead_ns);
-	d += control.pay_overhead_ns;
+	unseen = thread_unseen(t, s);
+	cpu_stopped((sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + unseen);
+	d += unseen;
 	ADD(t->local, d);
 	ADD(t->paid, d);
 	thread_publish(t);

@@ -153,10 +153,11 @@ struct abi_control {
 	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
 	abi_s64 hit_overhead_ns; /* what a hit that asks another to pay stops its own thread for, beside the sample and the asking */
 	abi_s64 asking_ns;       /* what the asking took when that was measured */
+	abi_s64 delivery_ns;     /* what the signal took to its handler when pay_overhead_ns was measured; 0: the kernel pays */
 	abi_u64 spacing_ns;      /* between the ticks of a CPU, mean */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 80 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 88 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {

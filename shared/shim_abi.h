@@ -49,9 +49,30 @@ struct shim_slot {
 	long long level; /* ledger writes: the thread's local without what it has folded in of paid_ns; so level + paid_ns is what the
 			  * thread has been delayed by, at any time */
 	unsigned long long spun_ns; /* shim adds: of paid_ns, the time in which it kept the CPU */
-	unsigned long long reserved[2];
+	/* any mode: */
+	unsigned long long raised_at; /* ledger writes before the signal: when it raised it, on CLOCK_MONOTONIC. From there on the thread
+				       * executes nothing of its own */
+	unsigned long long delivery_ns; /* shim adds: of paid_ns, what passed from there to the handler's first instruction */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 64);
+
+/* A signal that is answered later than this was blocked, or its thread lost the CPU: that was not payment. */
+#define SHIM_ANSWER_NS 200000
+
+#ifndef __BPF__
+/* When the payment began that the current thread's handler is entered for at @now (ns, CLOCK_MONOTONIC): the kernel's way into the
+ * handler, which takes some microseconds, is part of it. Takes the mark, so that nothing is counted twice. */
+static inline long long shim_payment_began(struct shim_slot *slot, long long now)
+{
+	unsigned long long raised = __atomic_exchange_n(&slot->raised_at, 0, __ATOMIC_RELAXED);
+	unsigned long long delivery = (unsigned long long)now - raised;
+
+	if (delivery > SHIM_ANSWER_NS)
+		return now;
+	(void)__atomic_add_fetch(&slot->delivery_ns, delivery, __ATOMIC_RELAXED);
+	return (long long)raised;
+}
+#endif
 
 /* --sync pthread: what is everybody's, in the entry after the last slot. */
 #define SHIM_ENTRIES (SHIM_SLOTS + 1)

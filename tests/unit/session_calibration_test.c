@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 static const struct calibration_key key = {"calibration-2", "boot=b1 build=0a payer=2"};
-static const struct calibration some = {.pay_ns = 4321, .hit_ns = 0, .asking_ns = CALIBRATION_MAX_NS};
+static const struct calibration some = {.pay_ns = 4321, .hit_ns = 0, .asking_ns = CALIBRATION_MAX_NS, .delivery_ns = 17};
 
 static char run[64], directory[96], file[128];
 
@@ -41,15 +41,16 @@ static int teardown(void **state)
 
 static int recall(void)
 {
-	struct calibration c = {-1, -2, -3};
+	struct calibration c = {-1, -2, -3, -4};
 	int r = calibration_recall(run, &key, &c);
 
 	if (r == 0) {
 		assert_int_equal(c.pay_ns, some.pay_ns);
 		assert_int_equal(c.hit_ns, some.hit_ns);
 		assert_int_equal(c.asking_ns, some.asking_ns);
+		assert_int_equal(c.delivery_ns, some.delivery_ns);
 	} else {
-		assert_true(c.pay_ns == -1 && c.hit_ns == -2 && c.asking_ns == -3);
+		assert_true(c.pay_ns == -1 && c.hit_ns == -2 && c.asking_ns == -3 && c.delivery_ns == -4);
 	}
 	return r;
 }
@@ -99,12 +100,9 @@ static void comes_back(void **state)
 static void belongs_to_its_key(void **state)
 {
 	const struct calibration_key others[] = {
-		{"calibration-2", "boot=b2 build=0a payer=2"},
-		{"calibration-2", "boot=b1 build=0b payer=2"},
-		{"calibration-2", "boot=b1 build=0a payer=2 more"},
-		{"calibration-2", "boot=b1 build=0a payer="},
-		{"calibration-3", "boot=b1 build=0a payer=2"},
-		{"calibration-2", ""},
+		{"calibration-2", "boot=b2 build=0a payer=2"},	    {"calibration-2", "boot=b1 build=0b payer=2"},
+		{"calibration-2", "boot=b1 build=0a payer=2 more"}, {"calibration-2", "boot=b1 build=0a payer="},
+		{"calibration-3", "boot=b1 build=0a payer=2"},	    {"calibration-2", ""},
 	};
 	struct calibration c;
 
@@ -117,7 +115,9 @@ static void belongs_to_its_key(void **state)
 
 static void figures_are_sound(void **state)
 {
-	const struct calibration bad[] = {{-1, 0, 0}, {0, -1, 0}, {0, 0, -1}, {CALIBRATION_MAX_NS + 1, 0, 0}, {0, INT64_MAX, 0}};
+	const struct calibration bad[] = {
+		{-1, 0, 0, 0},	     {0, -1, 0, 0}, {0, 0, -1, 0}, {0, 0, 0, -1}, {CALIBRATION_MAX_NS + 1, 0, 0, 0},
+		{0, INT64_MAX, 0, 0}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
@@ -129,11 +129,26 @@ static void figures_are_sound(void **state)
 static void odd_texts(void **state)
 {
 	static const char *const figures[] = {
-		"", "pay 1\n", "pay 1 hit 2 asking 3", "pay 1 hit 2 asking 3\n\n", "pay 1 hit 2 asking 3\n ", "pay -1 hit 2 asking 3\n",
-		"pay +1 hit 2 asking 3\n", "pay  1 hit 2 asking 3\n", "pay 0x1 hit 2 asking 3\n", "pay 1 hit 2 asking \n",
-		"pay 1 hit 2 asking 10000001\n", "pay 1 hit 99999999999999999999 asking 3\n", "pay 1 hit 2 asking 184467440737095516160\n",
-		"pay 1 hit 2 asking 3 4\n", "hit 2 pay 1 asking 3\n", "pay 1\nhit 2\nasking 3\n", "pay 1 hit 2 asking 3\r\n",
-		"pay 1e3 hit 2 asking 3\n", "pay 00000000000000001 hit 2 asking 3\n",
+		"",
+		"pay 1\n",
+		"pay 1 hit 2 asking 3\n",
+		"pay 1 hit 2 asking 3 delivery 4",
+		"pay 1 hit 2 asking 3 delivery 4\n\n",
+		"pay 1 hit 2 asking 3 delivery 4\n ",
+		"pay -1 hit 2 asking 3 delivery 4\n",
+		"pay +1 hit 2 asking 3 delivery 4\n",
+		"pay  1 hit 2 asking 3 delivery 4\n",
+		"pay 0x1 hit 2 asking 3 delivery 4\n",
+		"pay 1 hit 2 asking 3 delivery \n",
+		"pay 1 hit 2 asking 10000001 delivery 4\n",
+		"pay 1 hit 99999999999999999999 asking 3 delivery 4\n",
+		"pay 1 hit 2 asking 3 delivery 184467440737095516160\n",
+		"pay 1 hit 2 asking 3 delivery 4 5\n",
+		"hit 2 pay 1 asking 3 delivery 4\n",
+		"pay 1\nhit 2\nasking 3\ndelivery 4\n",
+		"pay 1 hit 2 asking 3 delivery 4\r\n",
+		"pay 1e3 hit 2 asking 3 delivery 4\n",
+		"pay 00000000000000001 hit 2 asking 3 delivery 4\n",
 	};
 	static char long_text[1 << 16];
 	char good[1024], text[1024];

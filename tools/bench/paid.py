@@ -4,7 +4,8 @@
 Two independent threads, one in the line, one beside it. Due: the growth of G for each thread, less its own hits, what was credited and
 what is still owed at the end (which is what will be forgiven: that is booked when the thread is seen again). Stopped: the program reads the CPU's counter without pause and writes down every gap; gaps
 are also what ticks cause, so experiments at 0 %, which have all of the sampling but no pauses, lie between the others, and what the
-median one of them has a second is taken off the median of the others. A gap of more than a millisecond is no pause at 5 % but another program on the CPU: left out of both."""
+median one of them has a second is taken off the median of the others. A gap of more than a millisecond is no pause at 5 % but another program on the CPU: left out of both.
+Each run calibrates anew: what an interrupt costs a virtual machine changes from one minute to the next."""
 
 import bisect
 import os
@@ -48,7 +49,7 @@ def measure(bench, pay, seconds, seed):
         command = [bench.program("truth", "stopped"), "--per-us", bench.calibration(), "--seconds", f"{seconds:g}", "--gaps", path]
         options = [
             "--pay", pay, "-p", "progress", "--fixed-line", common.line_of("tests/truth/programs/stopped.c", "a"),
-            "--speedups", str(PERCENT), "--zero-share", "50", "--experiment", "200", "--cool-off", "10", "--seed", str(seed),
+            "--calibrate", "--speedups", str(PERCENT), "--zero-share", "50", "--experiment", "200", "--cool-off", "10", "--seed", str(seed),
         ]  # fmt: skip
         _, profile = bench.profiled(options, command, seconds + 60)
         gaps = read_gaps(path)

@@ -23,10 +23,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TICK_NS (200 * NSEC_PER_USEC) /* a payment has long ended when the next tick comes */
-#define WANTED 48		      /* gaps of each kind */
-#define ENOUGH (WANTED / 4)	      /* fewer say nothing */
-#define ROUNDS 4		      /* whatever else the machine does only adds, for a tenth of a second at a time: see agreed() */
+#define TICK_NS (350 * NSEC_PER_USEC) /* a payment has long ended when the next tick comes */
+/* A program that works has its own data in the first caches when the interrupt comes: with the kernel's still there from the last time,
+ * a signal was delivered in 2.7 us, in a program in 4.3. */
+#define TOUCHED (512 << 10)
+#define CACHE_LINE 64
+#define WANTED 128	      /* gaps of each kind: 1 % of a pause of 25 us, a 5 % speedup's, is what they scatter by */
+#define ENOUGH (WANTED / 4)   /* fewer say nothing */
+#define ROUNDS 5		      /* whatever else the machine does only adds, for a tenth of a second at a time: see agreed() */
 #define BETWEEN_US 25000
 #define LONGEST_NS (100 * NSEC_PER_MSEC)
 #define LEAST_GAP_NS NSEC_PER_USEC
@@ -41,6 +45,7 @@ struct watcher {
 	bool asks; /* its ticks count, too */
 	bool ready, stop;
 	size_t n[KINDS];
+	unsigned char memory[TOUCHED];
 	int64_t gaps[KINDS][WANTED];
 	int64_t asking[WANTED]; /* of the KICKED ones, the part that the program on the tick measured itself */
 };
@@ -51,6 +56,7 @@ static void *watch(void *arg)
 	struct watcher *w = arg;
 	const volatile struct abi_calibration *c = w->counts;
 	uint64_t ticks = 0, kicks = 0, asking = 0, last;
+	size_t at = 0;
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
@@ -61,6 +67,9 @@ static void *watch(void *arg)
 	last = clock_monotonic_ns();
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
 		uint64_t now = clock_monotonic_ns();
+
+		(void)*(volatile unsigned char *)&w->memory[at];
+		at = (at + CACHE_LINE) % sizeof(w->memory);
 
 		if (now - last > LEAST_GAP_NS) {
 			int kind = c->kicks > kicks ? KICKED : ORDINARY;
@@ -100,15 +109,20 @@ static int64_t mean(int64_t *v, size_t n)
 	return used ? sum / (int64_t)used : 0;
 }
 
+/* What they come to themselves, as far as they can tell. */
+struct payments {
+	uint64_t n, paid, delivery;
+};
+
 /* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
 static struct {
 	struct shim_slot *slots;
-	uint64_t paid, payments;
+	struct payments got;
 } shim;
 
 static void pay_nothing(int signo, siginfo_t *info, void *context)
 {
-	uint64_t start = clock_monotonic_ns();
+	uint64_t entered = clock_monotonic_ns(), start = entered;
 	unsigned int tid = (unsigned int)gettid();
 
 	(void)signo;
@@ -119,12 +133,14 @@ static void pay_nothing(int signo, siginfo_t *info, void *context)
 
 		if (s->tid != tid)
 			continue;
+		start = (uint64_t)shim_payment_began(s, (long long)entered);
 		(void)__atomic_exchange_n(&s->owed_ns, 0, __ATOMIC_ACQ_REL);
 		(void)__atomic_add_fetch(&s->payments, 1, __ATOMIC_RELEASE);
 		break;
 	}
-	shim.payments++;
-	shim.paid += clock_monotonic_ns() - start;
+	shim.got.n++;
+	shim.got.delivery += entered - start;
+	shim.got.paid += clock_monotonic_ns() - start;
 }
 
 static bool install_handler(struct session *s, struct sigaction *old)
@@ -132,7 +148,7 @@ static bool install_handler(struct session *s, struct sigaction *old)
 	struct sigaction sa = {.sa_sigaction = pay_nothing, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
 	(void)sigfillset(&sa.sa_mask);
-	shim.paid = shim.payments = 0;
+	shim.got = (struct payments){0};
 	shim.slots = mmap(NULL, SHIM_SLOTS * sizeof(*shim.slots), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(s), 0);
 	if (shim.slots == MAP_FAILED)
 		return false;
@@ -149,23 +165,24 @@ static void remove_handler(struct session *s, const struct sigaction *old)
 }
 
 struct cost {
-	int64_t pay, hit, asking;
+	int64_t pay, hit, asking, delivery;
 };
 
 /* Never negative: what cannot be told from nothing is nothing. Returns whether the gaps say enough. */
-static bool conclude(struct watcher *asker, struct watcher *payer, uint64_t paid, uint64_t payments, struct cost *ret)
+static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *p, struct cost *ret)
 {
 	int64_t beyond, asking;
 
-	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !payments)
+	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !p->n)
 		return false;
 	asking = mean(asker->asking, asker->n[KICKED]);
 	beyond = mean(asker->gaps[KICKED], asker->n[KICKED]) - mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
 	ret->hit = asker == payer || beyond < asking ? 0 : beyond - asking;
-	ret->pay = (asker == payer ? beyond : mean(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(paid / payments);
+	ret->pay = (asker == payer ? beyond : mean(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(p->paid / p->n);
 	if (ret->pay < 0)
 		ret->pay = 0;
 	ret->asking = asking;
+	ret->delivery = (int64_t)(p->delivery / p->n);
 	return true;
 }
 
@@ -223,6 +240,7 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	struct abi_totals before, after;
 	bool by_shim = s->options.payer != ABI_PAY_HOLD;
 	struct abi_control *c = &s->skel->bss->control;
+	struct payments held;
 	int r;
 
 	asker->asks = true;
@@ -249,10 +267,10 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	stop_watcher(payer);
 	if (r == 0)
 		r = totals_read(s, &after);
-	if (r == 0 && !conclude(asker, payer, by_shim ? shim.paid : after.paid - before.paid,
-				by_shim ? shim.payments : after.payments - before.payments, ret))
-		r = -EAGAIN;
-	return r;
+	if (r < 0)
+		return r;
+	held = (struct payments){.n = after.payments - before.payments, .paid = after.paid - before.paid};
+	return conclude(asker, payer, by_shim ? &shim.got : &held, ret) ? 0 : -EAGAIN;
 }
 
 static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
@@ -280,31 +298,62 @@ static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
 	return r;
 }
 
+/* Neighbours of a virtual machine can make a round slower in all of its figures: each as it would have been had what the ledger will
+ * scale it by (ledger_scaled) taken what it took in @like. */
+static struct cost at_the_speed_of(const struct cost *like, const struct cost *c)
+{
+	return (struct cost){
+		.pay = c->delivery ? c->pay * like->delivery / c->delivery : c->pay,
+		.hit = c->asking ? c->hit * like->asking / c->asking : c->hit,
+		.asking = like->asking,
+		.delivery = like->delivery,
+	};
+}
+
+static const struct cost *fastest(const struct cost *rounds, size_t n)
+{
+	const struct cost *found = rounds;
+
+	for (size_t i = 1; i < n; i++)
+		if (rounds[i].asking + rounds[i].delivery < found->asking + found->delivery)
+			found = &rounds[i];
+	return found;
+}
+
+/* Is it too slow a round to tell what a quiet machine does? Not everything slows down alike. */
+static bool much_slower(const struct cost *c, const struct cost *like)
+{
+	return c->asking + c->delivery > (like->asking + like->delivery) * 5 / 4;
+}
+
 /* Of the rounds, those that say much the same as the least of each figure; their mean is *@ret. Returns how many. */
 static size_t agreed(const struct cost *rounds, size_t n, struct calibration *ret)
 {
-	struct cost least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
+	struct cost like = *fastest(rounds, n), scaled[ROUNDS], least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
 	size_t used = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		least.pay = rounds[i].pay < least.pay ? rounds[i].pay : least.pay;
-		least.hit = rounds[i].hit < least.hit ? rounds[i].hit : least.hit;
+		scaled[i] = at_the_speed_of(&like, &rounds[i]);
+		if (much_slower(&rounds[i], &like))
+			continue;
+		least.pay = scaled[i].pay < least.pay ? scaled[i].pay : least.pay;
+		least.hit = scaled[i].hit < least.hit ? scaled[i].hit : least.hit;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct cost *c = &rounds[i];
+		const struct cost *c = &scaled[i];
 
-		if (c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
+		if (much_slower(&rounds[i], &like) || c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
 			continue;
-		sum = (struct cost){sum.pay + c->pay, sum.hit + c->hit, sum.asking + c->asking};
+		sum.pay += c->pay;
+		sum.hit += c->hit;
 		used++;
 	}
 	/* No round had both: the machine was busy all the time. The least is nearer to the truth. */
-	if (!used)
-		sum = (struct cost){least.pay, least.hit, rounds[0].asking};
 	*ret = (struct calibration){
-		.pay_ns = sum.pay / (int64_t)(used ? used : 1),
-		.hit_ns = sum.hit / (int64_t)(used ? used : 1),
-		.asking_ns = sum.asking / (int64_t)(used ? used : 1),
+		.pay_ns = used ? sum.pay / (int64_t)used : least.pay,
+		.hit_ns = used ? sum.hit / (int64_t)used : least.hit,
+		.asking_ns = like.asking,
+		.delivery_ns = like.delivery,
 	};
 	return used;
 }

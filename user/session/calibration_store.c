@@ -84,7 +84,7 @@ static int parse(const char *text, const struct calibration_key *key, struct cal
 		return -ESTALE;
 	text += n;
 	if (!take_figure(&text, "pay", ' ', &c.pay_ns) || !take_figure(&text, "hit", ' ', &c.hit_ns) ||
-	    !take_figure(&text, "asking", '\n', &c.asking_ns) || *text)
+	    !take_figure(&text, "asking", ' ', &c.asking_ns) || !take_figure(&text, "delivery", '\n', &c.delivery_ns) || *text)
 		return -EBADMSG;
 	*ret = c;
 	return 0;
@@ -135,13 +135,13 @@ int calibration_keep(const char *run, const struct calibration_key *key, const s
 
 	if (dir < 0)
 		return dir;
-	if (!sound(c->pay_ns) || !sound(c->hit_ns) || !sound(c->asking_ns))
+	if (!sound(c->pay_ns) || !sound(c->hit_ns) || !sound(c->asking_ns) || !sound(c->delivery_ns))
 		return -ERANGE;
 	n = render_head(key, text, sizeof(text));
 	if (n < 0)
 		return n;
-	n += snprintf(text + n, sizeof(text) - (size_t)n, "pay %lld hit %lld asking %lld\n", (long long)c->pay_ns, (long long)c->hit_ns,
-		      (long long)c->asking_ns);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "pay %lld hit %lld asking %lld delivery %lld\n", (long long)c->pay_ns,
+		      (long long)c->hit_ns, (long long)c->asking_ns, (long long)c->delivery_ns);
 	if ((size_t)n >= sizeof(text))
 		return -ENAMETOOLONG;
 	(void)snprintf(name, sizeof(name), "%s.%llx", key->file, (unsigned long long)rng_fresh_seed());

@@ -11,6 +11,7 @@ struct calibration {
 	int64_t pay_ns;    /* abi_control.pay_overhead_ns */
 	int64_t hit_ns;    /* abi_control.hit_overhead_ns */
 	int64_t asking_ns; /* abi_control.asking_ns */
+	int64_t delivery_ns; /* abi_control.delivery_ns */
 };
 
 /* What the figures depend on: those of another boot, program or way to pay are not ours. */

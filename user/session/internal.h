@@ -177,7 +177,7 @@ int unwind_set(struct session *s, size_t space, struct error *e);
 void unwind_drop(struct session *s, size_t space);
 void unwind_complain(const struct session *s, FILE *f);
 
-/* calibration.c: measures what payments and hits cost beside what BPF can see, tells BPF, and keeps it for later runs. Some 0.2 s. */
+/* calibration.c: measures what payments and hits cost beside what BPF can see, tells BPF, and keeps it for later runs. Half a second. */
 int calibrate(struct session *s);
 /* Has an earlier run found it out? Then BPF is told; before the programs are loaded. */
 bool calibrate_recall(struct session *s);

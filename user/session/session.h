@@ -52,7 +52,7 @@ struct session_options {
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
 int session_open(const struct session_options *o, struct session **ret, struct error *e);
 void session_close(struct session *s); /* NULL is allowed */
-/* Has payments and hits cost what they really do: measures it (0.2 s, on two CPUs), unless an earlier run since boot has. Before
+/* Has payments and hits cost what they really do: measures it (half a second, on two CPUs), unless an earlier run since boot has. Before
  * session_attach. Without it payments are only a little less exact. */
 void session_calibrate(struct session *s);
 

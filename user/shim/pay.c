@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Paying: the handler of the payment signal stops its thread for what the ledger wrote into the thread's slot.
  *
- * One rule about oversleep, kept on one side only. The handler credits what the thread was really stopped for, from entry to
- * exit, oversleep included. The ledger adds that to the thread's local, which is signed against G, so a surplus is already
+ * One rule about oversleep, kept on one side only. The handler credits what the thread was really stopped for, from the raising of the
+ * signal to the handler's exit, oversleep included. The ledger adds that to the thread's local, which is signed against G, so a surplus is already
  * part of the next G - local that it writes into owed_ns. Were the handler to carry the surplus too and subtract it from the
  * next payment, it would be taken off twice. So the handler keeps no account: it pays exactly owed_ns and reports the truth.
  *
@@ -148,6 +148,7 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 		return;
 	}
 	__atomic_store_n(&slot->paying, 1, __ATOMIC_RELEASE);
+	start = shim_payment_began(slot, start);
 	/* Taken, not read: real-time signals queue, and while the program blocks ours several may have; the debt is one. */
 	owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
 	while (owed > 0) {
