@@ -103,6 +103,9 @@ static void *live(void *arg)
 	return NULL;
 }
 
+/* The first thread ends, and the others live on. */
+static bool headless;
+
 static _Noreturn void target(int kinds)
 {
 	pthread_t threads[KINDS];
@@ -111,6 +114,8 @@ static _Noreturn void target(int kinds)
 	for (int i = 0; i < KINDS; i++)
 		if (kinds >> i & 1)
 			(void)pthread_create(&threads[i], NULL, live, (void *)(intptr_t)i);
+	if (headless)
+		pthread_exit(NULL);
 	for (int i = 0; i < KINDS; i++)
 		if (kinds >> i & 1)
 			(void)pthread_join(threads[i], NULL);
@@ -292,6 +297,29 @@ static void interrupts_nothing(void **state)
 	}
 }
 
+/* Nothing can be read of the process by its own number then; by that of a thread it can. */
+static void leaves_what_has_lost_its_first_thread(void **state)
+{
+	struct injector *i = begin();
+	struct shim_slot *s;
+	pid_t pid, tid;
+	char *before;
+
+	(void)state;
+	headless = true;
+	pid = start(1 << COMPUTES | 1 << SLEEPS, NULL);
+	headless = false;
+	tid = shared->tids[COMPUTES];
+	before = facts(tid);
+	enter(i, pid);
+	s = claim(tid);
+	pay(pid, s, MSEC);
+	leave(i);
+	same_facts(tid, before);
+	finish(pid);
+	free(before);
+}
+
 static void children_inherit_it_and_lose_it(void **state)
 {
 	pid_t pid = start(1 << COMPUTES, NULL);
@@ -447,6 +475,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pays_and_leaves_nothing),
 		cmocka_unit_test(interrupts_nothing),
+		cmocka_unit_test(leaves_what_has_lost_its_first_thread),
 		cmocka_unit_test(children_inherit_it_and_lose_it),
 		cmocka_unit_test(is_cleaned_up_when_we_are_killed),
 		cmocka_unit_test(refuses_what_it_must),

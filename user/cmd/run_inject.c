@@ -58,9 +58,10 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	struct injected got;
 	int err = injector_enter(r->injector, pid, &got, e);
 
+	/* What was said of the program before an exec is not true of this one, which may have a handler of its own. */
+	session_set_signals(r->session, pid, err == 0);
 	if (err < 0)
 		return err;
-	session_set_signals(r->session, pid, true);
 	if (got.blocking && !r->options.quiet)
 		(void)complain("%u of %u threads of process %d block signal %d: those cannot be paused", got.blocking, got.threads, (int)pid,
 			       r->options.signo);

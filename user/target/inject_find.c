@@ -39,6 +39,30 @@ int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret)
 	return 0;
 }
 
+/* A thread of @pid that still has its memory: the first one may have ended, and be a zombie as long as there are others. 0: none has. */
+static pid_t live_thread(pid_t pid)
+{
+	struct process_facts f;
+	const struct dirent *x;
+	pid_t found = 0;
+	char path[64];
+	DIR *d;
+
+	if (process_is_live(pid))
+		return pid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && !found && (x = readdir(d))) {
+		pid_t tid = atoi(x->d_name);
+
+		if (tid > 0 && process_read(tid, &f) == 0 && f.state != 'Z' && f.state != 'X' && !f.kernel)
+			found = tid;
+	}
+	if (d)
+		(void)closedir(d);
+	return found;
+}
+
 /* Of @size bytes from @start; they may be fewer. */
 static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
 {
@@ -80,17 +104,20 @@ static uint64_t vdso_of(pid_t pid)
 int inject_syscall_of(pid_t pid, uint64_t *ret)
 {
 	struct map_list maps = {0};
-	uint64_t vdso = vdso_of(pid);
+	pid_t tid = live_thread(pid);
+	uint64_t vdso = tid ? vdso_of(tid) : 0;
 	int r;
 
-	if (vdso && search(pid, vdso, VDSO_ROOM, ret) == 0)
+	if (!tid)
+		return -ESRCH;
+	if (vdso && search(tid, vdso, VDSO_ROOM, ret) == 0)
 		return 0;
-	r = map_list_read(pid, &maps, NULL);
+	r = map_list_read(tid, &maps, NULL);
 	if (r < 0)
 		return r;
 	r = -ENOENT;
 	for (size_t i = 0; r < 0 && i < maps.n; i++)
-		r = search(pid, maps.entries[i].start, maps.entries[i].end - maps.entries[i].start, ret);
+		r = search(tid, maps.entries[i].start, maps.entries[i].end - maps.entries[i].start, ret);
 	map_list_free(&maps);
 	return r;
 }
@@ -157,7 +184,8 @@ static char *read_text(pid_t pid, const char *name)
 
 const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n)
 {
-	_cleanup_free_ char *maps = n ? read_text(pid, "maps") : NULL;
+	pid_t tid = n ? live_thread(pid) : 0;
+	_cleanup_free_ char *maps = tid ? read_text(tid, "maps") : NULL;
 
 	return maps ? inject_layout_in(maps, known, n) : NULL;
 }
