@@ -84,31 +84,36 @@ holds 'total("paid") > 0.8 * total("growth")' || why+=" paid $(ask 'total("paid"
 facts "$victim" | diff before - >difference || why+=' it is not as it was;'
 verdict 'sign and size of an effect' "$why" complaint difference
 
-# cozbpf is killed: at once nobody is delayed, and a little later nothing is left.
+# cozbpf is killed: at once nobody is delayed, and a little later nothing is left. What the machine does besides is not judged.
 rate() {
 	local from
 	from=$(wc -l <steady.out)
 	sleep 1
 	tail -n "+$((from + 2))" steady.out | sed -n 's/.* batches=\([0-9]*\) .*/\1/p' | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
 }
-native=$(rate)
-rm -f -- "$profile"
-"$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$victim" --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
-	--experiment 600000 >said 2>complaint </dev/null &
-job=$!
-await_line "$profile" '"startup"' 15
-sleep 0.5
-slowed=$(rate)
-kill -KILL "$job"
-wait "$job" 2>/dev/null
-after=$(rate)
-why=''
-[ $((slowed * 100)) -lt $((native * 75)) ] || why+=" not slowed before: $slowed, natively $native;"
-[ $((after * 100)) -ge $((native * 75)) ] || why+=" $after after the kill, natively $native;"
-for _ in {1..60}; do
-	facts "$victim" | diff before - >difference && break
-	sleep 0.1
-done
+killed() {
+	local job native slowed after _
+	native=$(rate)
+	rm -f -- "$profile"
+	"$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$victim" --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
+		--experiment 600000 >said 2>complaint </dev/null &
+	job=$!
+	await_line "$profile" '"startup"' 15
+	sleep 0.5
+	slowed=$(rate)
+	kill -KILL "$job"
+	wait "$job" 2>/dev/null
+	after=$(rate)
+	why=''
+	[ $((slowed * 100)) -lt $((native * 75)) ] || why+=" not slowed before: $slowed, natively $native;"
+	[ $((after * 100)) -ge $((native * 75)) ] || why+=" $after after the kill, natively $native;"
+	for _ in {1..60}; do
+		facts "$victim" | diff before - >difference && break
+		sleep 0.1
+	done
+	[ -z "$why" ]
+}
+killed || killed || killed
 [ ! -s difference ] || why+=' it is not as it was;'
 verdict 'cozbpf is killed' "$why" complaint difference
 kill "$victim"
