@@ -152,13 +152,13 @@ verdict "attached $turns times under load" "$why" eintr.out complaint difference
 # A program that starts another one, over and over, the last of which forks: that gets the handler anew, its child inherits it. Hits are in
 # the parent alone, so only the child pays.
 chain=()
-for _ in {1..25}; do
+for _ in {1..15}; do
 	chain+=("$programs/launch")
 done
 "${chain[@]}" "$programs/tree" fork 2 >tree.out &
 victim=$!
 why=''
-attached "$victim" -d 3 --fixed-speedup 100 --experiment 200 || why+=" status $?;"
+attached "$victim" --fixed-speedup 100 --experiment 100 || why+=" status $?;"
 wait "$victim" || why+=' it failed;'
 python3 - "$profile" "$(line_of tree parent)" <<'PYTHON' >sums || why+=" $(cat sums);"
 import json, sys
