@@ -15,7 +15,7 @@ KINDS = (("threads", 1000), ("short", 2), ("processes", 200))
 LOST = ("table of processes was full", "more threads than ledger slots", "could not be given a ledger entry", "no room for")
 TASK_STORAGE = "29"
 HEAD_BYTES = 64  # the kernel's own, of each task's storage
-SLOT_BYTES = 32 + 2 * 8  # a slot and its two works
+SLOT_BYTES = 64 + 2 * 8  # a slot and its two works
 
 
 def rate(out):
