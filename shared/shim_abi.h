@@ -114,3 +114,16 @@ struct shim_page {
 	struct shim_counter counters[SHIM_MAX_COUNTERS];
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_page) == 64 + SHIM_MAX_COUNTERS * 128);
+
+/* The payment handler that is injected into a process that runs already begins so. Offsets count from here; data and end are those of whole
+ * pages: from data on it is writable and begins as zeros. */
+#define SHIM_BLOB_MAGIC 0x3130626f6c625a43ULL /* "CZblob01" */
+struct shim_blob {
+	unsigned long long magic;
+	unsigned long long handler, restorer; /* offsets */
+	unsigned long long flags, mask;       /* as the kernel's sigaction has them */
+	unsigned long long data, end;         /* offsets */
+	unsigned long long slots;             /* injector: the address where the slots are mapped */
+	unsigned long long pay;               /* injector: enum shim_pay */
+};
+SHIM_STATIC_ASSERT(sizeof(struct shim_blob) == 72);

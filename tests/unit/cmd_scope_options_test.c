@@ -64,6 +64,11 @@ static void pids_stand_among_options(void **state)
 	good(RUN_ATTACH, WORDS("1", "--follow", "none", "--only", "x*"), &o);
 	assert_int_equal(o.scope.follow, FOLLOW_NONE);
 	assert_string_equal(o.scope.only, "x*");
+	assert_false(o.scope.no_inject);
+	run_options_free(&o);
+	good(RUN_ATTACH, WORDS("1", "--no-inject", "--signal", "50"), &o);
+	assert_true(o.scope.no_inject);
+	assert_int_equal(o.signo, 50);
 	run_options_free(&o);
 }
 
@@ -81,6 +86,7 @@ static void wrong_pids_are_refused(void **state)
 	bad(RUN_ATTACH, WORDS("5", "6"), "one word too many");
 	bad(RUN_ATTACH, WORDS("5", "--pay", "sleep"), "--pay");
 	bad(RUN_ATTACH, WORDS("5", "--keep-root"), "--keep-root");
+	bad(RUN_ATTACH, WORDS("5", "--signal", "9"), "--signal");
 	bad(RUN_ATTACH, WORDS("5", "--cgroup", "x"), "--cgroup");
 }
 
@@ -102,6 +108,7 @@ static void rules_of_system(void **state)
 	bad(RUN_SYSTEM, WORDS("--pid-tree", "0"), "--pid-tree");
 	bad(RUN_SYSTEM, WORDS("--comm", "x", "ls"), "one word too many");
 	bad(RUN_SYSTEM, WORDS("--comm", "x", "--follow", "all"), "--follow");
+	bad(RUN_SYSTEM, WORDS("--comm", "x", "--no-inject"), "--no-inject");
 }
 
 static void run_follows(void **state)
@@ -121,6 +128,7 @@ static void run_follows(void **state)
 	run_options_free(&o);
 	bad(RUN_LAUNCH, WORDS("--follow", "some", "ls"), "all, exec, none");
 	bad(RUN_LAUNCH, WORDS("--cgroup", "x", "ls"), "--cgroup");
+	bad(RUN_LAUNCH, WORDS("--no-inject", "ls"), "--no-inject");
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--only", "x", "ls"), "one process");
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--follow", "all", "ls"), "one process");
 	bad(RUN_ATTACH, WORDS("5", "--sync", "pthread"), "--sync");

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "cmd/run_inject.h"
 #include "cmd/run_points.h"
 #include "session/code_map.h"
 
@@ -27,6 +28,8 @@ static int start(struct run *r, struct error *e)
 		err = run_scope_points(r, e);
 	if (err == 0)
 		err = code_map_check(r->code, e);
+	if (err == 0)
+		err = run_inject_all(r, e);
 	if (err == 0)
 		err = run_open_runner(r, e);
 	if (err == 0)
@@ -81,6 +84,7 @@ static int main_of(enum run_kind kind, int argc, char **argv)
 	/* Probes are gone when we are. */
 	session_close(r.session);
 	r.session = NULL;
+	run_inject_close(&r);
 	run_free(&r);
 	return status;
 }

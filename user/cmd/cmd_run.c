@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cmd/commands.h"
+#include "cmd/run_inject.h"
 #include "cmd/run_points.h"
 #include "cmd/run_repeat.h"
 #include "elf/decoder.h"
@@ -103,6 +104,9 @@ int run_open_session(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	err = run_choose_payer(r, e);
+	if (err < 0)
+		return err;
+	err = run_inject_open(r, e);
 	if (err < 0)
 		return err;
 	err = run_choose_sync(r, e);

@@ -14,6 +14,7 @@
 
 struct code_map;
 struct error;
+struct injector;
 struct profile_writer;
 struct repeat;
 struct runner;
@@ -51,6 +52,11 @@ struct run {
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
+	bool injects; /* the processes run already, and the kernel cannot pause them */
+	struct injector *injector; /* NULL: nothing is injected */
+	pid_t *uninjected; /* processes that it cannot be put into, as they are */
+	size_t n_uninjected;
+	bool said_uninjected;
 	char fallback[256]; /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;

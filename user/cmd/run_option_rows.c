@@ -297,14 +297,13 @@ static int set_seed(void *target, const struct option_row *row, const char *valu
 	return r;
 }
 
-static int set_signal(void *target, const struct option_row *row, const char *value, struct error *e)
+int option_set_signal(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	struct run_options *o = target;
 	uint64_t n;
 	int r = option_unsigned(row, value, (uint64_t)SIGRTMIN, (uint64_t)SIGRTMAX, &n, e);
 
 	if (r == 0)
-		o->signo = (int)n;
+		*(int *)field(target, row) = (int)n;
 	return r;
 }
 
@@ -410,7 +409,7 @@ const struct option_row run_option_rows[] = {
 	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_cool_off},
 	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate},
 	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed},
-	{"signal", 0, "N", "real-time signal that sleep and spin use", set_signal},
+	{"signal", 0, "N", "real-time signal that sleep and spin use", option_set_signal, offsetof(struct run_options, signo)},
 	{"calibrate", 0, NULL, "measure what a pause costs anew, not only in the first run\nafter boot", option_flag,
 	 offsetof(struct run_options, calibrate)},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root)},

@@ -15,6 +15,8 @@ int option_set_color(void *target, const struct option_row *row, const char *val
 int option_set_features(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_debug_dir(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_source_prefix(void *target, const struct option_row *row, const char *value, struct error *e);
+/* An int: a real-time signal. */
+int option_set_signal(void *target, const struct option_row *row, const char *value, struct error *e);
 
 /* Of `run`, in run_latency.c. */
 int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/run.h"
+#include "cmd/run_inject.h"
 #include "cmd/run_points.h"
 #include "session/code_map.h"
 #include "target/launch.h"
@@ -329,6 +330,7 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	if (err < 0 || session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))
 		return err;
 	look_at(r, pid);
+	run_inject_anew(r, pid);
 	look_later(r->scope, pid, now);
 	return 0;
 }
@@ -363,6 +365,7 @@ static void round_of_looks(struct run *r)
 	session_tidy(r->session);
 	if (session_processes(r->session, &all, &n) < 0)
 		return;
+	run_inject_rest(r, all, n);
 	for (size_t i = 0; i < n && i < ROUND_LOOKS; i++) {
 		const struct session_process *p = &all[s->at++ % n];
 

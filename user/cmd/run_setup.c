@@ -25,9 +25,10 @@ int run_choose_payer(struct run *r, struct error *e)
 	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
 	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
 
-	if (r->options.kind != RUN_LAUNCH && !work)
-		return fail(e, EOPNOTSUPP, "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); start the "
-			    "program with cozbpf run instead");
+	r->injects = r->options.kind == RUN_ATTACH && !work && !r->options.scope.no_inject;
+	if (r->options.kind != RUN_LAUNCH && !work && !r->injects)
+		return fail(e, EOPNOTSUPP, "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); %sstart the "
+			    "program with cozbpf run instead", r->options.kind == RUN_SYSTEM ? "cozbpf attach can inject a payment handler, or " : "");
 	r->preload = r->dynamic && r->options.kind == RUN_LAUNCH;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
 	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : keep_cpu ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
@@ -38,7 +39,8 @@ int run_choose_payer(struct run *r, struct error *e)
 			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
 	if (!work)
 		(void)snprintf(r->fallback, sizeof(r->fallback),
-			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode");
+			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode%s",
+			       r->injects ? ", in an injected handler" : "");
 	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");

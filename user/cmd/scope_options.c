@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "cmd/run_option_rows.h"
 #include "cmd/run_options.h"
 
 #include <errno.h>
@@ -67,6 +68,9 @@ static const struct option_row attach_rows[] = {
 	{"follow", 0, "WHAT", "profile each process's children as well, those it has and\nlater ones (all), only " FOLLOW_REST, set_follow},
 	ROW_ONLY,
 	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", set_duration},
+	{"no-inject", 0, NULL, "where the kernel cannot pause threads (before Linux 6.18),\nfail, instead of injecting a handler of a signal that does", option_flag,
+	 AT(no_inject)},
+	{"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo)},
 };
 
 static const struct option_row system_rows[] = {

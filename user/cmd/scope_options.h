@@ -26,6 +26,7 @@ struct scope_options {
 	bool kernel;                      /* system: its functions are targets */
 	pid_t *pids;                      /* attach: at least one, distinct; owned */
 	size_t n_pids;
+	bool no_inject;                   /* attach: never inject a payment handler */
 };
 
 /* The rows that the command has beside those that they all have; their target is a struct run_options. */

@@ -11,16 +11,18 @@
  * thread would then run ahead of everybody else until the next hit.
  *
  * Only raw system calls are used: libc's clock_nanosleep is a cancellation point, and a thread with a pending cancellation
- * would be unwound from a place where the program did not allow it. */
+ * would be unwound from a place where the program did not allow it.
+ *
+ * Of this file a second thing is made, the handler that is injected into processes that run already (blob.c): there is neither libc nor
+ * thread-local storage, and what stands for them comes from blob.h. */
 #include "shim.h"
+#include "raw.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #define USEC 1000LL
 /* Below this a sleep is mostly wake-up latency: spin. */
@@ -35,6 +37,21 @@
 /* A sleep shorter than this is not worth its system calls. */
 #define SHORTEST_SLEEP_NS (20 * USEC)
 
+/* The ledger may give a slot away and put the thread elsewhere: whoever keeps what is found has to look at its `tid` again. */
+static struct shim_slot *find_slot(struct shim_slot *slots, unsigned int tid)
+{
+	for (unsigned int i = 0; i < SHIM_PROBES; i++) {
+		struct shim_slot *s = &slots[(tid + i) % SHIM_SLOTS];
+
+		if (__atomic_load_n(&s->tid, __ATOMIC_RELAXED) == tid)
+			return s;
+	}
+	return NULL;
+}
+
+#ifdef SHIM_BLOB
+#include "blob.h"
+#else
 static enum shim_pay payer;
 
 /* Initial-exec TLS (a build flag): the first access in a thread must not call the allocator from a signal handler. */
@@ -48,32 +65,36 @@ static long long now_ns(void)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* no system call, as a rule */
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 /* The thread id is asked for every time: after fork the child's TLS still holds the parent's, and the slots are shared. */
 struct shim_slot *shim_own_slot(void)
 {
-	long tid = syscall(SYS_gettid);
+	long tid = raw_call(SYS_gettid, 0, 0, 0, 0);
 
 	if (!shim_slots)
 		return NULL;
 	/* The ledger may have given the slot away meanwhile: look again if it is no longer ours. */
 	if (self.slot && self.tid == tid && __atomic_load_n(&self.slot->tid, __ATOMIC_RELAXED) == (unsigned int)tid)
 		return self.slot;
-	self.slot = NULL;
 	self.tid = tid;
-	for (unsigned int i = 0; i < SHIM_PROBES; i++) {
-		struct shim_slot *s = &shim_slots[((unsigned int)tid + i) % SHIM_SLOTS];
-
-		if (__atomic_load_n(&s->tid, __ATOMIC_RELAXED) == (unsigned int)tid) {
-			self.slot = s;
-			break;
-		}
-	}
+	self.slot = find_slot(shim_slots, (unsigned int)tid);
 	return self.slot;
 }
+
+static long long *own_latency(const struct shim_slot *slot)
+{
+	(void)slot;
+	return &self.latency_ns;
+}
+
+static void note_no_slot(void)
+{
+	(void)__atomic_add_fetch(&shim_page->no_slot, 1, __ATOMIC_RELAXED);
+}
+#endif
 
 static void spin_until(long long deadline)
 {
@@ -83,40 +104,39 @@ static void spin_until(long long deadline)
 
 /* Sleeps until a latency before @deadline; returns for how long. The timer slack of 50 us that every thread starts with would be added to the
  * wake-up; it is the program's setting, so it is put back. */
-static long long sleep_towards(long long deadline)
+static long long sleep_towards(long long deadline, long long *latency_ns)
 {
-	long long wake = deadline - self.latency_ns - LATENCY_MARGIN_NS;
+	long long wake = deadline - *latency_ns - LATENCY_MARGIN_NS;
 	struct timespec t = {.tv_sec = wake / 1000000000LL, .tv_nsec = wake % 1000000000LL};
 	long long start = now_ns(), slept;
 	long slack, r;
 
 	if (wake - start < SHORTEST_SLEEP_NS)
 		return 0;
-	slack = syscall(SYS_prctl, PR_GET_TIMERSLACK, 0L, 0L, 0L, 0L);
+	slack = raw_call(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0);
 	if (slack > 1)
-		(void)syscall(SYS_prctl, PR_SET_TIMERSLACK, 1L, 0L, 0L, 0L);
+		(void)raw_call(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0);
 	/* Absolute, so that an interrupted sleep goes on without drift. */
 	do
-		r = syscall(SYS_clock_nanosleep, (long)CLOCK_MONOTONIC, (long)TIMER_ABSTIME, &t, NULL);
-	while (r < 0 && errno == EINTR);
+		r = raw_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, (long)&t, 0);
+	while (r == -EINTR);
 	slept = now_ns() - start;
 	if (r == 0) {
-		bool later = start + slept - wake > self.latency_ns;
+		bool later = start + slept - wake > *latency_ns;
 
-		self.latency_ns += later ? LATENCY_STEP_NS : -LATENCY_STEP_NS;
-		if (self.latency_ns < LATENCY_MIN_NS)
-			self.latency_ns = LATENCY_MIN_NS;
-		if (self.latency_ns > LATENCY_MAX_NS)
-			self.latency_ns = LATENCY_MAX_NS;
+		*latency_ns += later ? LATENCY_STEP_NS : -LATENCY_STEP_NS;
+		if (*latency_ns < LATENCY_MIN_NS)
+			*latency_ns = LATENCY_MIN_NS;
+		if (*latency_ns > LATENCY_MAX_NS)
+			*latency_ns = LATENCY_MAX_NS;
 	}
 	if (slack > 1)
-		(void)syscall(SYS_prctl, PR_SET_TIMERSLACK, slack, 0L, 0L, 0L);
+		(void)raw_call(SYS_prctl, PR_SET_TIMERSLACK, slack, 0, 0);
 	return slept;
 }
 
 static void handle_payment(int signo, siginfo_t *info, void *context)
 {
-	int saved = errno;
 	long long start = now_ns(), owed, slept = 0, took;
 	struct shim_slot *slot = shim_own_slot();
 
@@ -124,8 +144,7 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 	(void)info;
 	(void)context;
 	if (!slot) {
-		(void)__atomic_add_fetch(&shim_page->no_slot, 1, __ATOMIC_RELAXED);
-		errno = saved;
+		note_no_slot();
 		return;
 	}
 	__atomic_store_n(&slot->paying, 1, __ATOMIC_RELEASE);
@@ -136,7 +155,7 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 		long long until = owed < SHIM_MAX_PAY_NS ? owed : SHIM_MAX_PAY_NS;
 
 		if (payer == SHIM_PAY_SLEEP && until - (now_ns() - start) >= SPIN_BELOW_NS)
-			slept += sleep_towards(start + until);
+			slept += sleep_towards(start + until, own_latency(slot));
 		spin_until(start + until);
 		/* The debt may have grown meanwhile: the ledger then wrote all that is owed since this payment began. */
 		owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
@@ -148,25 +167,28 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 	(void)__atomic_add_fetch(&slot->paid_ns, (unsigned long long)took, __ATOMIC_RELEASE);
 	(void)__atomic_add_fetch(&slot->payments, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->paying, 0, __ATOMIC_RELEASE);
-	errno = saved;
 }
 
+/* How the handler is installed. SA_ONSTACK: a thread on a small stack of its own (Go, coroutines) has an alternate one for exactly this.
+ * While it runs, all signals are blocked but those of faults: the program's handlers are program code, and a stopped thread runs none; one
+ * that jumps out (siglongjmp) would also leave the payment unbooked and the slack low. They run when the payment, 10 ms at most, is over. */
+#define PAY_FLAGS (SA_SIGINFO | SA_RESTART | SA_ONSTACK)
+#define PAY_FAULTS(f) f(SIGSEGV) f(SIGBUS) f(SIGFPE) f(SIGILL) f(SIGTRAP) f(SIGABRT) f(SIGSYS)
+
+#ifndef SHIM_BLOB
 void shim_pay_install(enum shim_pay pay, int signo)
 {
-	/* SA_ONSTACK: a thread on a small stack of its own (Go, coroutines) has an alternate one for exactly this. */
-	struct sigaction sa = {.sa_sigaction = handle_payment, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	struct sigaction sa = {.sa_sigaction = handle_payment, .sa_flags = PAY_FLAGS};
 	sigset_t set;
 
 	payer = pay;
-	/* The program's handlers are program code, and a stopped thread runs none; one that jumps out (siglongjmp) would also
-	 * leave the payment unbooked and the slack low. They run when the payment, 10 ms at most, is over. */
 	(void)sigfillset(&sa.sa_mask);
-	for (unsigned int i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		(void)sigdelset(&sa.sa_mask, faults[i]);
+#define UNBLOCK(signo) (void)sigdelset(&sa.sa_mask, signo);
+	PAY_FAULTS(UNBLOCK)
 	if (sigaction(signo, &sa, NULL) < 0)
 		return;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, signo);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
+#endif

@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# attach where the kernel cannot pause threads: a payment handler is injected, pays as it should, and goes again without a trace.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+switched_off=(--disable task_work)
+
+attached() { # ARGUMENT...
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$@" >said 2>complaint </dev/null
+}
+
+# What must be as it was: mappings of code and of files, handlers, descriptors. The kernel's own page of probes stays.
+facts() { # PID
+	grep -E -- '-xp |rw-s ' "/proc/$1/maps" | grep -v '\[uprobes\]$'
+	grep '^Sig[A-Z]' "/proc/$1/status" | grep -v '^SigQ'
+	ls "/proc/$1/fd" | wc -l
+}
+
+"$programs/steady" 120 >steady.out &
+victim=$!
+await_line steady.out '^at_ms' 5
+facts "$victim" >before
+
+refused() { # NAME PATTERN ARGUMENT...
+	local name=$1 pattern=$2 why='' status
+	shift 2
+	attached "$@"
+	status=$?
+	[ "$status" -eq 125 ] || why+=" status $status;"
+	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
+	grep -qE -- "$pattern" complaint || why+=" no '$pattern';"
+	[ ! -s "$profile" ] || why+=' a profile was written;'
+	verdict "$name" "$why" complaint
+}
+refused '--no-inject forbids' 'task work' "$victim" --no-inject -d 1
+"$programs/caught" 30 >caught.out &
+caught=$!
+await_line caught.out '^ready$' 5
+python3 -c 'import os, signal, time
+signal.signal(signal.SIGRTMAX - 4, lambda *_: None)
+open("uses", "w").write("ready\n")
+time.sleep(60)' &
+uses=$!
+await_line uses ready 5
+refused 'a program that uses the signal' '--signal' "$uses" -d 1
+attached "$uses" --signal $(($(kill -l RTMAX) - 5)) -d 0.3 && why='' || why='another signal does not help'
+verdict 'a program that uses the signal: another one' "$why" complaint
+kill "$uses"
+if unshare --pid --fork true 2>/dev/null; then
+	unshare --pid --fork --kill-child "$programs/steady" 60 >contained.out 2>/dev/null &
+	await_line contained.out '^at_ms' 5
+	contained=$(pgrep -P $!)
+	facts "$contained" >contained.before
+	refused 'a container' 'PID namespace' "$contained" -d 1
+	facts "$contained" | diff contained.before - >difference && why='' || why='it is not as it was'
+	verdict 'a container: it is as it was' "$why" difference
+	kill -KILL "$contained" # the first process of its own
+else
+	printf 'skip a container: no PID namespace can be made here\n'
+fi
+kill "$caught"
+
+# Two threads compute and pass the point, one of them in the line: twice as fast, the line is worth a third of the time. A busy machine gets a
+# second and a third chance.
+measured() {
+	local status
+	attached "$victim" -p progress -d 4 --experiment 50 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 45
+	status=$?
+	why=''
+	[ "$status" -eq 0 ] || why+=" status $status;"
+	holds "abs($effect - 33.3) < 6" || why+=" a third, and it says $(ask "$effect") %;"
+	[ -z "$why" ]
+}
+effect='(lambda t: round(100 * (1 - t(0.5) / t(0)), 1))(lambda s: sum(x["duration"] for x in experiments if x["speedup"] == s) / sum(x["points"]["progress"]["delta"] for x in experiments if x["speedup"] == s))'
+measured || measured || measured
+[ "$(wc -l <complaint)" -eq 1 ] && grep -q "injecting a payment handler into process $victim .*--no-inject" complaint || why+=' not the one line about it;'
+holds 'runs[0]["pay"] == "sleep" and "injected" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
+holds 'total("paid") > 0.8 * total("growth")' || why+=" paid $(ask 'total("paid")') of $(ask 'total("growth")');"
+facts "$victim" | diff before - >difference || why+=' it is not as it was;'
+verdict 'sign and size of an effect' "$why" complaint difference
+
+# cozbpf is killed: at once nobody is delayed, and a little later nothing is left. What the machine does besides is not judged.
+rate() {
+	local from
+	from=$(wc -l <steady.out)
+	sleep 1
+	tail -n "+$((from + 2))" steady.out | sed -n 's/.* batches=\([0-9]*\) .*/\1/p' | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
+}
+killed() {
+	local job native slowed after _
+	native=$(rate)
+	rm -f -- "$profile"
+	"$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$victim" --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
+		--experiment 600000 >said 2>complaint </dev/null &
+	job=$!
+	await_line "$profile" '"startup"' 15
+	sleep 0.5
+	slowed=$(rate)
+	kill -KILL "$job"
+	wait "$job" 2>/dev/null
+	after=$(rate)
+	why=''
+	[ $((slowed * 100)) -lt $((native * 75)) ] || why+=" not slowed before: $slowed, natively $native;"
+	[ $((after * 100)) -ge $((native * 75)) ] || why+=" $after after the kill, natively $native;"
+	for _ in {1..60}; do
+		facts "$victim" | diff before - >difference && break
+		sleep 0.1
+	done
+	[ -z "$why" ]
+}
+killed || killed || killed
+[ ! -s difference ] || why+=' it is not as it was;'
+verdict 'cozbpf is killed' "$why" complaint difference
+kill "$victim"
+wait "$victim" 2>/dev/null
+
+# Again and again, under load.
+wanted=4
+[ "$FULL" -eq 0 ] || wanted=20
+"$programs/output" 6000 >native.out 2>native.err
+"$programs/eintr" $((wanted + 1)) >eintr.out 2>&1 &
+eintr=$!
+"$programs/output" 6000 >out 2>err &
+output=$!
+await_line err '^note' 5
+facts "$eintr" >before
+why=''
+turns=0
+while [ "$turns" -lt "$wanted" ] && [ -d "/proc/$eintr" ]; do
+	both=$eintr
+	[ ! -d "/proc/$output" ] || both+=,$output
+	attached "$both" -d 0.2 --experiment 100 --fixed-line "$(line_of eintr burn)" --fixed-speedup 100
+	status=$?
+	if [ -d "/proc/$eintr" ]; then
+		[ "$status" -eq 0 ] || grep -q "process $output .*ended" complaint || why+=" turn $turns: $(head -n 1 complaint);"
+		facts "$eintr" 2>/dev/null | diff before - >difference || [ ! -d "/proc/$eintr" ] || why+=" turn $turns: it is not as it was;"
+	fi
+	turns=$((turns + 1))
+done
+[ "$turns" -ge 2 ] || why+=" only $turns turns;"
+wait "$output" || why+=' output failed;'
+wait "$eintr" || why+=' a system call was interrupted;'
+cmp -s native.out out || why+=' stdout differs;'
+cmp -s native.err err || why+=' stderr differs;'
+verdict "attached $turns times under load" "$why" eintr.out complaint difference
+
+# A program that starts another one, over and over, the last of which forks: that gets the handler anew, its child inherits it. Hits are in
+# the parent alone, so only the child pays.
+chain=()
+for _ in {1..15}; do
+	chain+=("$programs/launch")
+done
+"${chain[@]}" "$programs/tree" fork 2 >tree.out &
+victim=$!
+why=''
+attached "$victim" --fixed-speedup 100 --experiment 100 || why+=" status $?;"
+wait "$victim" || why+=' it failed;'
+python3 - "$profile" "$(line_of tree parent)" <<'PYTHON' >sums || why+=" $(cat sums);"
+import json, sys
+of = [x for x in map(json.loads, open(sys.argv[1])) if x.get("selected", "").endswith(sys.argv[2])]
+grown, paid = sum(x["growth"] for x in of), sum(x["paid"] for x in of)
+print(f"{len(of)} experiments, {paid} ns paid of {grown}")
+sys.exit(not (grown > 1e8 and paid > 0.5 * grown))
+PYTHON
+verdict 'a program that starts another' "$why" complaint tree.out sums
+none_left && why='' || why="$(left_behind)"
+verdict 'nothing is left behind' "$why"

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What is read of a process before a payment handler is put into it, and the handler itself. */
+#include "base/error.h"
+#include "shared/shim_abi.h"
+#include "shim/image.h"
+#include "target/inject.h"
+#include "target/injector.h"
+#include "target/remote.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void finds_instructions(void **state)
+{
+	static const unsigned char none[] = {0x0f, 0x0f, 0x04, 0x05}, one[] = {0x90, 0x0f, 0x0f, 0x05, 0xc3}, half[] = {0x90, 0x0f};
+	uint64_t at = 0;
+	size_t where = 99;
+
+	(void)state;
+	assert_int_equal(inject_find_syscall(none, sizeof(none), &where), -ENOENT);
+	assert_int_equal(inject_find_syscall(half, sizeof(half), &where), -ENOENT);
+	assert_int_equal(inject_find_syscall(one, 0, &where), -ENOENT);
+	assert_int_equal(where, 99);
+	assert_int_equal(inject_find_syscall(one, sizeof(one), &where), 0);
+	assert_int_equal(where, 2);
+	assert_int_equal(inject_syscall_of(getpid(), &at), 0);
+	assert_memory_equal((const void *)(uintptr_t)at, "\x0f\x05", 2);
+	assert_int_equal(inject_syscall_of(4194303, &at), -ESRCH);
+}
+
+static struct inject_thread place(char state, const char *text)
+{
+	struct inject_thread t = {.tid = 1};
+
+	inject_thread_place(state, text, &t);
+	return t;
+}
+
+static void ranks_threads(void **state)
+{
+	char line[160];
+	struct inject_thread t, futex, epoll, connect;
+
+	(void)state;
+	(void)snprintf(line, sizeof(line), "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n", (int)SYS_futex);
+	futex = place('S', line);
+	assert_true(futex.known);
+	assert_int_equal(futex.at, 0x7f0000001234);
+	(void)snprintf(line, sizeof(line), "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n", (int)SYS_epoll_wait);
+	epoll = place('S', line);
+	(void)snprintf(line, sizeof(line), "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n", (int)SYS_connect);
+	connect = place('S', line);
+	t = place('R', "running\n");
+	assert_false(t.known);
+	assert_true(futex.rank < t.rank && t.rank < epoll.rank && epoll.rank < connect.rank);
+	/* Blocked, but not in a call: on the way to somewhere. */
+	t = place('S', "-1 0x7ffd00000010 0x7f0000001234\n");
+	assert_false(t.known);
+	/* In the kernel for good. */
+	assert_true(place('D', line).rank > connect.rank);
+	t = place('S', "");
+	assert_false(t.known);
+	t = place('S', "202 nonsense");
+	assert_false(t.known);
+}
+
+static void knows_calls_that_begin_again(void **state)
+{
+	(void)state;
+	assert_true(remote_begins_again(SYS_epoll_wait));
+	assert_true(remote_begins_again(SYS_accept4));
+	/* It is done already when it says so, or half. */
+	assert_false(remote_begins_again(SYS_close));
+	assert_false(remote_begins_again(SYS_connect));
+	assert_false(remote_begins_again(-1));
+}
+
+static void finds_layouts(void **state)
+{
+	static const struct inject_layout known[] = {
+		{.blob = 0x1000, .end = 0x3000, .slots = 0x9000},
+		{.blob = 0x7f0000010000, .end = 0x7f0000013000, .slots = 0x7f0000020000},
+	};
+	static const char ours[] = "55500000-55501000 r-xp 00000000 fe:00 1 /bin/x\n"
+				   "7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n"
+				   "7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n";
+	static const char *const others[] = {
+		"",
+		"\n\n",
+		/* the code alone, the slots alone */
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n",
+		"7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
+		/* of two different ones */
+		"1000-2000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
+		/* something else has come there */
+		"7f0000010000-7f0000011000 rw-p 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   /dev/shm/x\n",
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   /x\n"
+		"7f0000200000-7f0000301000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
+		"7f0000010000-",
+	};
+
+	(void)state;
+	assert_ptr_equal(inject_layout_in(ours, known, 2), &known[1]);
+	assert_null(inject_layout_in(ours, known, 1));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_null(inject_layout_in(others[i], known, 2));
+}
+
+static void the_handler_is_whole(void **state)
+{
+	const struct injector_options cut = {.image = shim_blob_image, .size = 8, .signo = SIGRTMIN + 8};
+	struct injector *i = NULL;
+	struct shim_blob head;
+	struct error e = {""};
+
+	(void)state;
+	assert_true(shim_blob_image_size > sizeof(head));
+	memcpy(&head, shim_blob_image, sizeof(head));
+	assert_true(head.magic == SHIM_BLOB_MAGIC);
+	assert_true(head.handler >= sizeof(head) && head.handler < shim_blob_image_size);
+	assert_true(head.restorer >= sizeof(head) && head.restorer < shim_blob_image_size);
+	assert_memory_equal(shim_blob_image + head.restorer, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
+	assert_true(head.data % 4096 == 0 && head.end % 4096 == 0 && head.data >= shim_blob_image_size && head.end > head.data);
+	assert_false(head.mask >> (SIGSEGV - 1) & 1);
+	assert_true(head.mask >> (SIGALRM - 1) & 1);
+	assert_int_equal(injector_start(&cut, &i, &e), -EINVAL);
+	assert_null(i);
+	assert_int_equal(injector_stop(NULL, &e), 0);
+}
+
+static void says_what_it_may_not(void **state)
+{
+	struct error e = {""};
+
+	(void)state;
+	assert_int_equal(inject_allowed(4194303, SIGRTMAX - 4, false, &e), -ESRCH);
+	(void)signal(SIGRTMAX - 4, (void (*)(int))_exit);
+	assert_int_equal(inject_allowed(getpid(), SIGRTMAX - 4, false, &e), -EBUSY);
+	assert_non_null(strstr(e.text, "--signal"));
+	(void)signal(SIGRTMAX - 4, SIG_DFL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_instructions),
+		cmocka_unit_test(ranks_threads),
+		cmocka_unit_test(knows_calls_that_begin_again),
+		cmocka_unit_test(finds_layouts),
+		cmocka_unit_test(the_handler_is_whole),
+		cmocka_unit_test(says_what_it_may_not),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

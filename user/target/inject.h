@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A payment handler in a process that runs already, for kernels that cannot pause threads themselves: three mappings (its code, its data, the
+ * slots) and a handler of one signal. The program's libraries, its descriptors and its code are left alone, and one of its threads is
+ * stopped for a millisecond. All of it goes again. Children inherit it by fork, exec takes it away.
+ *
+ * To be called in a process of its own that ends afterwards (user/target/injector.c): see target/remote.h. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct error;
+
+/* As the kernel has it. */
+struct inject_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+struct inject_options {
+	const unsigned char *image; /* begins with struct shim_blob */
+	size_t size;
+	unsigned int pay; /* enum shim_pay */
+	int signo;
+	int slots_fd;
+};
+
+/* Where it is. */
+struct inject_layout {
+	uint64_t blob, end, slots; /* addresses; end: of the blob, its data and a page of scratch */
+	struct inject_action former; /* what was in the place of the handler: the default, or that the signal is ignored */
+};
+
+/* Puts the handler into @pid, if it is not there yet by one of the @known layouts, in *ret. -errno with @e; then nothing is left there.
+ * @ret_blocking, @ret_threads: how many of its threads block the signal, of how many. */
+int inject_enter(const struct inject_options *o, pid_t pid, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
+		 unsigned int *ret_blocking, unsigned int *ret_threads, struct error *e);
+/* Takes it out of all processes that have one of the layouts. No signal may be raised any more. -EBUSY: what is left, in @e. */
+int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e);
+
+/* inject_find.c: what /proc says. */
+
+/* The first system call instruction in code. -ENOENT. */
+int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret);
+/* The address of one in @pid's memory. */
+int inject_syscall_of(pid_t pid, uint64_t *ret);
+/* The layout that a process has, by the text of its /proc/PID/maps; NULL: none. */
+const struct inject_layout *inject_layout_in(const char *maps, const struct inject_layout *known, size_t n);
+const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n);
+
+struct inject_thread {
+	pid_t tid;
+	int rank;     /* the lower, the less is a stop noticed */
+	bool known;   /* ... where it is */
+	uint64_t at;   /* ... where it made the system call that it is in */
+	bool blocking; /* blocks the signal */
+};
+/* Of a thread, by its state and the text of /proc/PID/task/TID/syscall. */
+void inject_thread_place(char state, const char *syscall, struct inject_thread *ret);
+/* The threads of @pid, by rank. The array is the caller's. */
+int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret_n);
+/* Refuses what must not be injected into: -errno with @e. @ours: its handler of @signo is ours. */
+int inject_allowed(pid_t pid, int signo, bool ours, struct error *e);

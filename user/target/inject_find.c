@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What has to be known of a process before a handler is put into it. */
+#include "target/inject.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "target/maps.h"
+#include "target/process.h"
+#include "target/remote.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
+#define LARGEST_TEXT (64U * 1024 * 1024)
+#define PIECE 65536
+#define VDSO_ROOM 8192
+#define SLOTS_NAME "anon_inode:bpf-map"
+
+int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret)
+{
+	static const unsigned char instruction[] = {0x0f, 0x05};
+	const unsigned char *found = memmem(code, size, instruction, sizeof(instruction));
+
+	if (!found)
+		return -ENOENT;
+	*ret = (size_t)(found - code);
+	return 0;
+}
+
+/* A thread of @pid that still has its memory: the first one may have ended, and be a zombie as long as there are others. 0: none has. */
+static pid_t live_thread(pid_t pid)
+{
+	struct process_facts f;
+	const struct dirent *x;
+	pid_t found = 0;
+	char path[64];
+	DIR *d;
+
+	if (process_is_live(pid))
+		return pid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && !found && (x = readdir(d))) {
+		pid_t tid = atoi(x->d_name);
+
+		if (tid > 0 && process_read(tid, &f) == 0 && f.state != 'Z' && f.state != 'X' && !f.kernel)
+			found = tid;
+	}
+	if (d)
+		(void)closedir(d);
+	return found;
+}
+
+/* Of @size bytes from @start; they may be fewer. */
+static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
+{
+	_cleanup_free_ unsigned char *code = malloc(PIECE);
+	size_t at;
+
+	if (!code)
+		return -ENOMEM;
+	/* One that lies across two pieces is missed: there are others. */
+	for (uint64_t done = 0; done < size; done += PIECE) {
+		struct iovec here = {code, PIECE}, there = {(void *)(uintptr_t)(start + done), size - done < PIECE ? size - done : PIECE};
+		ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		if (n <= 0)
+			return n < 0 ? -errno : -ENOENT;
+		if (inject_find_syscall(code, (size_t)n, &at) == 0) {
+			*ret = start + done + at;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+/* The vDSO makes system calls where it cannot do without. */
+static uint64_t vdso_of(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	Elf64_auxv_t entry;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	f = fopen(path, "re");
+	while (f && fread(&entry, sizeof(entry), 1, f) == 1)
+		if (entry.a_type == AT_SYSINFO_EHDR)
+			return entry.a_un.a_val;
+	return 0;
+}
+
+int inject_syscall_of(pid_t pid, uint64_t *ret)
+{
+	struct map_list maps = {0};
+	pid_t tid = live_thread(pid);
+	uint64_t vdso = tid ? vdso_of(tid) : 0;
+	int r;
+
+	if (!tid)
+		return -ESRCH;
+	if (vdso && search(tid, vdso, VDSO_ROOM, ret) == 0)
+		return 0;
+	r = map_list_read(tid, &maps, NULL);
+	if (r < 0)
+		return r;
+	r = -ENOENT;
+	for (size_t i = 0; r < 0 && i < maps.n; i++)
+		r = search(tid, maps.entries[i].start, maps.entries[i].end - maps.entries[i].start, ret);
+	map_list_free(&maps);
+	return r;
+}
+
+/* Does a line of @maps begin at @start, with these rights, and name this? */
+static bool has_mapping(const char *maps, uint64_t start, const char *rights, const char *name)
+{
+	char begin[32];
+	size_t n = (size_t)snprintf(begin, sizeof(begin), "%llx-", (unsigned long long)start);
+
+	for (const char *line = maps; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		const char *end = strchrnul(line, '\n'), *space = memchr(line, ' ', (size_t)(end - line));
+
+		if (strncmp(line, begin, n) != 0)
+			continue;
+		return space && strncmp(space + 1, rights, strlen(rights)) == 0 &&
+		       (!name || memmem(line, (size_t)(end - line), name, strlen(name)));
+	}
+	return false;
+}
+
+const struct inject_layout *inject_layout_in(const char *maps, const struct inject_layout *known, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (has_mapping(maps, known[i].blob, "r-xp", NULL) && has_mapping(maps, known[i].slots, "rw-s", SLOTS_NAME))
+			return &known[i];
+	return NULL;
+}
+
+/* A whole file of /proc/PID; the caller frees it. NULL: gone, or too long. */
+static char *read_text(pid_t pid, const char *name)
+{
+	_cleanup_close_ int fd = -1;
+	_cleanup_free_ char *text = NULL;
+	size_t have = 0, room = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0) {
+		ssize_t n;
+
+		if (room - have < 2) {
+			char *grown = room < LARGEST_TEXT ? realloc(text, room ? 2 * room : 8192) : NULL;
+
+			if (!grown)
+				return NULL;
+			text = grown;
+			room = room ? 2 * room : 8192;
+		}
+		n = read(fd, text + have, room - have - 1);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return NULL;
+		if (n == 0) {
+			text[have] = '\0';
+			return TAKE_PTR(text);
+		}
+		have += (size_t)n;
+	}
+	return NULL;
+}
+
+const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n)
+{
+	pid_t tid = n ? live_thread(pid) : 0;
+	_cleanup_free_ char *maps = tid ? read_text(tid, "maps") : NULL;
+
+	return maps ? inject_layout_in(maps, known, n) : NULL;
+}
+
+/* The number behind "NAME:" in a text like /proc/PID/status. */
+static uint64_t field(const char *status, const char *name, int base)
+{
+	const char *at = strstr(status, name);
+
+	return at ? strtoull(at + strlen(name), NULL, base) : 0;
+}
+
+/* Calls that begin again by themselves, with what is left of their time. */
+static bool restarts(long number)
+{
+	static const long calls[] = {SYS_futex, SYS_nanosleep, SYS_clock_nanosleep, SYS_poll, SYS_ppoll, SYS_wait4, SYS_waitid, SYS_pause};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (calls[i] == number)
+			return true;
+	return false;
+}
+
+void inject_thread_place(char state, const char *syscall, struct inject_thread *ret)
+{
+	unsigned long long sp, pc;
+	long number = -1;
+
+	ret->known = false;
+	ret->rank = state == 'R' || state == 'T' || state == 't' ? 1 : state == 'S' ? 4 : 5;
+	if (sscanf(syscall, "%ld %*x %*x %*x %*x %*x %*x %llx %llx", &number, &sp, &pc) != 3 || number < 0)
+		return;
+	/* In a call, and not on its way out of it into a handler: those signals are raised while threads compute. */
+	ret->known = state == 'S' || state == 'T' || state == 'D';
+	ret->at = pc;
+	if (state == 'S')
+		ret->rank = restarts(number) ? 0 : remote_begins_again(number) ? 2 : 3;
+}
+
+static bool look_at_thread(pid_t pid, pid_t tid, int signo, struct inject_thread *ret)
+{
+	_cleanup_free_ char *status = NULL, *call = NULL;
+	const char *state;
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
+	call = read_text(pid, name);
+	(void)snprintf(name, sizeof(name), "task/%d/status", (int)tid);
+	status = read_text(pid, name);
+	state = status ? strstr(status, "\nState:\t") : NULL;
+	if (!state || state[8] == 'Z' || state[8] == 'X')
+		return false;
+	*ret = (struct inject_thread){.tid = tid, .blocking = field(status, "\nSigBlk:", 16) >> (signo - 1) & 1};
+	inject_thread_place(state[8], call ? call : "", ret);
+	return true;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	return ((const struct inject_thread *)a)->rank - ((const struct inject_thread *)b)->rank;
+}
+
+int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct inject_thread *all = NULL;
+	const struct dirent *x;
+	size_t n = 0, room = 0;
+	char path[64];
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	if (!d)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while ((x = readdir(d))) {
+		int tid = atoi(x->d_name);
+
+		if (tid <= 0)
+			continue;
+		if (n == room) {
+			struct inject_thread *grown = reallocarray(all, room ? 2 * room : 16, sizeof(*all));
+
+			if (!grown) {
+				(void)closedir(d);
+				return -ENOMEM;
+			}
+			all = grown;
+			room = room ? 2 * room : 16;
+		}
+		n += look_at_thread(pid, tid, signo, &all[n]);
+	}
+	(void)closedir(d);
+	if (!n)
+		return -ESRCH;
+	qsort(all, n, sizeof(*all), by_rank);
+	*ret = TAKE_PTR(all);
+	*ret_n = n;
+	return 0;
+}
+
+int inject_allowed(pid_t pid, int signo, bool ours, struct error *e)
+{
+	_cleanup_free_ char *status = read_text(pid, "status");
+	char link[64], name[64] = "";
+	struct stat ns;
+	uint64_t tracer;
+
+	if (!status || sscanf(status, "Name: %63[^\n]", name) != 1)
+		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
+	tracer = field(status, "\nTracerPid:", 10);
+	if (tracer)
+		return fail(e, EPERM, "process %d (%s) is traced by process %llu, perhaps a debugger: no payment handler can be injected into it "
+			    "meanwhile", (int)pid, name, (unsigned long long)tracer);
+	if (field(status, "\nSeccomp:", 10))
+		return fail(e, EPERM, "process %d (%s) filters its system calls (seccomp): a payment handler that is injected into it could be its "
+			    "death; Linux 6.18 needs none", (int)pid, name);
+	if (!ours && field(status, "\nSigCgt:", 16) >> (signo - 1) & 1)
+		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, name, signo);
+	(void)snprintf(link, sizeof(link), "/proc/%d/ns/pid", (int)pid);
+	if (stat(link, &ns) == 0 && ns.st_ino != FIRST_PID_NAMESPACE)
+		return fail(e, EOPNOTSUPP, "process %d (%s) is in a PID namespace of its own, as in a container: an injected payment handler could not "
+			    "tell its threads apart; Linux 6.18 needs none", (int)pid, name);
+	return 0;
+}

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "target/injector.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "shared/shim_abi.h"
+#include "target/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_S 60 /* with the other side: longer than it may take */
+/* After our death the kernel takes its programs down, which takes it a moment; a signal that they raise needs the handler. */
+#define AFTERMATH_NS 200000000
+
+enum { ASK_SLOTS, ASK_ENTER, ASK_LEAVE };
+
+struct request {
+	int what;
+	pid_t pid;
+};
+
+struct answer {
+	int result;
+	struct injected injected;
+	struct inject_layout layout;
+	struct error e;
+};
+
+struct injector {
+	int socket;
+	pid_t pid;
+};
+
+/* The other process's. */
+struct server {
+	struct inject_options o;
+	int socket;
+	struct inject_layout *layouts;
+	size_t n;
+};
+
+/* In a process of its own: its end lets go of whatever it has stopped. */
+static _Noreturn void work(const struct server *s, const struct request *q, int to)
+{
+	struct answer a = {.e = {""}};
+
+	if (q->what == ASK_ENTER)
+		a.result = inject_enter(&s->o, q->pid, s->layouts, s->n, &a.layout, &a.injected.blocking, &a.injected.threads, &a.e);
+	else
+		a.result = inject_leave(&s->o, s->layouts, s->n, &a.e);
+	_exit(write(to, &a, sizeof(a)) == (ssize_t)sizeof(a) ? 0 : 1);
+}
+
+static void have_worked(struct server *s, const struct request *q, struct answer *ret)
+{
+	int ends[2];
+	pid_t pid = -1;
+
+	*ret = (struct answer){.e = {""}};
+	if (pipe2(ends, O_CLOEXEC) < 0) {
+		ret->result = fail(&ret->e, errno, "cannot inject a payment handler: %s", strerror(errno));
+		return;
+	}
+	pid = fork();
+	if (pid == 0)
+		work(s, q, ends[1]);
+	(void)close(ends[1]);
+	/* An answer is shorter than a pipe's least buffer, and comes in one piece. */
+	if (pid < 0 || read(ends[0], ret, sizeof(*ret)) != (ssize_t)sizeof(*ret))
+		ret->result = fail(&ret->e, EIO, "cannot inject a payment handler: the process that does it has failed");
+	(void)close(ends[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int remember(struct server *s, const struct inject_layout *l)
+{
+	struct inject_layout *grown;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->layouts[i].blob == l->blob && s->layouts[i].slots == l->slots)
+			return 0;
+	grown = reallocarray(s->layouts, s->n + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	s->layouts = grown;
+	s->layouts[s->n++] = *l;
+	return 0;
+}
+
+static void leave_all(struct server *s, struct answer *ret)
+{
+	const struct request q = {.what = ASK_LEAVE};
+
+	*ret = (struct answer){.e = {""}};
+	if (s->n)
+		have_worked(s, &q, ret);
+}
+
+static int receive(int from, struct request *ret, int *ret_fd)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec part = {ret, sizeof(*ret)};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
+
+	if (n != (ssize_t)sizeof(*ret))
+		return -EPIPE;
+	if (m.msg_controllen && control.head.cmsg_type == SCM_RIGHTS && control.head.cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(ret_fd, CMSG_DATA(&control.head), sizeof(int));
+	return 0;
+}
+
+static _Noreturn void serve(struct server *s)
+{
+	const struct timespec aftermath = {.tv_nsec = AFTERMATH_NS};
+	struct request q;
+	struct answer a;
+
+	while (receive(s->socket, &q, &s->o.slots_fd) == 0) {
+		a = (struct answer){.e = {""}};
+		if (q.what == ASK_ENTER) {
+			have_worked(s, &q, &a);
+			if (a.result == 0 && remember(s, &a.layout) < 0)
+				a.result = fail(&a.e, ENOMEM, "out of memory");
+		} else if (q.what == ASK_LEAVE) {
+			leave_all(s, &a);
+		}
+		if (send(s->socket, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a))
+			break;
+		if (q.what == ASK_LEAVE)
+			_exit(0);
+	}
+	(void)nanosleep(&aftermath, NULL);
+	leave_all(s, &a);
+	_exit(0);
+}
+
+/* Descriptors of ours would keep alive what is to end with us, and a reader of our output waiting. */
+static _Noreturn void become_server(const struct injector_options *o, int socket)
+{
+	struct server s = {
+		.o = {.image = o->image, .size = o->size, .pay = o->pay, .signo = o->signo, .slots_fd = -1},
+	};
+	sigset_t all;
+
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)signal(SIGCHLD, SIG_DFL);
+	(void)setsid();
+	(void)prctl(PR_SET_NAME, "coz-inject");
+	s.socket = dup2(socket, STDIN_FILENO) < 0 ? -1 : STDIN_FILENO;
+	(void)syscall(SYS_close_range, STDOUT_FILENO, UINT_MAX, 0);
+	if (s.socket >= 0 && chdir("/") == 0)
+		serve(&s);
+	_exit(1);
+}
+
+int injector_start(const struct injector_options *o, struct injector **ret, struct error *e)
+{
+	const struct timeval patience = {.tv_sec = PATIENCE_S};
+	struct shim_blob head;
+	struct injector *i;
+	int pair[2];
+
+	if (o->size < sizeof(head))
+		return fail(e, EINVAL, "the payment handler is no handler");
+	memcpy(&head, o->image, sizeof(head));
+	if (head.magic != SHIM_BLOB_MAGIC || head.data < o->size || head.end <= head.data || head.handler >= o->size || head.restorer >= o->size)
+		return fail(e, EINVAL, "the payment handler is no handler");
+	i = calloc(1, sizeof(*i));
+	if (!i)
+		return fail(e, ENOMEM, "out of memory");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		free(i);
+		return fail(e, errno, "cannot make a socket: %s", strerror(errno));
+	}
+	(void)fflush(NULL);
+	i->pid = fork();
+	if (i->pid == 0) {
+		(void)close(pair[0]);
+		become_server(o, pair[1]);
+	}
+	(void)close(pair[1]);
+	i->socket = pair[0];
+	if (i->pid < 0) {
+		int err = fail(e, errno, "cannot start a process: %s", strerror(errno));
+
+		(void)close(i->socket);
+		free(i);
+		return err;
+	}
+	(void)setsockopt(i->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	*ret = i;
+	return 0;
+}
+
+/* @fd: to be handed over; -1: none. */
+static int ask(struct injector *i, const struct request *q, int fd, struct answer *ret, struct error *e)
+{
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
+	struct iovec part = {(void *)q, sizeof(*q)};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t n;
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	if (fd >= 0) {
+		m.msg_control = &control;
+		m.msg_controllen = sizeof(control);
+	}
+	n = sendmsg(i->socket, &m, MSG_NOSIGNAL);
+	while (n == (ssize_t)sizeof(*q)) {
+		n = recv(i->socket, ret, sizeof(*ret), 0);
+		if (n < 0 && errno == EINTR)
+			n = (ssize_t)sizeof(*q);
+		else
+			break;
+	}
+	if (n != (ssize_t)sizeof(*ret))
+		return fail(e, EPIPE, "the process that injects payment handlers has ended: handlers may be left, which do nothing any more");
+	if (ret->result < 0 && e)
+		*e = ret->e;
+	return ret->result;
+}
+
+int injector_give_slots(struct injector *i, int slots_fd, struct error *e)
+{
+	const struct request q = {.what = ASK_SLOTS};
+	struct answer a;
+
+	return ask(i, &q, slots_fd, &a, e);
+}
+
+int injector_enter(struct injector *i, pid_t pid, struct injected *ret, struct error *e)
+{
+	const struct request q = {.what = ASK_ENTER, .pid = pid};
+	struct answer a;
+	int err = ask(i, &q, -1, &a, e);
+
+	if (err == 0)
+		*ret = a.injected;
+	return err;
+}
+
+int injector_stop(struct injector *i, struct error *e)
+{
+	const struct request q = {.what = ASK_LEAVE};
+	struct answer a;
+	int err;
+
+	if (!i)
+		return 0;
+	err = ask(i, &q, -1, &a, e);
+	(void)close(i->socket);
+	while (waitpid(i->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	free(i);
+	return err;
+}
