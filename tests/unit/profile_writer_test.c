@@ -371,6 +371,7 @@ static void samples_survive_unchanged(void **state)
 		struct profile_writer *w = NULL;
 		struct profile p = {0};
 		char *sample = sample_path(files[i].name), command[8192];
+		struct profile_runtime t;
 
 		if (!sample)
 			skip();
@@ -381,7 +382,10 @@ static void samples_survive_unchanged(void **state)
 			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points,
 								  p.experiments[j].n_points),
 					 0);
-		assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = p.runtime_ns, .samples = p.sampled}, p.samples, p.n_samples), 0);
+		t = (struct profile_runtime){.time = p.runtime_ns, .samples = p.sampled, .machine_ns = p.machine.own_of_ns,
+					     .own_cpu_ns = p.machine.own_ns, .kernel_cpu_ns = p.machine.kernel_ns,
+					     .scope_cpu_ns = p.machine.scope_ns, .foreign_cpu_ns = p.machine.foreign_ns};
+		assert_int_equal(profile_write_log(w, &t, p.samples, p.n_samples), 0);
 		assert_int_equal(profile_writer_close(w), 0);
 		(void)snprintf(command, sizeof(command), "cmp '%s' '%s' >&2", sample, path);
 		assert_int_equal(system(command), 0);
