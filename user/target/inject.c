@@ -283,12 +283,18 @@ int inject_enter(const struct inject_options *o, pid_t pid, const struct inject_
 		const struct inject_layout *has = inject_layout_of(pid, known, n_known);
 
 		err = inject_allowed(pid, o->signo, has, e);
+		/* In the middle of an exec the memory is gone, and our handler not yet. */
+		if (err == -EBUSY && i + 1 < EXECS) {
+			pause_a_little();
+			continue;
+		}
 		if (err < 0)
 			return err;
 		err = enter(o, pid, has, ret);
 		/* An exec takes away what was there, the thread as well. */
-		if ((err != -EFAULT && err != -ESRCH) || !process_is_live(pid))
+		if ((err != -EFAULT && err != -ESRCH && err != -ENOENT) || !process_is_live(pid))
 			break;
+		pause_a_little();
 	}
 	if (err < 0)
 		return refuse(pid, o->signo, err, e);
