@@ -101,6 +101,8 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (t->runnable_at) {
 		u64 waited = now - t->runnable_at;
 
+		if (thread_pays_in_shim(t))
+			t->paying_waited += waited;
 		ADD(sum->wait_ns, waited);
 		ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, foreign, waited, now));
 		/* It waited for one in scope that left just now. */
@@ -109,7 +111,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
-		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid. */
+		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
 		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t) && !experiment_slows(epoch))
 			thread_cpu_edge(t, c->local, now - t->runnable_at);
 		pay_ask(next, t, now);

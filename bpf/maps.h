@@ -29,6 +29,7 @@ struct thread {
 	u64 asked_at;    /* when the debt was noticed, for the latency; 0: nothing asked */
 	u64 signalled_at; /* when the last payment signal was raised */
 	u64 paying_off;  /* time off the CPU since then */
+	u64 paying_waited; /* of that, runnable */
 	u64 left_at;     /* when it last left a CPU */
 	u64 paid_seen;   /* of the slot's paid_ns, folded in */
 	u64 delivery_seen;

@@ -119,7 +119,7 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 	s->raised_at = now;
 	ADD(s->asked, 1);
 	t->signalled_at = now;
-	t->paying_off = 0;
+	t->paying_off = t->paying_waited = 0;
 	if (config.has_send_signal_task)
 		err = bpf_send_signal_task(task, config.signo, PIDTYPE_PID, 0);
 	else

@@ -136,6 +136,18 @@ static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slo
 	return (s64)ledger_scaled(control.pay_overhead_ns, delivery, control.delivery_ns);
 }
 
+/* R4 for a thread that slept a payment off and then had to wait for a CPU: the wait counts as pause up to G. Beyond that nobody owed it, and a
+ * thread ahead of G would take G along with its next hit, for all to pay. Of @paid, what is too much. */
+static __always_inline s64 thread_overwaited(struct thread *t, s64 paid)
+{
+	s64 over = t->local + paid - global_now(), waited = (s64)t->paying_waited;
+
+	t->paying_waited = 0;
+	if (!config.rq_edges || over <= 0)
+		return 0;
+	return ledger_min(over, waited);
+}
+
 /* Takes in what the shim reports as paid since the last time. The program can write the slot: more than the time since the signal
  * was raised, or backwards, is cut. */
 static __always_inline void thread_fold(struct thread *t, u64 now)
@@ -162,6 +174,7 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 	unseen = thread_unseen(t, s);
 	cpu_stopped((sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + unseen);
 	d += unseen;
+	d -= thread_overwaited(t, d);
 	ADD(t->local, d);
 	ADD(t->paid, d);
 	thread_publish(t);
