@@ -480,7 +480,8 @@ static bool means(struct driven *d, double speedup, double virtual[2], double cl
  * intervals. */
 static void payments_do_not_count(void **state)
 {
-	double plain[2], fast[2], clock_plain[2], clock_fast[2];
+	double plain[2], fast[2], clock_plain[2], clock_fast[2], hot, cold, cold_by_clock;
+	double sum[2] = {0}, fast_sum[2] = {0}, clock_sum = 0, fast_clock_sum = 0;
 	bool good = false, judged = false;
 	struct driven d;
 
@@ -497,8 +498,9 @@ static void payments_do_not_count(void **state)
 	start(&d, ABI_PAY_HOLD);
 	tell(&d, "t");
 	(void)usleep(100000);
-	/* Intervals are by the clock: other programs on these CPUs are in them. */
-	for (int attempt = 0; attempt < 5 && !good; attempt++) {
+	/* Intervals are by the clock: other programs on these CPUs are in them, and what slows down a virtual machine. So all attempts count
+	 * together. */
+	for (int attempt = 0; attempt < 6 && !good; attempt++) {
 		bool ours = means(&d, 0, plain, clock_plain) && means(&d, 0.5, fast, clock_fast);
 
 		if (!ours)
@@ -506,8 +508,16 @@ static void payments_do_not_count(void **state)
 		judged = true;
 		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3,
 			      fast[0] / 1e3, plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
-		good = fast[0] / plain[0] > 0.4 && fast[0] / plain[0] < 0.6 && fast[1] / plain[1] > 0.85 && fast[1] / plain[1] < 1.15 &&
-		       clock_fast[1] / clock_plain[1] > 1.5;
+		for (int i = 0; i < 2; i++) {
+			sum[i] += plain[i];
+			fast_sum[i] += fast[i];
+		}
+		clock_sum += clock_plain[1];
+		fast_clock_sum += clock_fast[1];
+		hot = fast_sum[0] / sum[0];
+		cold = fast_sum[1] / sum[1];
+		cold_by_clock = fast_clock_sum / clock_sum;
+		good = hot > 0.4 && hot < 0.6 && cold > 0.85 && cold < 1.15 && cold_by_clock > 1.5;
 	}
 	stop(&d);
 	if (!judged) {

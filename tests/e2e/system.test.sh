@@ -92,7 +92,7 @@ if [ -z "$group" ]; then
 fi
 scoped "by control group" --cgroup "$group"
 (
-	sleep 1.5
+	sleep 2.5
 	kill "$late"
 	sleep 0.3
 	rmdir "$group"

@@ -313,6 +313,21 @@ void run_scope_look(struct run *r, pid_t pid, uint64_t when)
 	look_later(r->scope, pid, when > LOOK_FIRST_NS ? when - LOOK_FIRST_NS : 0);
 }
 
+/* A program that --only names may fork before we have read of its exec: its child was entered as what the parent still was. */
+static int settle_left_out(struct run *r, struct error *e)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	int err = 0;
+	size_t n;
+
+	if (!r->options.scope.only || session_processes(r->session, &all, &n) < 0)
+		return 0;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		if (!(all[i].flags & ABI_PROC_IN))
+			err = settle(r, all[i].pid, e);
+	return err;
+}
+
 static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 {
 	unsigned int flags;
@@ -332,7 +347,7 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	look_at(r, pid);
 	run_inject_anew(r, pid);
 	look_later(r->scope, pid, now);
-	return 0;
+	return settle_left_out(r, e);
 }
 
 static void due_looks(struct run *r, uint64_t now)
@@ -402,7 +417,7 @@ static int scan(struct run *r, struct error *e)
 	}
 	if (err == 0 && r->scope->rule)
 		err = process_each(look_for_new, &d);
-	return err;
+	return err == 0 ? settle_left_out(r, e) : err;
 }
 
 int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error *e)
