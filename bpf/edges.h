@@ -83,6 +83,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(next);
+	bool paying;
 
 	c->tid = next->pid;
 	rest_ends(me);
@@ -98,10 +99,11 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		t->paying_off += now - t->left_at;
 	if (t->hold_from)
 		t->hold_from = now;
+	paying = t->runnable_at && thread_pays_in_shim(t);
 	if (t->runnable_at) {
 		u64 waited = now - t->runnable_at;
 
-		if (thread_pays_in_shim(t))
+		if (paying)
 			t->paying_waited += waited;
 		ADD(sum->wait_ns, waited);
 		ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, foreign, waited, now));
@@ -112,7 +114,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
-		if (config.rq_edges && t->runnable_at && !thread_pays_in_shim(t) && !experiment_slows(epoch))
+		if (config.rq_edges && t->runnable_at && !paying && !experiment_slows(epoch))
 			thread_cpu_edge(t, c->local, now - t->runnable_at);
 		pay_ask(next, t, now);
 	}

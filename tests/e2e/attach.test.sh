@@ -24,15 +24,10 @@ begun() {
 
 # refused NAME PATTERN WHAT ARGUMENT...: one line, status 125, no profile.
 refused() {
-	local name=$1 pattern=$2 why='' status
+	local name=$1 pattern=$2
 	shift 2
 	attached "$@"
-	status=$?
-	[ "$status" -eq 125 ] || why+=" status $status;"
-	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
-	grep -qE -- "$pattern" complaint || why+=" no '$pattern';"
-	[ ! -e "$profile" ] || [ ! -s "$profile" ] || why+=' a profile was written;'
-	verdict "$name" "$why" complaint
+	refusal "$name" "$pattern" $?
 }
 
 # Where task work is missing nothing can be attached to, and that is what is said.

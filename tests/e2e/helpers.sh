@@ -61,6 +61,16 @@ verdict() {
 	done
 }
 
+# What a run that must not begin has left: status 125, one line in `complaint`, which says why, and no profile.
+refusal() { # NAME PATTERN STATUS
+	local why=''
+	[ "$3" -eq 125 ] || why+=" status $3;"
+	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
+	grep -qE -- "$2" complaint || why+=" no '$2';"
+	[ ! -s "$profile" ] || why+=' a profile was written;'
+	verdict "$1" "$why" complaint
+}
+
 # FILE:LINE of the line of a test program that says /* LINE:MARK */.
 line_of() { # PROGRAM MARK
 	local number

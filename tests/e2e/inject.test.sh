@@ -27,15 +27,10 @@ await_line steady.out '^at_ms' 5
 facts "$victim" >before
 
 refused() { # NAME PATTERN ARGUMENT...
-	local name=$1 pattern=$2 why='' status
+	local name=$1 pattern=$2
 	shift 2
 	attached "$@"
-	status=$?
-	[ "$status" -eq 125 ] || why+=" status $status;"
-	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
-	grep -qE -- "$pattern" complaint || why+=" no '$pattern';"
-	[ ! -s "$profile" ] || why+=' a profile was written;'
-	verdict "$name" "$why" complaint
+	refusal "$name" "$pattern" $?
 }
 refused '--no-inject forbids' 'task work' "$victim" --no-inject -d 1
 "$programs/caught" 30 >caught.out &

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -311,7 +312,7 @@ static struct code_object *vdso(struct code_map *m, size_t *ret_index)
 /* The kernel's own code: not a file, so it is not in the list. */
 static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid, struct code_mapping *ret, bool *ret_placed)
 {
-	uint64_t start = code_vdso_start(pid);
+	uint64_t start = process_vdso(pid);
 	struct code_object *o;
 	int r;
 

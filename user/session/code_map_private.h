@@ -152,7 +152,6 @@ int code_rows_cut(struct code_object *o, bool *ret_changed);
 
 /* code_vdso.c */
 int code_vdso_open(struct elf_object **ret, size_t *ret_size);
-uint64_t code_vdso_start(pid_t pid); /* in the process; 0: it has none */
 
 /* code_kernel.c: the interned name of the kernel's function at @pc. -ENOENT. */
 int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret);

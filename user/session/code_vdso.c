@@ -39,17 +39,3 @@ int code_vdso_open(struct elf_object **ret, size_t *ret_size)
 	*ret_size = end - start;
 	return elf_object_open_image("[vdso]", (const void *)(uintptr_t)start, end - start, ret, NULL);
 }
-
-uint64_t code_vdso_start(pid_t pid)
-{
-	_cleanup_fclose_ FILE *f = NULL;
-	Elf64_auxv_t entry;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	f = fopen(path, "re");
-	while (f && fread(&entry, sizeof(entry), 1, f) == 1)
-		if (entry.a_type == AT_SYSINFO_EHDR)
-			return entry.a_un.a_val;
-	return 0;
-}

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -86,30 +85,16 @@ static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
 	return -ENOENT;
 }
 
-/* The vDSO makes system calls where it cannot do without. */
-static uint64_t vdso_of(pid_t pid)
-{
-	_cleanup_fclose_ FILE *f = NULL;
-	Elf64_auxv_t entry;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	f = fopen(path, "re");
-	while (f && fread(&entry, sizeof(entry), 1, f) == 1)
-		if (entry.a_type == AT_SYSINFO_EHDR)
-			return entry.a_un.a_val;
-	return 0;
-}
-
 int inject_syscall_of(pid_t pid, uint64_t *ret)
 {
 	struct map_list maps = {0};
 	pid_t tid = live_thread(pid);
-	uint64_t vdso = tid ? vdso_of(tid) : 0;
+	uint64_t vdso = tid ? process_vdso(tid) : 0;
 	int r;
 
 	if (!tid)
 		return -ESRCH;
+	/* The vDSO makes system calls where it cannot do without. */
 	if (vdso && search(tid, vdso, VDSO_ROOM, ret) == 0)
 		return 0;
 	r = map_list_read(tid, &maps, NULL);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -253,4 +254,18 @@ int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
 	}
 	(void)closedir(d);
 	return r;
+}
+
+uint64_t process_vdso(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	Elf64_auxv_t entry;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
+	f = fopen(path, "re");
+	while (f && fread(&entry, sizeof(entry), 1, f) == 1)
+		if (entry.a_type == AT_SYSINFO_EHDR)
+			return entry.a_un.a_val;
+	return 0;
 }

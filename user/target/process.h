@@ -36,3 +36,5 @@ const char *process_file_path(const char *path, const char *link);
 bool process_path_matches(const char *glob, const char *path);
 /* Calls @cb for every process of /proc until it returns non-zero, which is then returned. */
 int process_each(int (*cb)(pid_t pid, void *arg), void *arg);
+/* Where the kernel has mapped its vDSO in the process; 0: it has none, or cannot be read. */
+uint64_t process_vdso(pid_t pid);
