@@ -3,6 +3,7 @@
  * A thread's virtual clock is now - local; whoever waits for an event goes on at the later of the two virtual clocks. */
 #pragma once
 
+#include "shared/abi.h"
 #include "shared/histogram.h"
 
 static __always_inline s64 ledger_min(s64 a, s64 b)
@@ -14,6 +15,19 @@ static __always_inline s64 ledger_min(s64 a, s64 b)
 static __always_inline s64 ledger_hit(u64 weight_ns, u64 q16)
 {
 	return (s64)((weight_ns * q16) >> 16);
+}
+
+/* R1 in lumps: of @earned and what was kept back of earlier samples (*kept), whole lumps are booked and the rest is kept. A thread that begins with
+ * anything between 0 and a lump, all as likely, is booked what it earns in the mean, however short it lives. */
+static __always_inline s64 ledger_lumps(s64 earned, u64 lump, s64 *kept)
+{
+	u64 sum;
+
+	if (!lump)
+		return earned;
+	sum = (u64)(*kept + earned);
+	*kept = (s64)(sum % lump);
+	return (s64)(sum - sum % lump);
 }
 
 /* What is left of unused blocked time after @age_ns: a straight line down to nothing at @forget_ns, so that credit from an earlier
@@ -67,21 +81,21 @@ static __always_inline s64 ledger_cpu_advance(s64 cpu_local, u64 foreign_ns, s64
 	return ledger_min(cpu_local + (s64)foreign_ns, g);
 }
 
-/* What cannot be measured in place was calibrated as @overhead, while what can be took @calibrated beside it. Now that took @took: a
- * neighbour of the virtual machine slows both down alike, then or now; a tick in between must not count for more than that. */
-static __always_inline u64 ledger_scaled(u64 overhead, u64 took, u64 calibrated)
+/* What cannot be measured in place, now that what goes with it took @took: a neighbour of the virtual machine and cold caches slow both down. Not in
+ * proportion: of a hit, what is unseen is mostly its exits from the virtual machine, several for the one that its asking has. What took more than
+ * three times as long as when it was calibrated had something else come in between. */
+static __always_inline u64 ledger_unseen(const struct abi_unseen *c, u64 took)
 {
-	if (!calibrated)
-		return overhead;
-	took = took > 3 * calibrated ? 3 * calibrated : took;
-	return took < calibrated / 3 ? overhead / 3 : overhead * took / calibrated;
+	s64 beyond = ledger_min((s64)took, 3 * c->beside_ns) - c->beside_ns, ns = c->ns + (c->slope_q8 * beyond >> 8);
+
+	return (u64)(ns > c->ns >> 2 ? ns : c->ns >> 2);
 }
 
-/* What it stopped a thread for that its hit had @asked others pay: @took was measured; an interrupt that follows was calibrated as
- * @overhead for each when the asking took @asking. */
-static __always_inline s64 ledger_asking(u64 took, u32 asked, u64 overhead, u64 asking)
+/* What it stopped a thread for that its hit had @asked others pay: all of it @took, of which the asking was @asking; and what follows
+ * for each of them. */
+static __always_inline s64 ledger_asking(u64 took, u64 asking, u32 asked, const struct abi_unseen *hit)
 {
-	return (s64)(took + ledger_scaled(overhead, took / asked, asking) * asked);
+	return (s64)(took + ledger_unseen(hit, asking / asked) * asked);
 }
 
 /* Quarter-octave bucket of a duration: exponent and the two bits below the leading one. */

@@ -45,6 +45,7 @@ struct thread {
 	s64 sync_paid; /* its payments when that call began */
 	u64 sync_info; /* where that call says who sent the signal */
 	u64 spun_seen; /* of the slot's spun_ns, folded in */
+	s64 unbooked;    /* earned in the line and not booked yet: less than abi_setup.lump_ns */
 	s64 ahead;       /* what local will be too far behind or ahead for when the line began and ended between samples */
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;

@@ -73,7 +73,8 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 	struct hold h = {.t = t, .sum = sum, .until = now + config.slice_ns, .epoch = epoch};
 
 	/* What the payment costs the thread outside of this function was measured once; it is stopped time as well. */
-	thread_paid(t, control.pay_overhead_ns, sum);
+	trace_stop(ABI_TRACE_HOLD, now, 0);
+	thread_paid(t, control.pay.ns, sum);
 	ADD(sum->payments, 1);
 	t->hold_from = now;
 	bpf_loop(1 << 20, hold_step, &h, 0);

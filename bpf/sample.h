@@ -184,6 +184,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			return 0;
 		}
 	}
+	trace_stop(ABI_TRACE_TICK, now, t->paid);
 	weight = take_weight(c, now);
 	if (last_sampled != (u32)task->pid) {
 		last_sampled = task->pid;
@@ -213,16 +214,21 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (in_line) {
 		u64 from = bpf_ktime_get_ns();
 
+		earned = ledger_lumps(earned, setup->lump_ns, &t->unbooked);
 		ADD(sum->selected_samples, 1);
 		ADD(sum->selected_ns, weight);
 		if (earned && thread_hit(t, earned, sum) && config.has_task_work) {
 			struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
+			u64 asks, done;
+
+			trace_stop(ABI_TRACE_HIT, from, 0);
+			asks = bpf_ktime_get_ns();
 
 			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
+			done = bpf_ktime_get_ns();
 			/* The asking stopped this thread as well. */
 			if (p.asked)
-				thread_paid(t, ledger_asking(bpf_ktime_get_ns() - from, p.asked, control.hit_overhead_ns,
-							     control.asking_ns), sum);
+				thread_paid(t, ledger_asking(done - from, done - asks, p.asked, &control.hit), sum);
 		}
 		if (experiment_slows(epoch))
 			thread_slow(t, ledger_hit(weight, setup->slow_q16), sum);

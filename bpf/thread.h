@@ -5,6 +5,7 @@
 #include "bpf/maps.h"
 #include "bpf/ledger.h"
 #include "bpf/slots.h"
+#include "bpf/trace.h"
 
 static __always_inline s64 global_now(void)
 {
@@ -63,6 +64,14 @@ static __always_inline void global_publish(void)
 	}
 }
 
+/* What a thread has earned that is not booked is not known when it is seen first, nor is it ever booked after its end. */
+static __always_inline s64 unbooked_first(u64 epoch)
+{
+	u64 lump = control.setups[(epoch >> 1) & 1].lump_ns;
+
+	return lump ? (s64)(bpf_get_prandom_u32() % lump) : 0;
+}
+
 /* R7: a thread that is seen for the first time in this experiment starts level. Whoever exchanges the epoch does it. */
 static __always_inline void thread_enter(struct thread *t, u64 epoch)
 {
@@ -86,6 +95,7 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->hits = t->paid = t->credited = t->rq_credited = 0;
 	t->bank = 0;
 	t->in_line = 0;
+	t->unbooked = unbooked_first(epoch);
 	t->ahead = 0;
 	t->local = g;
 	thread_publish(t);
@@ -132,8 +142,8 @@ static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slo
 	t->delivery_seen = total;
 	/* Answered late, or the program has written there. */
 	if (!delivery || delivery > SHIM_ANSWER_NS)
-		return control.pay_overhead_ns;
-	return (s64)ledger_scaled(control.pay_overhead_ns, delivery, control.delivery_ns);
+		return control.pay.ns;
+	return (s64)ledger_unseen((const struct abi_unseen *)&control.pay, delivery);
 }
 
 /* R4 for a thread that slept a payment off and then had to wait for a CPU: the wait counts as pause up to G. Beyond that nobody owed it, and a
@@ -173,6 +183,7 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 	}
 	unseen = thread_unseen(t, s);
 	cpu_stopped((sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + unseen);
+	trace_stop(ABI_TRACE_SHIM, t->signalled_at, 0);
 	d += unseen;
 	d -= thread_overwaited(t, d);
 	ADD(t->local, d);
@@ -278,5 +289,6 @@ static __always_inline void thread_birth(struct thread *child, struct thread *pa
 {
 	child->epoch = epoch;
 	child->local = child->start = parent->local;
+	child->unbooked = unbooked_first(epoch);
 	child->ahead = parent->ahead;
 }

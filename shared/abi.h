@@ -47,6 +47,22 @@ enum abi_sync {
 #define ABI_CALL_MINUS 4  /* returns a negative number where it failed or was interrupted; else it is an error number that says so */
 #define ABI_CALL_SIGNAL 8 /* waits for a signal, which can come from anywhere: its second argument tells */
 
+/* --trace-payments: a stop, or a tick of the sampling clock, which is one as well. */
+enum abi_trace_kind {
+	ABI_TRACE_TICK,
+	ABI_TRACE_HOLD, /* a payment by the kernel */
+	ABI_TRACE_SHIM, /* a payment by the shim, from the raising of the signal on */
+	ABI_TRACE_HIT,  /* a hit's asking others to pay */
+};
+
+struct abi_trace {
+	abi_u64 at;
+	abi_s64 paid_ns; /* of a tick: what its thread has paid so far in this experiment */
+	abi_u32 tid, kind;
+};
+_Static_assert(sizeof(struct abi_trace) == 24, "abi_trace");
+#define ABI_TRACE_BYTES (4 << 20)
+
 /* Fixed at load; the verifier removes what it switches off. */
 struct abi_config {
 	abi_u32 nr_cpus;
@@ -69,7 +85,7 @@ struct abi_config {
 	abi_u32 inclusive;      /* a sample belongs to all frames in scope, not to the first one only */
 	abi_u32 has_sampled;    /* some points count samples */
 	abi_u32 event_point;    /* of progress_event: which point it counts */
-	abi_u32 pad;
+	abi_u32 traces;         /* --trace-payments */
 	abi_u64 kernel_base;    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
 _Static_assert(sizeof(struct abi_config) == 112, "abi_config");
@@ -136,11 +152,18 @@ struct abi_interval {
 /* What the experiment selected. Double-buffered: index (epoch >> 1) & 1. */
 struct abi_setup {
 	abi_u64 speedup_q16; /* 65536 = 100 % */
+	abi_u64 lump_ns;     /* not 0: what a thread earns is booked in multiples of this */
 	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 24 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 32 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+
+/* A cost that nothing can measure where it arises, but which goes with one that can be: @ns when that was @beside_ns, and @slope_q8 / 256 for each ns
+ * that it is more or less. Calibrated before the program starts. */
+struct abi_unseen {
+	abi_s64 ns, beside_ns, slope_q8;
+};
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {
@@ -150,14 +173,13 @@ struct abi_control {
 	abi_u64 execs;    /* BPF: so far */
 	abi_u64 signals_ok; /* the shim's handler is in place; BPF clears it at an exec. Of many: of each process, in abi_proc */
 	abi_u64 exit_ns;  /* BPF: the last exit of a thread in scope */
-	abi_s64 pay_overhead_ns; /* what a payment stops its thread for beside what it measures itself */
-	abi_s64 hit_overhead_ns; /* what a hit that asks another to pay stops its own thread for, beside the sample and the asking */
-	abi_s64 asking_ns;       /* what the asking took when that was measured */
-	abi_s64 delivery_ns;     /* what the signal took to its handler when pay_overhead_ns was measured; 0: the kernel pays */
+	struct abi_unseen pay; /* what a payment stops its thread for beside what it measures itself; beside: the signal's way to its
+				* handler, 0 where the kernel pays */
+	struct abi_unseen hit; /* what a hit that asks another to pay stops its own thread for; beside: the asking */
 	abi_u64 spacing_ns;      /* between the ticks of a CPU, mean */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 88 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 104 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {

@@ -30,6 +30,32 @@ static void hit_is_share_of_weight(void **state)
 	assert_int_equal(ledger_hit(1ULL << 47, 65536), 1LL << 47);
 }
 
+static void lumps_book_all_that_is_earned(void **state)
+{
+	s64 kept = 0, booked = 0, once = 0;
+
+	(void)state;
+	assert_int_equal(ledger_lumps(25000, 0, &kept), 25000);
+	assert_int_equal(kept, 0);
+	for (int i = 1; i <= 1000; i++) {
+		s64 now = ledger_lumps(25000, 90000, &kept);
+
+		assert_true(now == 0 || now == 90000);
+		booked += now;
+		assert_int_equal(booked + kept, i * 25000LL);
+	}
+	/* More than a lump at once: as many as there are. */
+	kept = 80000;
+	assert_int_equal(ledger_lumps(200000, 90000, &kept), 270000);
+	assert_int_equal(kept, 10000);
+	/* Threads of a single sample are booked what they earn, in the mean over where they may begin. */
+	for (s64 first = 0; first < 90000; first += 10) {
+		kept = first;
+		once += ledger_lumps(25000, 90000, &kept);
+	}
+	assert_int_equal(once / 9000, 25000);
+}
+
 static void wake_takes_the_later_clock(void **state)
 {
 	s64 bank;
@@ -145,27 +171,35 @@ static void buckets_are_quarter_octaves(void **state)
 	}
 }
 
-static void asking_costs_more_on_a_slow_cpu(void **state)
+static void unseen_costs_follow_the_seen_ones(void **state)
 {
+	const struct abi_unseen hit = {.ns = 8000, .beside_ns = 5000, .slope_q8 = 5 * 128}, none = {0}, steady = {.ns = 7000};
+
 	(void)state;
-	assert_int_equal(ledger_asking(5000, 1, 8000, 5000), 13000);
-	assert_int_equal(ledger_asking(4000, 1, 8000, 5000), 10400);	/* it was calibrated in a slow moment */
-	assert_int_equal(ledger_asking(100, 1, 9000, 5000), 3100);	/* too little to be true */
-	assert_int_equal(ledger_asking(10000, 1, 8000, 5000), 26000);	/* twice as slow */
-	assert_int_equal(ledger_asking(10000, 2, 8000, 5000), 26000);	/* two asked, at the calibrated speed */
-	assert_int_equal(ledger_asking(500000, 1, 8000, 5000), 524000); /* something else came in between */
-	assert_int_equal(ledger_asking(5000, 1, 0, 0), 5000);		/* never calibrated */
+	assert_int_equal(ledger_unseen(&hit, 5000), 8000);
+	assert_int_equal(ledger_unseen(&hit, 7000), 13000);
+	assert_int_equal(ledger_unseen(&hit, 4000), 5500); /* it was calibrated in a slow moment */
+	assert_int_equal(ledger_unseen(&hit, 100), 2000);   /* too little to be true */
+	assert_int_equal(ledger_unseen(&hit, 500000), 33000); /* something else came in between */
+	/* Nothing goes with it. */
+	assert_int_equal(ledger_unseen(&steady, 0), 7000);
+	assert_int_equal(ledger_unseen(&steady, 100000), 7000);
+
+	assert_int_equal(ledger_asking(6000, 5000, 1, &hit), 14000);
+	assert_int_equal(ledger_asking(12000, 10000, 2, &hit), 28000); /* two asked, at the calibrated speed */
+	assert_int_equal(ledger_asking(6000, 5000, 1, &none), 6000);   /* never calibrated */
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hit_is_share_of_weight),      cmocka_unit_test(wake_takes_the_later_clock),
+		cmocka_unit_test(hit_is_share_of_weight),
+		cmocka_unit_test(lumps_book_all_that_is_earned),      cmocka_unit_test(wake_takes_the_later_clock),
 		cmocka_unit_test(unused_blocked_time_is_banked), cmocka_unit_test(bank_is_forgotten),
 		cmocka_unit_test(cpu_edge_takes_the_cpus_clock), cmocka_unit_test(foreign_time_is_pause_up_to_g),
 		cmocka_unit_test(stopped_time_is_no_waiting),  cmocka_unit_test(no_credit_after_a_timeout),
 		cmocka_unit_test(a_wait_for_a_level_thread_is_credited_up_to_its_length),
-		cmocka_unit_test(asking_costs_more_on_a_slow_cpu), cmocka_unit_test(buckets_are_quarter_octaves),
+		cmocka_unit_test(unseen_costs_follow_the_seen_ones), cmocka_unit_test(buckets_are_quarter_octaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

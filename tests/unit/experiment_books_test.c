@@ -38,7 +38,7 @@ static struct profile_point latency(void)
 
 static void every_number_is_a_difference(void **state)
 {
-	const struct backend_owed owed = { .owed = 5, .threads = 6, .imbalance = -7 };
+	const struct backend_owed owed = { .owed = 5, .ahead = 4, .threads = 6, .imbalance = -7 };
 	struct profile_experiment x = { .speedup = 0.25 };
 	char line[] = "a.c:1";
 
@@ -78,6 +78,7 @@ static void every_number_is_a_difference(void **state)
 	assert_int_equal(x.late, 99);
 	assert_int_equal(x.owed, 5);
 	assert_int_equal(x.threads, 6);
+	assert_int_equal(x.ahead, 4);
 	assert_int_equal(x.imbalance, -7);
 	assert_true(x.foreign == 0.2);
 }

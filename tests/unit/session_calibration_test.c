@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 static const struct calibration_key key = {"calibration-2", "boot=b1 build=0a payer=2"};
-static const struct calibration some = {.pay_ns = 4321, .hit_ns = 0, .asking_ns = CALIBRATION_MAX_NS, .delivery_ns = 17};
+static const struct calibration some = {.pay = {4321, 0, 17}, .hit = {0, CALIBRATION_MAX, 640}};
 
 static char run[64], directory[96], file[128];
 
@@ -41,17 +41,11 @@ static int teardown(void **state)
 
 static int recall(void)
 {
-	struct calibration c = {-1, -2, -3, -4};
+	const struct calibration untouched = {{-1, -2, -3}, {-4, -5, -6}};
+	struct calibration c = untouched;
 	int r = calibration_recall(run, &key, &c);
 
-	if (r == 0) {
-		assert_int_equal(c.pay_ns, some.pay_ns);
-		assert_int_equal(c.hit_ns, some.hit_ns);
-		assert_int_equal(c.asking_ns, some.asking_ns);
-		assert_int_equal(c.delivery_ns, some.delivery_ns);
-	} else {
-		assert_true(c.pay_ns == -1 && c.hit_ns == -2 && c.asking_ns == -3 && c.delivery_ns == -4);
-	}
+	assert_memory_equal(&c, r == 0 ? &some : &untouched, sizeof(c));
 	return r;
 }
 
@@ -116,8 +110,15 @@ static void belongs_to_its_key(void **state)
 static void figures_are_sound(void **state)
 {
 	const struct calibration bad[] = {
-		{-1, 0, 0, 0},	     {0, -1, 0, 0}, {0, 0, -1, 0}, {0, 0, 0, -1}, {CALIBRATION_MAX_NS + 1, 0, 0, 0},
-		{0, INT64_MAX, 0, 0}};
+		{.pay = {-1, 0, 0}},
+		{.pay = {0, -1, 0}},
+		{.pay = {0, 0, -1}},
+		{.hit = {-1, 0, 0}},
+		{.hit = {0, -1, 0}},
+		{.hit = {0, 0, -1}},
+		{.pay = {CALIBRATION_MAX + 1, 0, 0}},
+		{.hit = {0, INT64_MAX, 0}},
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
@@ -131,24 +132,25 @@ static void odd_texts(void **state)
 	static const char *const figures[] = {
 		"",
 		"pay 1\n",
-		"pay 1 hit 2 asking 3\n",
-		"pay 1 hit 2 asking 3 delivery 4",
-		"pay 1 hit 2 asking 3 delivery 4\n\n",
-		"pay 1 hit 2 asking 3 delivery 4\n ",
-		"pay -1 hit 2 asking 3 delivery 4\n",
-		"pay +1 hit 2 asking 3 delivery 4\n",
-		"pay  1 hit 2 asking 3 delivery 4\n",
-		"pay 0x1 hit 2 asking 3 delivery 4\n",
-		"pay 1 hit 2 asking 3 delivery \n",
-		"pay 1 hit 2 asking 10000001 delivery 4\n",
-		"pay 1 hit 99999999999999999999 asking 3 delivery 4\n",
-		"pay 1 hit 2 asking 3 delivery 184467440737095516160\n",
-		"pay 1 hit 2 asking 3 delivery 4 5\n",
-		"hit 2 pay 1 asking 3 delivery 4\n",
-		"pay 1\nhit 2\nasking 3\ndelivery 4\n",
-		"pay 1 hit 2 asking 3 delivery 4\r\n",
-		"pay 1e3 hit 2 asking 3 delivery 4\n",
-		"pay 00000000000000001 hit 2 asking 3 delivery 4\n",
+		"pay 1 beside 2 slope 3\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6\n\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6\n ",
+		"pay -1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
+		"pay +1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
+		"pay  1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
+		"pay 0x1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope \n",
+		"pay 1 beside 2 slope 3 hit 4 beside 10000001 slope 6\n",
+		"pay 1 beside 2 slope 3 hit 99999999999999999999 beside 5 slope 6\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 184467440737095516160\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 7\n",
+		"hit 4 beside 5 slope 6 pay 1 beside 2 slope 3\n",
+		"pay 1 beside 2 slope 3\nhit 4 beside 5 slope 6\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6\r\n",
+		"pay 1e3 beside 2 slope 3 hit 4 beside 5 slope 6\n",
+		"pay 00000000000000001 beside 2 slope 3 hit 4 beside 5 slope 6\n",
 	};
 	static char long_text[1 << 16];
 	char good[1024], text[1024];

@@ -130,6 +130,7 @@ int run_open_session(struct run *r, struct error *e)
 		.needs = run_points_needs(r),
 		.slows = r->purpose->slows,
 		.calibrate = r->options.calibrate,
+		.trace = r->options.trace,
 	};
 	err = run_open(r, &so, e);
 	if (err < 0)

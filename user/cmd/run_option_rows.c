@@ -84,6 +84,16 @@ static int set_binary(void *target, const struct option_row *row, const char *va
 	return add_glob(&o->binaries, &o->n_binaries, row, value, e);
 }
 
+static int set_trace(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+
+	(void)row;
+	(void)e;
+	o->trace = value;
+	return 0;
+}
+
 static int set_output(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct run_options *o = target;
@@ -418,6 +428,7 @@ const struct option_row run_option_rows[] = {
 	{"top", 0, "N", "lines per progress point in the report", set_top},
 	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct run_options, color)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct run_options, help)},
+	{"trace-payments", 0, "FILE", NULL, set_trace},
 	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features, offsetof(struct run_options, disabled)},
 };
 const size_t n_run_option_rows = sizeof(run_option_rows) / sizeof(run_option_rows[0]);

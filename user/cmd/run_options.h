@@ -64,6 +64,7 @@ struct run_options {
 	size_t top; /* lines per point in the report; 0: its default */
 	enum color_when color;
 	const char *disabled; /* --disable: comma list of feature names, or NULL */
+	const char *trace;    /* --trace-payments: a new file, for developers, or NULL */
 	bool calibrate;       /* --calibrate: measure what payments cost anew */
 };
 

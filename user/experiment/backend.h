@@ -54,6 +54,7 @@ struct backend_totals {
 
 struct backend_owed {
 	uint64_t owed;    /* sum over threads of G - local where positive, at the end of the experiment */
+	uint64_t ahead;   /* ... of local - G where that is positive */
 	uint64_t threads; /* seen in the experiment */
 	int64_t imbalance; /* largest |change of local - (hits + paid + credited + forgiven)| of any thread, ns */
 };

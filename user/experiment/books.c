@@ -48,6 +48,7 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->period_ns = begin->period_ns;
 	ret->owed = owed->owed;
 	ret->threads = owed->threads;
+	ret->ahead = owed->ahead;
 	ret->imbalance = owed->imbalance;
 	ret->foreign = share(since(end->foreign_wait_ns, begin->foreign_wait_ns), since(end->busy_ns, begin->busy_ns));
 }

@@ -18,7 +18,7 @@ static const struct field experiment_list[] = {
 	X(duration, FIELD_U64, true),	  X(selected_samples, FIELD_U64, false),
 	X(function, FIELD_STRING, false), X(elapsed, FIELD_U64, false),
 	X(growth, FIELD_U64, false),	  X(hits, FIELD_U64, false),
-	X(hit_ns, FIELD_U64, false),	  X(owed, FIELD_U64, false),
+	X(hit_ns, FIELD_U64, false),	  X(owed, FIELD_U64, false), X(ahead, FIELD_U64, false),
 	X(paid, FIELD_U64, false),	  X(payments, FIELD_U64, false),
 	X(credited, FIELD_I64, false),	  X(rq_credited, FIELD_I64, false),
 	X(forgiven, FIELD_U64, false),	  X(late, FIELD_U64, false),

@@ -36,6 +36,7 @@ struct profile_experiment {
 	uint64_t selected_ns; /* execution that the samples in the line stand for */
 	uint64_t held;      /* ticks that found their thread stopped: no samples */
 	uint64_t owed;      /* debts still open at the end, summed over threads */
+	uint64_t ahead;     /* what threads were stopped for beyond G at the end, summed */
 	uint64_t owed_at_exit; /* debts that ended with their threads */
 	uint64_t paid;      /* time really stopped, summed over threads */
 	uint64_t payments;  /* how many */

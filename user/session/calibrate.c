@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cozbpf.skel.h"
+#include "session/calibration_fit.h"
 #include "session/calibration_store.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@
 #define CACHE_LINE 64
 #define WANTED 128	      /* gaps of each kind: 1 % of a pause of 25 us, a 5 % speedup's, is what they scatter by */
 #define ENOUGH (WANTED / 4)   /* fewer say nothing */
-#define ROUNDS 5		      /* whatever else the machine does only adds, for a tenth of a second at a time: see agreed() */
+#define ROUNDS 5		      /* whatever else the machine does only adds, for a tenth of a second at a time: see settle() */
 #define BETWEEN_US 25000
 #define LONGEST_NS (100 * NSEC_PER_MSEC)
 #define LEAST_GAP_NS NSEC_PER_USEC
@@ -47,8 +48,20 @@ struct watcher {
 	size_t n[KINDS];
 	unsigned char memory[TOUCHED];
 	int64_t gaps[KINDS][WANTED];
-	int64_t asking[WANTED]; /* of the KICKED ones, the part that the program on the tick measured itself */
+	/* Of the KICKED ones: the part that the program on the tick measured itself; what the handler did, and of that the signal's way to it. */
+	int64_t asking[WANTED], paid[WANTED], delivery[WANTED];
 };
+
+/* What they come to themselves, as far as they can tell. */
+struct payments {
+	uint64_t n, paid, delivery;
+};
+
+/* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
+static struct {
+	struct shim_slot *slots;
+	volatile struct payments got; /* the handler adds */
+} shim;
 
 /* Notes how long the clock stood still, by what came meanwhile; where that was more than one event, the gap says nothing. */
 static void *watch(void *arg)
@@ -56,6 +69,7 @@ static void *watch(void *arg)
 	struct watcher *w = arg;
 	const volatile struct abi_calibration *c = w->counts;
 	uint64_t ticks = 0, kicks = 0, asking = 0, last;
+	struct payments paid = {0};
 	size_t at = 0;
 	cpu_set_t set;
 
@@ -76,49 +90,23 @@ static void *watch(void *arg)
 			bool one = c->kicks <= kicks + 1 && (!w->asks || c->ticks == ticks + 1);
 
 			if (one && w->n[kind] < WANTED) {
-				if (kind == KICKED)
+				if (kind == KICKED) {
 					w->asking[w->n[kind]] = (int64_t)(c->asking_ns - asking);
+					w->paid[w->n[kind]] = (int64_t)(shim.got.paid - paid.paid);
+					w->delivery[w->n[kind]] = (int64_t)(shim.got.delivery - paid.delivery);
+				}
 				w->gaps[kind][w->n[kind]++] = (int64_t)(now - last);
 			}
 			ticks = c->ticks;
 			kicks = c->kicks;
 			asking = c->asking_ns;
+			paid = shim.got;
 			now = clock_monotonic_ns();
 		}
 		last = now;
 	}
 	return NULL;
 }
-
-static int ascending(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The books are sums, so it is the mean that counts; but not of what else came in between, which is as long as it likes. Sorts. */
-static int64_t mean(int64_t *v, size_t n)
-{
-	int64_t sum = 0;
-	size_t used = 0;
-
-	qsort(v, n, sizeof(*v), ascending);
-	while (used < n && v[used] <= 2 * v[n / 2])
-		sum += v[used++];
-	return used ? sum / (int64_t)used : 0;
-}
-
-/* What they come to themselves, as far as they can tell. */
-struct payments {
-	uint64_t n, paid, delivery;
-};
-
-/* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
-static struct {
-	struct shim_slot *slots;
-	struct payments got;
-} shim;
 
 static void pay_nothing(int signo, siginfo_t *info, void *context)
 {
@@ -164,25 +152,30 @@ static void remove_handler(struct session *s, const struct sigaction *old)
 	(void)munmap(shim.slots, SHIM_SLOTS * sizeof(*shim.slots));
 }
 
-struct cost {
-	int64_t pay, hit, asking, delivery;
+/* What a round has found: each of its hits and payments. */
+struct round {
+	size_t n_hits, n_payments;
+	struct unseen_point hits[WANTED], payments[WANTED];
 };
 
-/* Never negative: what cannot be told from nothing is nothing. Returns whether the gaps say enough. */
-static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *p, struct cost *ret)
+/* @p: of the payments, where the kernel held them, what they come to themselves. Returns whether the gaps say enough. */
+static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *held, struct round *ret)
 {
-	int64_t beyond, asking;
+	int64_t ordinary = fit_mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
 
-	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !p->n)
+	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !held->n)
 		return false;
-	asking = mean(asker->asking, asker->n[KICKED]);
-	beyond = mean(asker->gaps[KICKED], asker->n[KICKED]) - mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
-	ret->hit = asker == payer || beyond < asking ? 0 : beyond - asking;
-	ret->pay = (asker == payer ? beyond : mean(payer->gaps[KICKED], payer->n[KICKED])) - (int64_t)(p->paid / p->n);
-	if (ret->pay < 0)
-		ret->pay = 0;
-	ret->asking = asking;
-	ret->delivery = (int64_t)(p->delivery / p->n);
+	/* A thread that pays at its own ticks asks nobody. */
+	ret->n_hits = asker == payer ? 0 : asker->n[KICKED];
+	for (size_t i = 0; i < ret->n_hits; i++)
+		ret->hits[i] = (struct unseen_point){asker->asking[i], asker->gaps[KICKED][i] - ordinary - asker->asking[i]};
+	ret->n_payments = payer->n[KICKED];
+	for (size_t i = 0; i < ret->n_payments; i++) {
+		int64_t paid = held->delivery ? payer->paid[i] : (int64_t)(held->paid / held->n);
+
+		ret->payments[i].beside = payer->delivery[i];
+		ret->payments[i].ns = payer->gaps[KICKED][i] - paid - (asker == payer ? ordinary : 0);
+	}
 	return true;
 }
 
@@ -234,7 +227,7 @@ static void stop_watcher(struct watcher *w)
 	(void)pthread_join(w->thread, NULL);
 }
 
-static int measure(struct session *s, struct watcher *asker, struct watcher *payer, const int cpu[2], struct cost *ret)
+static int measure(struct session *s, struct watcher *asker, struct watcher *payer, const int cpu[2], struct round *ret)
 {
 	struct abi_calibration *a = &s->skel->bss->calibration;
 	struct abi_totals before, after;
@@ -269,11 +262,11 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 		r = totals_read(s, &after);
 	if (r < 0)
 		return r;
-	held = (struct payments){.n = after.payments - before.payments, .paid = after.paid - before.paid};
-	return conclude(asker, payer, by_shim ? &shim.got : &held, ret) ? 0 : -EAGAIN;
+	held = by_shim ? shim.got : (struct payments){.n = after.payments - before.payments, .paid = after.paid - before.paid};
+	return conclude(asker, payer, &held, ret) ? 0 : -EAGAIN;
 }
 
-static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
+static int measure_once(struct session *s, const int cpu[2], struct round *ret)
 {
 	bool others = s->skel->rodata->config.has_task_work, handler = false;
 	struct watcher *w = calloc(2, sizeof(*w));
@@ -298,81 +291,71 @@ static int measure_once(struct session *s, const int cpu[2], struct cost *ret)
 	return r;
 }
 
-/* Neighbours of a virtual machine can make a round slower in all of its figures: each as it would have been had what the ledger will
- * scale it by (ledger_scaled) taken what it took in @like. */
-static struct cost at_the_speed_of(const struct cost *like, const struct cost *c)
+/* The line through the points of all rounds, and then of those rounds that are about as low as the lowest: whatever else the machine does only adds, for
+ * a tenth of a second at a time. How low is told beside the line, or, where @level, by the mean alone: a neighbour on the other half of a core makes a
+ * payment's signal and all the rest of it slow by half, while cold caches, which every program has, delay the signal most. Both in one line
+ * would have the caches cost what the neighbour does. Returns how many rounds those are. */
+static size_t settle(const struct unseen_point *const points[], const size_t n[], size_t rounds, bool level, struct abi_unseen *ret)
 {
-	return (struct cost){
-		.pay = c->delivery ? c->pay * like->delivery / c->delivery : c->pay,
-		.hit = c->asking ? c->hit * like->asking / c->asking : c->hit,
-		.asking = like->asking,
-		.delivery = like->delivery,
-	};
-}
-
-static const struct cost *fastest(const struct cost *rounds, size_t n)
-{
-	const struct cost *found = rounds;
-
-	for (size_t i = 1; i < n; i++)
-		if (rounds[i].asking + rounds[i].delivery < found->asking + found->delivery)
-			found = &rounds[i];
-	return found;
-}
-
-/* Is it too slow a round to tell what a quiet machine does? Not everything slows down alike. */
-static bool much_slower(const struct cost *c, const struct cost *like)
-{
-	return c->asking + c->delivery > (like->asking + like->delivery) * 5 / 4;
-}
-
-/* Of the rounds, those that say much the same as the least of each figure; their mean is *@ret. Returns how many. */
-static size_t agreed(const struct cost *rounds, size_t n, struct calibration *ret)
-{
-	struct cost like = *fastest(rounds, n), scaled[ROUNDS], least = {.pay = INT64_MAX, .hit = INT64_MAX}, sum = {0};
+	struct unseen_point *all = calloc(ROUNDS * WANTED, sizeof(*all));
+	int64_t above[ROUNDS] = {0}, most = INT64_MAX;
 	size_t used = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		scaled[i] = at_the_speed_of(&like, &rounds[i]);
-		if (much_slower(&rounds[i], &like))
-			continue;
-		least.pay = scaled[i].pay < least.pay ? scaled[i].pay : least.pay;
-		least.hit = scaled[i].hit < least.hit ? scaled[i].hit : least.hit;
-	}
-	for (size_t i = 0; i < n; i++) {
-		const struct cost *c = &scaled[i];
+	if (!all)
+		return 0;
+	for (int turn = 0; turn < 2; turn++) {
+		int64_t least = INT64_MAX;
+		size_t sum = 0;
 
-		if (much_slower(&rounds[i], &like) || c->pay - least.pay > least.pay / 8 + SCATTER_NS || c->hit - least.hit > least.hit / 8 + SCATTER_NS)
-			continue;
-		sum.pay += c->pay;
-		sum.hit += c->hit;
-		used++;
+		used = 0;
+		for (size_t i = 0; i < rounds; i++) {
+			if (above[i] > most)
+				continue;
+			memcpy(&all[sum], points[i], n[i] * sizeof(*all));
+			sum += n[i];
+			used++;
+		}
+		*ret = fit_unseen(all, sum);
+		if (turn)
+			break;
+		if (level)
+			ret->slope_q8 = 0;
+		for (size_t i = 0; i < rounds; i++) {
+			above[i] = fit_distance(points[i], n[i], ret);
+			least = above[i] < least ? above[i] : least;
+		}
+		most = least + ret->ns / 8 + SCATTER_NS;
 	}
-	/* No round had both: the machine was busy all the time. The least is nearer to the truth. */
-	*ret = (struct calibration){
-		.pay_ns = used ? sum.pay / (int64_t)used : least.pay,
-		.hit_ns = used ? sum.hit / (int64_t)used : least.hit,
-		.asking_ns = like.asking,
-		.delivery_ns = like.delivery,
-	};
+	free(all);
 	return used;
 }
 
 int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret)
 {
-	struct cost rounds[ROUNDS];
-	size_t n = 0;
-	int r;
+	const struct unseen_point *hits[ROUNDS], *payments[ROUNDS];
+	size_t n_hits[ROUNDS], n_payments[ROUNDS], n = 0, agreed;
+	struct round *rounds = calloc(ROUNDS, sizeof(*rounds));
+	int r = rounds ? 0 : -ENOMEM;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < ROUNDS && (r == 0 || r == -EAGAIN); i++) {
 		if (i)
 			(void)usleep(BETWEEN_US);
 		r = measure_once(s, cpu, &rounds[n]);
-		if (r < 0 && r != -EAGAIN)
-			return r;
-		n += r == 0;
+		if (r < 0)
+			continue;
+		hits[n] = rounds[n].hits;
+		n_hits[n] = rounds[n].n_hits;
+		payments[n] = rounds[n].payments;
+		n_payments[n] = rounds[n].n_payments;
+		n++;
 	}
-	if (!n)
-		return -EAGAIN;
-	return agreed(rounds, n, ret) >= 2;
+	if ((r < 0 && r != -EAGAIN) || !n) {
+		free(rounds);
+		return r < 0 ? r : -EAGAIN;
+	}
+	agreed = settle(hits, n_hits, n, false, &ret->hit);
+	if (settle(payments, n_payments, n, true, &ret->pay) < agreed)
+		agreed = 0;
+	free(rounds);
+	return agreed >= 2;
 }

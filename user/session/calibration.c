@@ -44,10 +44,8 @@ static void use(struct session *s, const struct calibration *c)
 {
 	struct abi_control *control = &s->skel->bss->control;
 
-	control->pay_overhead_ns = c->pay_ns;
-	control->hit_overhead_ns = c->hit_ns;
-	control->asking_ns = c->asking_ns;
-	control->delivery_ns = c->delivery_ns;
+	control->pay = c->pay;
+	control->hit = c->hit;
 }
 
 bool calibrate_recall(struct session *s)

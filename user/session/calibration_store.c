@@ -54,10 +54,10 @@ static int render_head(const struct calibration_key *key, char *buf, size_t size
 }
 
 /* "NAME DIGITS" and @end; moves on. */
-static bool take_figure(const char **at, const char *name, char end, int64_t *ret)
+static bool take_figure(const char **at, const char *name, char end, abi_s64 *ret)
 {
 	size_t n = strlen(name), digits;
-	int64_t v = 0;
+	abi_s64 v = 0;
 
 	if (strncmp(*at, name, n) || (*at)[n] != ' ')
 		return false;
@@ -69,7 +69,13 @@ static bool take_figure(const char **at, const char *name, char end, int64_t *re
 		v = 10 * v + ((*at)[i] - '0');
 	*at += digits + 1;
 	*ret = v;
-	return v <= CALIBRATION_MAX_NS;
+	return v <= CALIBRATION_MAX;
+}
+
+static bool take_unseen(const char **at, const char *name, char end, struct abi_unseen *ret)
+{
+	return take_figure(at, name, ' ', &ret->ns) && take_figure(at, "beside", ' ', &ret->beside_ns) &&
+	       take_figure(at, "slope", end, &ret->slope_q8);
 }
 
 static int parse(const char *text, const struct calibration_key *key, struct calibration *ret)
@@ -83,8 +89,7 @@ static int parse(const char *text, const struct calibration_key *key, struct cal
 	if (strncmp(text, head, (size_t)n))
 		return -ESTALE;
 	text += n;
-	if (!take_figure(&text, "pay", ' ', &c.pay_ns) || !take_figure(&text, "hit", ' ', &c.hit_ns) ||
-	    !take_figure(&text, "asking", ' ', &c.asking_ns) || !take_figure(&text, "delivery", '\n', &c.delivery_ns) || *text)
+	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", '\n', &c.hit) || *text)
 		return -EBADMSG;
 	*ret = c;
 	return 0;
@@ -122,9 +127,10 @@ static int write_file(int fd, const char *text, size_t size)
 	return n < 0 ? -errno : (size_t)n == size ? 0 : -ENOSPC;
 }
 
-static bool sound(int64_t ns)
+static bool sound(const struct abi_unseen *c)
 {
-	return ns >= 0 && ns <= CALIBRATION_MAX_NS;
+	return c->ns >= 0 && c->ns <= CALIBRATION_MAX && c->beside_ns >= 0 && c->beside_ns <= CALIBRATION_MAX && c->slope_q8 >= 0 &&
+	       c->slope_q8 <= CALIBRATION_MAX;
 }
 
 int calibration_keep(const char *run, const struct calibration_key *key, const struct calibration *c)
@@ -135,13 +141,13 @@ int calibration_keep(const char *run, const struct calibration_key *key, const s
 
 	if (dir < 0)
 		return dir;
-	if (!sound(c->pay_ns) || !sound(c->hit_ns) || !sound(c->asking_ns) || !sound(c->delivery_ns))
+	if (!sound(&c->pay) || !sound(&c->hit))
 		return -ERANGE;
 	n = render_head(key, text, sizeof(text));
 	if (n < 0)
 		return n;
-	n += snprintf(text + n, sizeof(text) - (size_t)n, "pay %lld hit %lld asking %lld delivery %lld\n", (long long)c->pay_ns,
-		      (long long)c->hit_ns, (long long)c->asking_ns, (long long)c->delivery_ns);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "pay %lld beside %lld slope %lld hit %lld beside %lld slope %lld\n", c->pay.ns,
+		      c->pay.beside_ns, c->pay.slope_q8, c->hit.ns, c->hit.beside_ns, c->hit.slope_q8);
 	if ((size_t)n >= sizeof(text))
 		return -ENAMETOOLONG;
 	(void)snprintf(name, sizeof(name), "%s.%llx", key->file, (unsigned long long)rng_fresh_seed());

@@ -4,14 +4,13 @@
  * only if all of it is as we would have written it. */
 #pragma once
 
+#include "shared/abi.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 struct calibration {
-	int64_t pay_ns;    /* abi_control.pay_overhead_ns */
-	int64_t hit_ns;    /* abi_control.hit_overhead_ns */
-	int64_t asking_ns; /* abi_control.asking_ns */
-	int64_t delivery_ns; /* abi_control.delivery_ns */
+	struct abi_unseen pay, hit; /* as in abi_control */
 };
 
 /* What the figures depend on: those of another boot, program or way to pay are not ours. */
@@ -20,7 +19,7 @@ struct calibration_key {
 	char text[400]; /* one line; "" (no file is read or written): it could not be found out */
 };
 
-#define CALIBRATION_MAX_NS 10000000 /* larger figures are no overheads */
+#define CALIBRATION_MAX 10000000 /* larger figures are no overheads */
 
 /* The key of this boot and this executable. @how says what else matters; letters, digits and "=,.-_ " only. */
 void calibration_key_make(struct calibration_key *ret, unsigned int payer, const char *how);

@@ -71,6 +71,8 @@ struct session {
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
+	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
+	FILE *trace;
 	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go, or deliveries; NULL: all go, always */
 	struct bpf_link *deliveries[2]; /* the network softirq's begin and end; NULL: they rest */
 	uint64_t deliveries_ns;         /* since when they do not */
@@ -123,6 +125,10 @@ void events_redraw(struct session *s);
 uint64_t events_period(struct session *s);
 
 /* clocks.c */
+void trace_configure(struct session *s); /* before the load */
+int trace_open(struct session *s, struct error *e);
+void trace_drain(struct session *s); /* not asked for: allowed */
+void trace_close(struct session *s);
 void clocks_close(struct session *s); /* not opened: allowed */
 /* Do this CPU's clocks rest? */
 bool clocks_rest(const struct session *s, unsigned int cpu);

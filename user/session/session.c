@@ -117,6 +117,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return r;
 	}
+	trace_configure(s);
 	choose_programs(s);
 	s->calibrated = calibrate_recall(s);
 	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
@@ -139,6 +140,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		return r;
 	}
 	r = processes_open(s, e);
+	if (r == 0)
+		r = trace_open(s, e);
 	if (r < 0) {
 		session_close(s);
 		return r;
@@ -158,6 +161,7 @@ void session_close(struct session *s)
 	points_close(s);
 	sync_close(s);
 	loader_close(s);
+	trace_close(s);
 	clocks_close(s);
 	deliveries_close(s);
 	for (size_t i = 0; i < s->n_links; i++)
@@ -248,6 +252,6 @@ uint64_t session_period_ns(const struct session *s)
 
 void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns)
 {
-	*ret_pay_ns = (uint64_t)s->skel->bss->control.pay_overhead_ns;
-	*ret_hit_ns = (uint64_t)s->skel->bss->control.hit_overhead_ns;
+	*ret_pay_ns = (uint64_t)s->skel->bss->control.pay.ns;
+	*ret_hit_ns = (uint64_t)s->skel->bss->control.hit.ns;
 }

@@ -39,6 +39,7 @@ struct session_options {
 	const char *disabled; /* comma list of features to go without, or NULL */
 	size_t latencies;     /* how many pairs there will be (session_pair_points) */
 	unsigned int needs;   /* enum session_needs */
+	const char *trace;    /* a new file to write every stop to that is booked (trace.c), or NULL */
 	bool calibrate;       /* anew, whatever an earlier run has found */
 	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
