@@ -137,10 +137,11 @@ struct abi_interval {
 struct abi_setup {
 	abi_u64 speedup_q16; /* 65536 = 100 % */
 	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
+	abi_u64 spin_ns;     /* not 0: each visit of the line is really made longer by this; the two above are 0 */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 24 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 32 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {
@@ -252,6 +253,15 @@ _Static_assert(sizeof(struct abi_point) == 56, "abi_point");
  * mean, the same at every speedup, and to take it is most of what a visit costs. */
 #define ABI_POINT_MANY 4096
 #define ABI_POINT_SKIP 8
+
+/* Visits of the line that is slowed by a probe, on one CPU and in experiments. A cache line each. */
+struct abi_slowed {
+	abi_u64 visits;
+	abi_u64 spun_ns; /* by which they were made longer */
+	abi_s64 ahead;   /* BPF: how much the last one was too long */
+	abi_u64 pad[5];
+};
+_Static_assert(sizeof(struct abi_slowed) == 64, "abi_slowed");
 
 /* Where the code of sampled points is: samples in it count, by the time that they stand for. Written between experiments. */
 #define ABI_MAX_SAMPLED 64
