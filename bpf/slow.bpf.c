@@ -5,6 +5,8 @@
 #include "bpf/thread.h"
 
 struct abi_slowed slowed[ABI_MAX_CPUS] SEC(".bss") = {};
+/* By which each visit is to be made longer, 0: not at all; as abi_control.setups. */
+abi_u64 slow_spin_ns[2] SEC(".bss") = {};
 
 struct spin {
 	struct thread *t;
@@ -55,7 +57,7 @@ static __always_inline int slow_here(void)
 	if (me >= ABI_MAX_CPUS || !experiment_active(epoch) || !in_scope(task))
 		return 0;
 	ADD(slowed[me].visits, 1);
-	ns = control.setups[(epoch >> 1) & 1].spin_ns;
+	ns = *(volatile u64 *)&slow_spin_ns[(epoch >> 1) & 1];
 	if (ns)
 		spin(task, &slowed[me], ns, epoch);
 	return 0;

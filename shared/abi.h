@@ -137,11 +137,10 @@ struct abi_interval {
 struct abi_setup {
 	abi_u64 speedup_q16; /* 65536 = 100 % */
 	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
-	abi_u64 spin_ns;     /* not 0: each visit of the line is really made longer by this; the two above are 0 */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 32 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 24 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {

@@ -208,11 +208,11 @@ static int begin(void *b, const struct backend_setup *setup)
 		s->late_begin[i] = t.late[i];
 	s->seen = seen_by(&t);
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
-	a->spin_ns = setup->slow > 0 ? slowing_spin(s, setup->slow) : 0;
-	a->slow_q16 = a->spin_ns ? 0 : (unsigned long long)(setup->slow * 65536 + 0.5);
+	a->slow_q16 = (unsigned long long)(setup->slow * 65536 + 0.5);
 	a->n_intervals = setup->n_intervals;
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
+	slowing_begin(s, setup->slow, epoch);
 	memset(s->begin_visits, 0, sizeof(s->begin_visits));
 	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;
 	if (r < 0)

@@ -169,8 +169,8 @@ int uprobes_attach(struct session *s, struct point *p, const struct uprobes *u, 
 /* Those that count visits for map entry @index. */
 struct uprobes uprobes_of_point(const struct session *s, size_t index, pid_t pid, bool at_return, const char *what);
 
-/* slowing.c: what a visit must be made longer by for the line to be slowed by @share (0..1), in ns; 0: it is slowed by samples. */
-uint64_t slowing_spin(struct session *s, double share);
+/* slowing.c: where the experiment @epoch is to slow the line by @share (0..1) and probes are there to do it, leaves it to them. */
+void slowing_begin(struct session *s, double share, uint64_t epoch);
 
 /* syscalls.c: has the kernel report the begin (0) or the end (1) of system calls. */
 int syscalls_trace(struct session *s, unsigned int end, struct error *e);

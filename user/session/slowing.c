@@ -67,11 +67,14 @@ int session_slowed(struct session *s, struct session_slowed *ret)
 	return 0;
 }
 
-uint64_t slowing_spin(struct session *s, double share)
+void slowing_begin(struct session *s, double share, uint64_t epoch)
 {
+	size_t i = (epoch >> 1) & 1;
 	struct session_slowed x;
 
-	if (!by_probes(s) || session_slowed(s, &x) < 0 || !x.visits)
-		return 0;
-	return (uint64_t)(share * (double)x.line_ns / (double)x.visits + 0.5);
+	s->skel->bss->slow_spin_ns[i] = 0;
+	if (share <= 0 || !by_probes(s) || session_slowed(s, &x) < 0 || !x.visits)
+		return;
+	s->skel->bss->slow_spin_ns[i] = (uint64_t)(share * (double)x.line_ns / (double)x.visits + 0.5);
+	s->skel->bss->control.setups[i].slow_q16 = 0;
 }
