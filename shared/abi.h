@@ -275,6 +275,15 @@ _Static_assert(sizeof(struct abi_point) == 56, "abi_point");
 #define ABI_POINT_MANY 4096
 #define ABI_POINT_SKIP 8
 
+/* Visits of the line that is slowed by a probe, on one CPU and in experiments. A cache line each. */
+struct abi_slowed {
+	abi_u64 visits;
+	abi_u64 spun_ns; /* by which they were made longer */
+	abi_s64 ahead;   /* BPF: how much the last one was too long */
+	abi_u64 pad[5];
+};
+_Static_assert(sizeof(struct abi_slowed) == 64, "abi_slowed");
+
 /* Where the code of sampled points is: samples in it count, by the time that they stand for. Written between experiments. */
 #define ABI_MAX_SAMPLED 64
 struct abi_sampled {

@@ -2,9 +2,12 @@
 /* The programs at work on a real process: a child with threads whose hot loops, wake-ups and exits make every program run. */
 #include "tests/bpf/driven.h"
 
+#include <errno.h>
+
 static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 {
-	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .disabled = disabled, .slows = true};
+	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .disabled = disabled, .slows = true,
+				    .slow_probes = true, .needs = SESSION_NEEDS_PROBES};
 	struct session_site site = {0};
 	size_t point;
 	struct elf_symbol sym;
@@ -102,6 +105,62 @@ static void slowing_charges_nobody(void **state)
 	driven_stop(&d);
 }
 
+/* Slowed by half at its visits: they are longer by half of what they took before, and nobody owes or pays anything. */
+static void slowing_by_probe(void **state)
+{
+	const char *const disabled[] = {"task_work,send_signal_task", "task_work,send_signal_task,uprobe_multi"};
+	struct session_slowed none, x, y, z;
+	struct session_site site = {0};
+	struct backend_totals a, b;
+	struct backend_owed owed;
+	struct elf_symbol sym;
+	struct error e = {.text = ""};
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	for (size_t i = 0; i < 2; i++) {
+		double took, longer;
+
+		start(&d, ABI_PAY_NONE, disabled[i]);
+		site.object = code_map_main(d.code);
+		assert_int_equal(elf_object_find_function(site.object, "produce", &sym), 0);
+		site.vaddr = sym.addr;
+		if (session_slow_at(d.session, &site, 1, &e) < 0)
+			fail_msg("%s", e.text);
+		assert_int_equal(session_slow_at(d.session, &site, 1, NULL), -EINVAL);
+		(void)usleep(50000);
+		assert_int_equal(session_slowed(d.session, &none), 0);
+		assert_int_equal(none.visits, 0); /* not of an experiment */
+		driven_experiment(&d, 0, &a, &b, &owed);
+		assert_int_equal(session_slowed(d.session, &x), 0);
+		assert_true(x.visits > 10 && x.samples > 10 && x.cost_ns > 0);
+		assert_int_equal(x.line_ns, b.selected_ns - a.selected_ns);
+		assert_int_equal(x.spun_ns, 0);
+		driven_experiment(&d, -0.5, &a, &b, &owed);
+		assert_int_equal(session_slowed(d.session, &y), 0);
+		took = (double)x.line_ns / (double)x.visits;
+		longer = (double)(y.spun_ns - x.spun_ns) / (double)(y.visits - x.visits);
+		/* A visit may be cut by the experiment's end. */
+		if (longer > 0.51 * took || longer < 0.5 * took * (double)(y.visits - x.visits - 2) / (double)(y.visits - x.visits) - 100)
+			fail_msg("%.0f ns longer of %.0f", longer, took);
+		/* What is spun is no time in the line. */
+		assert_true(y.line_ns - x.line_ns == b.selected_ns - a.selected_ns);
+		assert_int_equal(b.growth, a.growth);
+		assert_int_equal(b.hits, a.hits);
+		assert_int_equal(b.paid, a.paid);
+		assert_int_equal(owed.owed, 0);
+		assert_int_equal(owed.imbalance, 0);
+		/* Others are not. */
+		driven_experiment(&d, 0.5, &a, &b, &owed);
+		assert_int_equal(session_slowed(d.session, &z), 0);
+		assert_int_equal(z.spun_ns, y.spun_ns);
+		assert_true(z.visits > y.visits);
+		session_slow_by_samples(d.session);
+		driven_stop(&d);
+	}
+}
+
 static void books_balance_without_payer(void **state)
 {
 	struct driven d;
@@ -132,6 +191,7 @@ int main(void)
 		cmocka_unit_test(samples_name_the_hot_function),
 		cmocka_unit_test(hold_books_balance),
 		cmocka_unit_test(slowing_charges_nobody),
+		cmocka_unit_test(slowing_by_probe),
 		cmocka_unit_test(books_balance_without_payer),
 		cmocka_unit_test(exits_are_stamped_and_slots_released),
 	};

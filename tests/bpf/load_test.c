@@ -75,7 +75,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 			unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = cozbpf_bpf__open();
-	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced"};
+	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced", "slow_visit"};
 	struct abi_config *c;
 	int r;
 
@@ -109,7 +109,9 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
 		(void)bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, points[i]), true);
 	(void)bpf_program__set_autoload(skel->progs.progress_multi, feature_usable("uprobe_multi", NULL));
+	(void)bpf_program__set_autoload(skel->progs.slow_multi, feature_usable("uprobe_multi", NULL));
 	(void)bpf_program__set_expected_attach_type(skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_expected_attach_type(skel->progs.slow_multi, (enum bpf_attach_type)UPROBE_MULTI);
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
 		check_budgets(skel);

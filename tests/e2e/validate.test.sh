@@ -27,9 +27,10 @@ numbers() { # ROW
 
 # Two threads in turn, 60 % of the round in the line: half as fast again is a round that takes 30 % longer, and so it is measured on a
 # machine that does other things, too, within ten points.
-slowed() {
-	local why='' measured
-	validated 15 -l "$line"
+slowed() { # NAME HOW OPTION...
+	local name=$1 how=$2 why='' measured
+	shift 2
+	validated 10 -l "$line" "$@"
 	case $status in
 	0) grep -q '^agrees within [0-9.]* points: ' out || why+=' status 0, but nothing agrees;' ;;
 	1) grep -q '^GAP of [0-9.]* points: ' out || why+=' status 1, but no gap;' ;;
@@ -43,9 +44,24 @@ import re, sys
 a, _, b, _ = map(float, re.findall(r"-?\d+\.\d", sys.argv[1]))
 sys.exit(abs(a + 15) > 10 or abs(b + 30) > 10)
 PYTHON
+	grep -q "^  slowed at each $how" out || why+=" not slowed at each $how;"
 	[ ! -s err ] || why+=' something on stderr;'
 	[ ! -e cozbpf.jsonl ] || why+=' a profile was written;'
-	verdict 'a line is really slowed' "$why" out err
+	verdict "$name" "$why" out err
+}
+
+# A loop's body: the probe would be most of the run, and goes again before the first experiment.
+too_dear() {
+	local why='' hot
+	hot=$(line_of hot_line step)
+	timeout -k 5 "$limit" "$COZBPF" validate "${switched_off[@]}" --keep-root -q -p progress -l "$hot" --experiment 100 -- \
+		"$programs/hot_line" 3 >out 2>err
+	status=$?
+	[ "$status" -le 2 ] || why+=" status $status;"
+	grep -q '^  slowed at each sample: a probe at each visit takes up to [0-9]* % of the run' out || why+=' no reason for samples;'
+	grep -qE '^  measured +-[0-9]' out || why+=' it was not slowed;'
+	[ ! -s err ] || why+=' something on stderr;'
+	verdict 'a probe that is too dear is none' "$why" out err
 }
 
 # A line that is never reached: no experiment, nothing to tell.
@@ -69,9 +85,12 @@ refused() { # NAME PATTERN OPTION...
 	verdict "$name" "$why" out err
 }
 
-slowed
+slowed 'a line is really slowed at its visits' 'visit, [0-9.]* ms in the mean, by a probe'
+slowed 'and at its samples' sample --slow-by samples
+too_dear
 never_reached
 refused 'which line must be said' 'which line'
 refused 'no profile to be named' '--output' -l a.c:1 -o x.jsonl
 refused 'no precision to wait for' '--until-ci' -l a.c:1 --until-ci 2
+refused 'a way of slowing that there is not' '--slow-by' -l a.c:1 --slow-by nothing
 refused 'no speedup to be chosen' '--fixed-speedup' -l a.c:1 --fixed-speedup 50

@@ -2,6 +2,7 @@
 /* Mutates /proc/PID/maps texts and checks what the parser promises of its result.
  * An input is an address to look for, and the text. */
 #include "fuzz.h"
+#include "text_change.h"
 
 #include "target/maps.h"
 
@@ -20,40 +21,7 @@ static const char seed_text[] = "00400000-00452000 r-xp 00001000 fe:0a 173521   
 static const char *const tokens[] = {"-", " ", ":", "\n", "/", "\\012", " (deleted)", "0", "ffffffffffffffff",
 				     "18446744073709551615", "r-xp", "\\01", "99999999999999999999"};
 
-static size_t mutate(struct rng *r, char *text, size_t n)
-{
-	size_t at = n ? rng_below(r, n) : 0, length;
-	const char *token;
-
-	switch (rng_below(r, 5)) {
-	case 0: /* a byte */
-		if (n)
-			text[at] = (char)rng_next(r);
-		return n;
-	case 1: /* a digit */
-		if (n)
-			text[at] = "0123456789abcdef"[rng_below(r, 16)];
-		return n;
-	case 2: /* cut out */
-		length = rng_below(r, n - at + 1);
-		memmove(text + at, text + at + length, n - at - length);
-		return n - length;
-	case 3: /* repeat a piece at the end */
-		length = rng_below(r, n - at + 1);
-		if (n + length > ROOM)
-			return n;
-		memmove(text + n, text + at, length);
-		return n + length;
-	default: /* insert a token */
-		token = tokens[rng_below(r, sizeof(tokens) / sizeof(tokens[0]))];
-		length = strlen(token);
-		if (n + length > ROOM)
-			return n;
-		memmove(text + at + length, text + at, n - at);
-		memcpy(text + at, token, length);
-		return n + length;
-	}
-}
+static const struct text_change changes = {ROOM, "0123456789abcdef", tokens, sizeof(tokens) / sizeof(tokens[0])};
 
 static bool holds(const struct map_list *l, uint64_t probe)
 {
@@ -91,7 +59,7 @@ size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
 
 	memcpy(text, seed_text, n);
 	for (uint64_t k = rng_below(r, 12); k > 0; k--)
-		n = mutate(r, text, n);
+		n = change_text(r, &changes, text, n);
 	if (sizeof(probe) + n > room)
 		return 0;
 	memcpy(out, &probe, sizeof(probe));

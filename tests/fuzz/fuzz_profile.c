@@ -2,6 +2,7 @@
 /* Mutates profiles of both forms and checks what the reader promises; what it read goes through analysis and report.
  * An input is a byte, which says whether to report, and the profile. */
 #include "fuzz.h"
+#include "text_change.h"
 
 #include "base/error.h"
 #include "profile/reader.h"
@@ -56,40 +57,7 @@ static const char *const tokens[] = {"\n",
 				     "\033[2J",
 				     "\xff"};
 
-static size_t mutate(struct rng *r, char *data, size_t n)
-{
-	size_t at = n ? rng_below(r, n) : 0, length = rng_below(r, n - at + 1);
-	const char *token;
-
-	switch (rng_below(r, 5)) {
-	case 0: /* a byte */
-		if (n)
-			data[at] = (char)rng_next(r);
-		return n;
-	case 1: /* a digit */
-		if (n)
-			data[at] = (char)('0' + rng_below(r, 10));
-		return n;
-	case 2: /* cut out a little, sometimes much */
-		if (rng_below(r, 8))
-			length = length < 8 ? length : 8;
-		memmove(data + at, data + at + length, n - at - length);
-		return n - length;
-	case 3: /* repeat a piece at the end */
-		if (n + length > ROOM)
-			return n;
-		memmove(data + n, data + at, length);
-		return n + length;
-	default: /* insert a token */
-		token = tokens[rng_below(r, sizeof(tokens) / sizeof(tokens[0]))];
-		length = strlen(token);
-		if (n + length > ROOM)
-			return n;
-		memmove(data + at + length, data + at, n - at);
-		memcpy(data + at, token, length);
-		return n + length;
-	}
-}
+static const struct text_change changes = {ROOM, "0123456789", tokens, sizeof(tokens) / sizeof(tokens[0])};
 
 static bool latency_holds(const struct profile_latency *l)
 {
@@ -156,7 +124,7 @@ size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
 
 	memcpy(data, coz ? text : native, n);
 	for (uint64_t k = rng_below(r, 12); k > 0; k--)
-		n = mutate(r, data, n);
+		n = change_text(r, &changes, data, n);
 	if (n + 1 > room)
 		return 0;
 	out[0] = (unsigned char)rng_next(r);

@@ -290,6 +290,8 @@ class Runner:
             self.options.cozbpf, "validate", "--keep-root", "-q", "-p", "progress", "-l", f"{case.source}:{line_of(case.source, case.line)}",
             "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed), *PAYERS[pay],
         ]  # fmt: skip
+        if self.options.slow_by:
+            command += ["--slow-by", self.options.slow_by]
         with self.load(case):
             out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60, (0, 1, 2))
         table = {row: re.findall(r"(-?[\d.]+) \+- +([\d.]+)", rest) for row, rest in re.findall(r"^  (\w+)  (.*)$", out, re.MULTILINE)}
@@ -298,7 +300,7 @@ class Runner:
         print(f"    truth      {slowed[25]:9.1f}          {slowed[50]:9.1f}")
         for row in ("measured", "predicted", "gap"):
             print(f"    {row:10}" + "".join(f"{float(v):9.1f} +- {float(h):5.1f}" for v, h in table.get(row, [])))
-        print(f"    {verdict}")
+        print(*(f"    {line.strip()}" for line in out.splitlines() if line.startswith("  slowed at ")), f"    {verdict}", sep="\n")
         if not table.get("gap"):
             raise Failure(verdict)
         agrees = verdict.startswith("agrees")
@@ -375,6 +377,7 @@ def parse(argv):
     p.add_argument("--list", action="store_true", help="print the cases with their arithmetic and leave")
     p.add_argument("--native", action="store_true", help="no profiler: check the arithmetic by really making the work shorter")
     p.add_argument("--validate", action="store_true", help="what `cozbpf validate` says of each case's line, which is really slowed")
+    p.add_argument("--slow-by", choices=("samples", "probe"), help="of --validate: how the line is slowed (default: the profiler's)")
     p.add_argument("--real", action="store_true", help="beside it: the work really made shorter, without a profiler")
     p.add_argument("--coz", action="store_true", help="beside it: what Coz makes of it in the same time (COZ=TREE: of a newer build)")
     p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: sleep, as a kernel without task work has it")

@@ -79,24 +79,13 @@ static void draw_all(const struct fit_point *points, size_t n, bool straight, co
 	}
 }
 
-static double deviation(const double *v, size_t n)
-{
-	double mean = 0, sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		mean += v[i] / (double)n;
-	for (size_t i = 0; i < n; i++)
-		sum += (v[i] - mean) * (v[i] - mean);
-	return n > 1 ? sqrt(sum / (double)(n - 1)) : NAN;
-}
-
 static void conclude(const struct fit *f, size_t n, struct draws *d, struct analysis_curve *ret)
 {
 	/* The bootstrap of few points is too narrow: residuals have fewer degrees of freedom than points. */
 	double df = (double)n - (double)f->parameters, widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
 
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		double effect = fit_at(f, analysis_curve_speedups[k]), half = widen * deviation(d->at[k], d->n);
+		double effect = fit_at(f, analysis_curve_speedups[k]), half = widen * stats_deviation(d->at[k], d->n);
 
 		ret->at[k].effect = effect;
 		if (d->n > DRAWS / 2) {
@@ -106,7 +95,7 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 	}
 	ret->slope = f->slope;
 	if (d->n > DRAWS / 2) {
-		double half = widen * deviation(d->slope, d->n);
+		double half = widen * stats_deviation(d->slope, d->n);
 
 		ret->slope_low = f->slope - half;
 		ret->slope_high = f->slope + half;

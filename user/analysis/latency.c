@@ -79,17 +79,6 @@ static double change(double ns, double base)
 	return base > 0 ? 1 - ns / base : NAN;
 }
 
-static double deviation(const double *v, size_t n)
-{
-	double mean = 0, sum = 0;
-
-	for (size_t i = 0; i < n; i++)
-		mean += v[i] / (double)n;
-	for (size_t i = 0; i < n; i++)
-		sum += (v[i] - mean) * (v[i] - mean);
-	return n > 1 ? sqrt(sum / (double)(n - 1)) : NAN;
-}
-
 /* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than Student's t makes its
  * deviation (percentiles of few experiments are too narrow; Hesterberg, American Statistician 69, 2015). */
 static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS], const struct latency_base *base, size_t i,
@@ -107,7 +96,7 @@ static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS
 	}
 	if (got <= LATENCY_DRAWS / 2)
 		return;
-	half = stats_t_quantile(df) * deviation(v, got) * sqrt((df + 1) / df);
+	half = stats_t_quantile(df) * stats_deviation(v, got) * sqrt((df + 1) / df);
 	c->low = fmin(c->effect - half, stats_quantile(v, got, 0.025));
 	c->high = fmax(c->effect + half, stats_quantile(v, got, 0.975));
 }
@@ -182,7 +171,7 @@ static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct c
 		       widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
 
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-			double s = analysis_curve_speedups[k], half = widen * deviation(d->at[i][k], d->n[i]);
+			double s = analysis_curve_speedups[k], half = widen * stats_deviation(d->at[i][k], d->n[i]);
 
 			if (isnan(fits[i].slope) || s < least - NEAR || s > most + NEAR || d->n[i] <= LATENCY_DRAWS / 2 ||
 			    !enough(i, intervals))

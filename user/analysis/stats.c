@@ -27,6 +27,17 @@ double stats_t_quantile(double df)
 	return at_infinity + (table[n - 1].t - at_infinity) * table[n - 1].df / df;
 }
 
+double stats_deviation(const double *v, size_t n)
+{
+	double mean = 0, sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		mean += v[i] / (double)n;
+	for (size_t i = 0; i < n; i++)
+		sum += (v[i] - mean) * (v[i] - mean);
+	return n > 1 ? sqrt(sum / (double)(n - 1)) : NAN;
+}
+
 double stats_t_tail(double t, double df)
 {
 	double z;

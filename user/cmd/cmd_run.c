@@ -93,6 +93,7 @@ int run_open_session(struct run *r, struct error *e)
 	struct session_options so;
 	uid_t uid = r->identity.switches ? r->identity.uid : (uid_t)-1;
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
+	bool by_probe = r->purpose->slows && r->options.slow_by == RUN_SLOW_BY_PROBE;
 	int err;
 
 	err = elf_decoder_start(NULL, e);
@@ -127,8 +128,9 @@ int run_open_session(struct run *r, struct error *e)
 		.disabled = r->options.disabled,
 		.latencies = r->options.n_latencies,
 		.inclusive = r->options.attribution == RUN_INCLUSIVE,
-		.needs = run_points_needs(r),
+		.needs = run_points_needs(r) | (by_probe ? SESSION_NEEDS_PROBES : 0),
 		.slows = r->purpose->slows,
+		.slow_probes = by_probe,
 		.calibrate = r->options.calibrate,
 		.trace = r->options.trace,
 	};
@@ -336,7 +338,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 
 	target_save_signals();
 	(void)setlocale(LC_CTYPE, ""); /* the report's characters */
-	if (run_options_parse(argc, argv, &options, &e) < 0)
+	if (run_options_parse_more(purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
 		return complain("%s", e.text);
 	if (options.help) {
 		purpose->help(stdout);

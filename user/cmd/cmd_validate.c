@@ -17,6 +17,15 @@
 static const double speedups[] = {0.1, 0.2, 0.3, 0.4, 0.5, -0.25, -0.25, -0.5, -0.5};
 #define N_SPEEDUPS (sizeof(speedups) / sizeof(speedups[0]))
 
+static const struct option_row rows[] = {
+	{"slow-by", 0, "HOW",
+	 "slow the line at each visit by a probe that spins, if that\n"
+	 "takes less than 2 % of the run, else at each sample in it\n"
+	 "(probe); or at each sample in any case (samples) (probe)",
+	 option_set_slow_by},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
 static void help(FILE *out)
 {
 	(void)fputs("Usage: cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND [ARGUMENT]...\n"
@@ -24,6 +33,7 @@ static void help(FILE *out)
 		    "happens with the curve's continuation. No profile is written. Exit status: 0 they agree within 3 points, 1 they do not, 2 it\n"
 		    "cannot be told (the intervals are too wide, or the curve cannot be continued below 0).\n\n",
 		    out);
+	options_help(out, rows, N_ROWS);
 	options_help(out, run_option_rows, n_run_option_rows);
 	(void)fputs("\nExample: does the method know what parse.c:120 is worth?\n"
 		    "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- ./server --port 8080\n",
@@ -108,6 +118,7 @@ static void print(const struct run *r, const struct validation *v)
 	row("measured", v, measured);
 	row("predicted", v, predicted);
 	row("gap", v, gap);
+	run_slowing_print(r);
 	switch (v->outcome) {
 	case VALIDATION_AGREES:
 		(void)printf("agrees within %.1f points: %s\n", 100 * largest, v->why);
@@ -141,7 +152,7 @@ static int report(struct run *r)
 int cmd_validate(int argc, char **argv)
 {
 	static const struct run_purpose validating = {
-		.help = help, .prepare = prepare, .sink = sink, .report = report, .slows = true, .no_file = true};
+		.help = help, .prepare = prepare, .sink = sink, .report = report, .slows = true, .no_file = true, .rows = rows, .n_rows = N_ROWS};
 
 	return run_main(argc, argv, &validating);
 }

@@ -5,6 +5,7 @@
 #include "analysis/certainty.h"
 #include "cmd/run_options.h"
 #include "cmd/run_scope.h"
+#include "cmd/run_slowing.h"
 #include "cmd/status.h"
 #include "profile/reader.h"
 #include "session/session.h"
@@ -39,6 +40,8 @@ struct run_purpose {
 	int (*report)(struct run *r); /* prints what came of it; the exit status, or negative: the program's own */
 	bool slows;		      /* experiments may slow the line for real */
 	bool no_file;		      /* no profile is written */
+	const struct option_row *rows; /* options of its own, beside those of run; NULL: none */
+	size_t n_rows;
 };
 
 struct run {
@@ -73,6 +76,7 @@ struct run {
 	struct certainty certainty; /* as of the last look */
 	size_t looked_at;	    /* how many experiments there were then */
 	uint64_t look_ns;	    /* the next look not before */
+	struct run_slowing slowing; /* only where the purpose slows */
 	sigset_t caught;
 	struct repeat *repeat; /* with --runs, over all of them; NULL: none */
 	bool interrupted;      /* by Ctrl-C */

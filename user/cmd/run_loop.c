@@ -306,7 +306,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	err = add_new_points(r);
 	if (err < 0)
 		return fail(e, -err, "cannot add a progress point: %s", strerror(-err));
-	err = runner_step(r->runner, now, ret_next);
+	err = run_slowing_step(r, now, ret_next) ? runner_step(r->runner, now, ret_next) : 0;
 	if (err < 0)
 		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
 	if (look(l, now))

@@ -31,18 +31,20 @@ bool color_wanted(enum color_when when, int fd)
 	return isatty(fd) == 1;
 }
 
-/* The options that all have, but for those that only run has, and the command's own. */
-static struct option_row *rows_of(enum run_kind kind, size_t *ret_n)
+/* The options that all have, but for those that only run has, the command's own, and @more. */
+static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t n_more, size_t *ret_n)
 {
 	size_t n_own, n = 0;
 	const struct option_row *own = scope_option_rows(kind, &n_own);
-	struct option_row *all = calloc(n_run_option_rows + n_own, sizeof(*all));
+	struct option_row *all = calloc(n_run_option_rows + n_own + n_more, sizeof(*all));
 
 	for (size_t i = 0; all && i < n_own; i++)
 		all[n++] = own[i];
 	for (size_t i = 0; all && i < n_run_option_rows; i++)
 		if (kind == RUN_LAUNCH || !scope_option_is_runs(&run_option_rows[i]))
 			all[n++] = run_option_rows[i];
+	for (size_t i = 0; all && i < n_more; i++)
+		all[n++] = more[i];
 	*ret_n = n;
 	return all;
 }
@@ -69,7 +71,7 @@ void run_options_help_kind(enum run_kind kind, FILE *out)
 	_cleanup_free_ struct option_row *rows = NULL;
 	size_t n;
 
-	rows = rows_of(kind, &n);
+	rows = rows_of(kind, NULL, 0, &n);
 	(void)fputs(heads[kind], out);
 	if (rows)
 		options_help(out, rows, n);
@@ -129,12 +131,8 @@ static int parse_words(const struct option_row *rows, size_t n, struct run_optio
 	return r;
 }
 
-int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e)
-{
-	return run_options_parse_kind(RUN_LAUNCH, argc, argv, ret, e);
-}
-
-int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e)
+static int parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
+		 struct error *e)
 {
 	_cleanup_free_ struct option_row *rows = NULL;
 	size_t n_rows;
@@ -153,7 +151,7 @@ int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run
 
 	for (int percent = DEFAULT_STEP_PERCENT; percent <= 100; percent += DEFAULT_STEP_PERCENT)
 		o.grid[o.n_grid++] = percent / 100.0;
-	rows = rows_of(kind, &n_rows);
+	rows = rows_of(kind, more, n_more, &n_rows);
 	r = rows ? parse_words(rows, n_rows, &o, argc, argv, e) : fail(e, ENOMEM, "out of memory");
 	if (r == 0 && !o.help)
 		r = check(&o, e);
@@ -167,6 +165,21 @@ int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run
 		o.fixed_speedup = 0; /* --speedups 0 */
 	*ret = o;
 	return 0;
+}
+
+int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e)
+{
+	return parse(kind, NULL, 0, argc, argv, ret, e);
+}
+
+int run_options_parse_more(const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e)
+{
+	return parse(RUN_LAUNCH, more, n_more, argc, argv, ret, e);
+}
+
+int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e)
+{
+	return parse(RUN_LAUNCH, NULL, 0, argc, argv, ret, e);
 }
 
 void run_options_free(struct run_options *o)

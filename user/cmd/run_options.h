@@ -13,12 +13,14 @@
 #include <stdio.h>
 
 struct error;
+struct option_row;
 
 #define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
 
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
 enum run_attribution { RUN_FIRST, RUN_INCLUSIVE };
 enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
+enum run_slow_by { RUN_SLOW_BY_PROBE, RUN_SLOW_BY_SAMPLES };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -66,11 +68,14 @@ struct run_options {
 	const char *disabled; /* --disable: comma list of feature names, or NULL */
 	const char *trace;    /* --trace-payments: a new file, for developers, or NULL */
 	bool calibrate;       /* --calibrate: measure what payments cost anew */
+	enum run_slow_by slow_by; /* of validate */
 };
 
 /* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with
  * @e set for an unknown option, a malformed value, or no command. The contents of *ret are the caller's (run_options_free). */
 int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e);
+/* The same with options of a command's own beside those of run. */
+int run_options_parse_more(const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e);
 /* The same of attach (PID[,PID...] among the options) and of system. */
 int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */

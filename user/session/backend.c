@@ -230,6 +230,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->n_intervals = setup->n_intervals;
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
+	slowing_begin(s, setup->slow, epoch);
 	memset(s->begin_visits, 0, sizeof(s->begin_visits));
 	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;
 	if (r < 0)

@@ -45,10 +45,9 @@ int code_map_add_space(struct code_map *m, size_t *ret);
 void code_map_drop_space(struct code_map *m, size_t space);
 /* Is what @space has mapped what @pid has? False also if that cannot be read. */
 bool code_map_same_space(struct code_map *m, size_t space, pid_t pid);
-/* @pid's executable is a main one as well: in scope unless --binary says otherwise. To be called before its first refresh. *ret_added and
- * *ret_lines: the object if it was not known to be one, else NULL; and its lines. By function only because the executables so far had no lines, and this one has
- * some: goes over to lines. */
-int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **ret_added, struct line_table **ret_lines, struct error *e);
+/* @pid's executable is a main one as well: in scope unless --binary says otherwise. To be called before its first refresh. By function only
+ * because the executables so far had no lines, and this one has some: goes over to lines. */
+int code_map_add_main(struct code_map *m, pid_t pid, struct error *e);
 /* The kernel's functions by name, for root. -EPERM, -ENOTSUP: it hides them, or has no names. */
 int code_kernel_open(struct code_kernel **ret, struct error *e);
 void code_kernel_close(struct code_kernel *k); /* NULL is allowed */

@@ -160,10 +160,17 @@ bool code_kernel_has(const struct code_map *m, const char *name);
 /* The ranges of such a name, at most @max; returns how many. */
 size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max);
 
-/* code_map.c: takes what naming has found out of scope out of all tables. -ENOMEM. */
+/* code_mappings.c: takes what naming has found out of scope out of all tables. -ENOMEM. */
 int code_map_cut(struct code_map *m, bool *ret_changed);
-/* The object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
+
+/* code_objects.c: the object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
+/* One that is not there yet, in the map from then on. @pid: its path is to be opened through that process's links; 0: as it is. NULL: too many,
+ * or no memory. */
+struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid);
+void code_object_free(struct code_object *o); /* NULL is allowed */
+/* Has it lines, or functions, whichever the map's names are? */
+bool code_object_has_names(const struct code_map *m, struct code_object *o);
 /* Open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
 struct line_table *code_object_lines(struct code_object *o, struct error *e);

@@ -1,7 +1,192 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The executables and libraries that are known: found by their mappings or by name, opened when something of them is asked for. */
 #include "session/code_map_private.h"
 
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+/* Libraries are opened through links of the process's, which nobody knows: @e, about @opened, is to name the file. */
+static void name_file(struct error *e, const char *opened, const char *path)
+{
+	size_t n = strlen(opened);
+	struct error text = {0};
+
+	if (strncmp(e->text, opened, n) || !strcmp(opened, path))
+		return;
+	(void)fail(&text, EINVAL, "%s%s", path, e->text + n);
+	*e = text;
+}
+
+const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
+{
+	_cleanup_free_ char *path = NULL;
+	struct error why = {0};
+
+	if (!o->elf_tried && (!o->pid || map_entry_open_path(o->pid, &o->entry, &path, &why) == 0))
+		(void)elf_object_open(path ? path : o->entry.path, &o->elf, &why);
+	if (!o->elf_tried && !o->elf) {
+		if (path)
+			name_file(&why, path, o->entry.path);
+		o->why = strdup(why.text);
+	}
+	if (!o->elf_tried && o->elf)
+		elf_object_set_options(o->elf, o->line_options);
+	o->elf_tried = true;
+	if (!o->elf)
+		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
+	return o->elf;
+}
+
+struct line_table *code_object_lines(struct code_object *o, struct error *e)
+{
+	const struct elf_object *elf = code_object_elf(o, e);
+	struct error why = {0};
+
+	if (elf && !o->lines_tried && line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
+		name_file(&why, elf_object_path(elf), o->entry.path);
+		o->why_no_lines = strdup(why.text);
+	}
+	o->lines_tried = true;
+	if (elf && !o->lines)
+		(void)fail(e, ENODATA, "%s", o->why_no_lines ? o->why_no_lines : "out of memory");
+	return o->lines;
+}
+
+void code_object_free(struct code_object *o)
+{
+	if (!o)
+		return;
+	line_table_close(o->lines);
+	elf_object_close(o->elf);
+	free(o->ranges);
+	free(o->cuts);
+	free(o->inlined);
+	free(o->units_read);
+	free(o->why);
+	free(o->rows);
+	free(o->why_no_lines);
+	free(o->entry.path);
+	free(o);
+}
+
+struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid)
+{
+	struct code_object **grown, *o;
+
+	if (m->n_objects == CODE_MAX_OBJECTS)
+		return NULL;
+	grown = reallocarray(m->objects, m->n_objects + 1, sizeof(struct code_object *));
+	if (!grown)
+		return NULL;
+	m->objects = grown;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	o->entry = *entry;
+	o->entry.path = strdup(entry->path);
+	o->pid = pid;
+	o->is_main = !m->n_objects;
+	o->line_options = &m->lines;
+	if (!o->entry.path) {
+		free(o);
+		return NULL;
+	}
+	o->in_scope = code_scope_binary(m, o);
+	m->objects[m->n_objects++] = o;
+	return o;
+}
+
+static bool same_file(const struct code_object *o, const struct map_entry *p)
+{
+	if (o->entry.inode == p->inode && o->entry.dev_major == p->dev_major && o->entry.dev_minor == p->dev_minor)
+		return true;
+	/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another inode. */
+	return !strcmp(o->entry.path, p->path) && (o->entry.inode == p->inode || (o->is_main && !o->mapped));
+}
+
+size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
+{
+	/* A library's mappings follow each other: the last object is the likely one. */
+	for (size_t i = m->n_objects; i > 0; i--) {
+		struct code_object *o = m->objects[i - 1];
+
+		if (!same_file(o, p))
+			continue;
+		if (!o->mapped && p->end) { /* from now on it is this file; another one of that name, in a container say, is not */
+			o->entry.inode = p->inode;
+			o->entry.dev_major = p->dev_major;
+			o->entry.dev_minor = p->dev_minor;
+			o->mapped = true;
+		}
+		return i - 1;
+	}
+	return code_object_add(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
+}
+
+/* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process has mapped files, not links. */
+static bool is_version_of(const char *file, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strstr(name, ".so") && !strncmp(file, name, n) && file[n] == '.' && file[n + 1] >= '0' &&
+	       strspn(file + n, ".0123456789") == strlen(file + n);
+}
+
+bool code_object_called(const struct code_object *o, const char *name)
+{
+	const char *base = strrchr(o->entry.path, '/');
+
+	if (!strcmp(o->entry.path, name) || !base)
+		return !strcmp(o->entry.path, name);
+	return !strcmp(base + 1, name) || is_version_of(base + 1, name);
+}
+
+int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
+		    struct error *e)
+{
+	struct map_entry entry = {0};
+	struct code_object *o = NULL;
+	const struct elf_object *elf;
+	struct stat st;
+
+	for (size_t i = 0; !o && i < m->n_objects; i++)
+		if (code_object_called(m->objects[i], name))
+			o = m->objects[i];
+	if (!o && stat(name, &st) == 0 && S_ISREG(st.st_mode)) {
+		_cleanup_free_ char *path = realpath(name, NULL);
+
+		entry.path = path;
+		entry.dev_major = major(st.st_dev);
+		entry.dev_minor = minor(st.st_dev);
+		entry.inode = st.st_ino;
+		if (path) {
+			size_t i = code_map_find_object(m, &entry, 0);
+
+			o = i == SIZE_MAX ? NULL : m->objects[i];
+		}
+	}
+	if (!o)
+		return fail(e, ENOENT, "%s: no such executable or library in the program; give its file name or path", name);
+	elf = code_object_elf(o, e);
+	if (!elf)
+		return -ENOENT;
+	*ret = elf;
+	if (ret_lines)
+		*ret_lines = code_object_lines(o, NULL);
+	return 0;
+}
+
+bool code_object_has_names(const struct code_map *m, struct code_object *o)
+{
+	const struct elf_object *elf = code_object_elf(o, NULL);
+
+	return m->functions ? elf && elf_object_has_symbols(elf) : code_object_lines(o, NULL) != NULL;
+}
 
 size_t code_map_count(const struct code_map *m)
 {

@@ -121,7 +121,7 @@ static int find_executable(pid_t pid, const char *link, char *path, struct map_e
 	return 0;
 }
 
-int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **ret_added, struct line_table **ret_lines, struct error *e)
+int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 {
 	_cleanup_free_ char *path = NULL, *link = NULL;
 	_cleanup_(map_list_free) struct map_list list = {0};
@@ -130,8 +130,6 @@ int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **r
 	size_t i;
 	int r;
 
-	*ret_added = NULL;
-	*ret_lines = NULL;
 	path = malloc(PATH_MAX);
 	if (!path || asprintf(&link, "/proc/%d/exe", (int)pid) < 0) {
 		link = NULL;
@@ -159,8 +157,6 @@ int code_map_add_main(struct code_map *m, pid_t pid, const struct elf_object **r
 		o->in_scope = code_scope_binary(m, o);
 	if (o->in_scope && m->functions && m->automatic && code_object_lines(o, NULL) && go_over_to_lines(m) < 0)
 		return fail(e, ENOMEM, "out of memory for the line information of %s", path);
-	*ret_added = o->elf;
-	*ret_lines = code_object_lines(o, NULL);
 	return 0;
 }
 
@@ -172,9 +168,7 @@ int code_map_check(struct code_map *m, struct error *e)
 	for (size_t i = 0; i < m->n_objects; i++) {
 		struct code_object *x = m->objects[i];
 
-		if (!x->in_scope)
-			continue;
-		if (m->functions ? code_object_elf(x, NULL) && elf_object_has_symbols(x->elf) : code_object_lines(x, NULL) != NULL)
+		if (x->in_scope && code_object_has_names(m, x))
 			return 0;
 	}
 	if (!o->in_scope)

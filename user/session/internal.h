@@ -88,6 +88,8 @@ struct session {
 	struct bpf_link *syscalls[2]; /* of their begin and their end, once a point asked for it */
 	struct point_costs costs;
 	struct point measured; /* probes on ourselves, for the costs: to remove them takes long, so they stay */
+	struct point slow_probes; /* where each visit of the line can be made longer; none: it is slowed by samples */
+	struct abi_totals slow_begin; /* the totals when they came */
 	bool taken[SHIM_MAX_COUNTERS]; /* counters of the page that belong to a point */
 	const struct shim_page *page;
 	struct code_map *code;
@@ -155,13 +157,26 @@ int latency_configure(struct session *s, struct error *e);
 void latency_close(struct session *s);
 int latency_begin(struct session *s);
 int latency_measured(void *b, size_t index, struct backend_latency *ret);
+/* Detaches the probes and frees the contents. */
+void point_free(struct point *p);
 /* Keeps a link, or a descriptor that is one, with the point, which then owns it; where that fails it is closed. -ENOMEM. */
 int point_keep(struct point *p, struct bpf_link *link);
 int point_keep_fd(struct point *p, int fd);
 
-/* uprobes.c: a probe on each site in process @pid (-1: in all), whose visits count for map entry @index. @what names the point in @e. */
-int uprobes_attach(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *sites, size_t n,
-		   const char *what, struct error *e);
+/* uprobes.c: a probe on each site, kept with @p. */
+struct uprobes {
+	struct bpf_program *one, *multi; /* the program, and the same loaded for links that hold many probes */
+	uint64_t cookie;
+	pid_t pid; /* -1: in all processes */
+	bool at_return;
+	const char *what; /* the point, in @e */
+};
+int uprobes_attach(struct session *s, struct point *p, const struct uprobes *u, const struct session_site *sites, size_t n, struct error *e);
+/* Those that count visits for map entry @index. */
+struct uprobes uprobes_of_point(const struct session *s, size_t index, pid_t pid, bool at_return, const char *what);
+
+/* slowing.c: where the experiment @epoch is to slow the line by @share (0..1) and probes are there to do it, leaves it to them. */
+void slowing_begin(struct session *s, double share, uint64_t epoch);
 
 /* syscalls.c: has the kernel report the begin (0) or the end (1) of system calls. */
 int syscalls_trace(struct session *s, unsigned int end, struct error *e);

@@ -78,6 +78,8 @@ static void measure_sites(struct session *s)
 		[RETURNS] = point_costs_returns,
 	};
 	bool returns = s->options.needs & SESSION_NEEDS_RETURNS;
+	const struct uprobes entries = uprobes_of_point(s, POINT, getpid(), false, "self");
+	const struct uprobes ends = uprobes_of_point(s, POINT, getpid(), true, "self");
 	_cleanup_elf_object_ struct elf_object *self = NULL;
 	struct session_site sites[RETURNS + 1];
 	uint64_t base = 0, idle = time_of(nothing);
@@ -87,8 +89,8 @@ static void measure_sites(struct session *s)
 		return;
 	for (size_t i = 0; i <= RETURNS; i++)
 		sites[i] = (struct session_site){.object = self, .vaddr = (uint64_t)(uintptr_t)calls[i] - base};
-	if (uprobes_attach(s, &s->measured, POINT, getpid(), false, sites, RETURNS, "self", NULL) < 0 ||
-	    (returns && uprobes_attach(s, &s->measured, POINT, getpid(), true, &sites[RETURNS], 1, "self", NULL) < 0))
+	if (uprobes_attach(s, &s->measured, &entries, sites, RETURNS, NULL) < 0 ||
+	    (returns && uprobes_attach(s, &s->measured, &ends, &sites[RETURNS], 1, NULL) < 0))
 		return;
 	for (size_t i = 0; i < RETURNS; i++)
 		s->costs.site[i] = beyond(time_of(calls[i]), idle);

@@ -41,6 +41,7 @@ int session_new_point(struct session *s, const char *name, size_t *ret, struct e
 int session_attach_sites(struct session *s, size_t point, bool at_return, const struct session_site *sites, size_t n, struct error *e)
 {
 	struct point *p = &s->points[point];
+	struct uprobes u;
 
 	for (size_t i = 0; i < n; i++) {
 		uint64_t cost = s->costs.site[sites[i].cost] + (at_return ? s->costs.at_return : 0);
@@ -49,7 +50,8 @@ int session_attach_sites(struct session *s, size_t point, bool at_return, const 
 		if (cost > p->cost_ns)
 			p->cost_ns = cost;
 	}
-	return uprobes_attach(s, p, point, s->pid, at_return, sites, n, p->name, e);
+	u = uprobes_of_point(s, point, s->pid, at_return, p->name);
+	return uprobes_attach(s, p, &u, sites, n, e);
 }
 
 int point_keep(struct point *p, struct bpf_link *link)
@@ -78,7 +80,7 @@ int point_keep_fd(struct point *p, int fd)
 	return 0;
 }
 
-static void point_free(struct point *p)
+void point_free(struct point *p)
 {
 	for (size_t i = 0; i < p->n_links; i++)
 		(void)bpf_link__destroy(p->links[i]);
@@ -89,6 +91,7 @@ static void point_free(struct point *p)
 	free(p->fds);
 	free(p->sampled);
 	free(p->name);
+	*p = (struct point){0};
 }
 
 void points_close(struct session *s)
@@ -97,7 +100,7 @@ void points_close(struct session *s)
 		point_free(&s->points[i]);
 	s->n_points = 0;
 	point_free(&s->measured);
-	s->measured = (struct point){0};
+	point_free(&s->slow_probes);
 	for (size_t i = 0; i < 2; i++)
 		(void)bpf_link__destroy(s->syscalls[i]);
 }

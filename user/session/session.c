@@ -74,6 +74,9 @@ static void choose_programs(struct session *s)
 	s->multi = needs & SESSION_NEEDS_PROBES && feature_usable("uprobe_multi", s->options.disabled);
 	(void)bpf_program__set_autoload(s->skel->progs.progress_multi, s->multi);
 	(void)bpf_program__set_expected_attach_type(s->skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_autoload(s->skel->progs.slow_visit, s->options.slow_probes && !s->multi);
+	(void)bpf_program__set_autoload(s->skel->progs.slow_multi, s->options.slow_probes && s->multi);
+	(void)bpf_program__set_expected_attach_type(s->skel->progs.slow_multi, (enum bpf_attach_type)UPROBE_MULTI);
 	(void)bpf_program__set_autoload(s->skel->progs.progress_enter, needs & SESSION_NEEDS_SYSCALL_ENTER);
 	(void)bpf_program__set_autoload(s->skel->progs.progress_leave, needs & SESSION_NEEDS_SYSCALL_LEAVE);
 	(void)bpf_program__set_autoload(s->skel->progs.progress_traced, needs & SESSION_NEEDS_TRACEPOINTS);

@@ -36,6 +36,7 @@ struct session_options {
 	bool all_execs;       /* session_execs tells of every exec on the machine, not only of those entered */
 	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
 	bool slows;           /* experiments may slow the line for real */
+	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes SESSION_NEEDS_PROBES */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	size_t latencies;     /* how many pairs there will be (session_pair_points) */
 	unsigned int needs;   /* enum session_needs */
@@ -155,6 +156,21 @@ bool session_point_is_latency(const struct session *s, size_t i);
 
 /* The seven calls of experiment/backend.h; the backend pointer is the session. */
 extern const struct backend_ops session_backend;
+
+/* Experiments that slow the line make each visit longer, at these places, by the asked share of the time that a visit takes in the mean;
+ * without this, each sample in the line stops its thread. Before that, an experiment at 0 % has to show how long visits take, and
+ * all others go on to; the places cost what progress points there do, in all experiments. After session_attach. */
+int session_slow_at(struct session *s, const struct session_site *sites, size_t n, struct error *e);
+/* No longer. Takes a tenth of a second. */
+void session_slow_by_samples(struct session *s);
+/* What the experiments since session_slow_at have shown. */
+struct session_slowed {
+	uint64_t visits;
+	uint64_t samples, line_ns; /* in the selected line, and the time that they stand for: without what was spun */
+	uint64_t spun_ns;	   /* by which visits were made longer */
+	uint64_t cost_ns;	   /* of a probe, as session_point_cost */
+};
+int session_slowed(struct session *s, struct session_slowed *ret);
 
 /* When the last thread exited so far; 0: none did. */
 uint64_t session_exit_ns(const struct session *s);

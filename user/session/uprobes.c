@@ -40,63 +40,71 @@ static int file_offsets(const struct session_site *site, const char *what, uint6
 	return 0;
 }
 
-static int attach_one(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *site,
-		      const char *what, struct error *e)
+static int attach_one(struct point *p, const struct uprobes *u, const struct session_site *site, struct error *e)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = index, .retprobe = at_return);
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->cookie, .retprobe = u->at_return);
 	uint64_t offset, semaphore;
 	struct bpf_link *link;
 	char path[32];
-	int r = file_offsets(site, what, &offset, &semaphore, e);
+	int r = file_offsets(site, u->what, &offset, &semaphore, e);
 
 	if (r < 0)
 		return r;
 	opts.ref_ctr_offset = semaphore;
 	path_of(site->object, path);
-	link = bpf_program__attach_uprobe_opts(s->skel->progs.progress_visit, pid, path, offset, &opts);
+	link = bpf_program__attach_uprobe_opts(u->one, u->pid, path, offset, &opts);
 	if (!link)
-		return refused(site, what, -errno, e);
+		return refused(site, u->what, -errno, e);
 	r = point_keep(p, link);
 	return r < 0 ? fail(e, -r, "out of memory") : 0;
 }
 
 /* Sites of one object. */
-static int attach_all(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *sites,
-		      size_t n, const char *what, struct error *e)
+static int attach_all(struct point *p, const struct uprobes *u, const struct session_site *sites, size_t n, struct error *e)
 {
 	_cleanup_free_ uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
-	struct uprobe_multi m = {.offsets = numbers, .semaphores = numbers + n, .cookies = numbers + 2 * n, .n = n, .pid = pid > 0 ? pid : 0,
-				 .at_return = at_return};
+	struct uprobe_multi m = {.offsets = numbers, .semaphores = numbers + n, .cookies = numbers + 2 * n, .n = n,
+				 .pid = u->pid > 0 ? u->pid : 0, .at_return = u->at_return};
 	char path[32];
 	int r, fd;
 
 	if (!numbers)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++) {
-		r = file_offsets(&sites[i], what, &numbers[i], &numbers[n + i], e);
+		r = file_offsets(&sites[i], u->what, &numbers[i], &numbers[n + i], e);
 		if (r < 0)
 			return r;
-		numbers[2 * n + i] = index;
+		numbers[2 * n + i] = u->cookie;
 	}
 	path_of(sites[0].object, path);
 	m.path = path;
-	fd = uprobe_multi_link(bpf_program__fd(s->skel->progs.progress_multi), &m);
+	fd = uprobe_multi_link(bpf_program__fd(u->multi), &m);
 	if (fd < 0)
-		return refused(&sites[0], what, fd, e);
+		return refused(&sites[0], u->what, fd, e);
 	r = point_keep_fd(p, fd);
 	return r < 0 ? fail(e, -r, "out of memory") : 0;
 }
 
-int uprobes_attach(struct session *s, struct point *p, size_t index, pid_t pid, bool at_return, const struct session_site *sites, size_t n,
-		   const char *what, struct error *e)
+int uprobes_attach(struct session *s, struct point *p, const struct uprobes *u, const struct session_site *sites, size_t n, struct error *e)
 {
 	int r = 0;
 
 	for (size_t i = 0, end; r == 0 && i < n; i = end) {
 		for (end = i + 1; s->multi && end < n && sites[end].object == sites[i].object;)
 			end++;
-		r = s->multi ? attach_all(s, p, index, pid, at_return, &sites[i], end - i, what, e) :
-			       attach_one(s, p, index, pid, at_return, &sites[i], what, e);
+		r = s->multi ? attach_all(p, u, &sites[i], end - i, e) : attach_one(p, u, &sites[i], e);
 	}
 	return r;
+}
+
+struct uprobes uprobes_of_point(const struct session *s, size_t index, pid_t pid, bool at_return, const char *what)
+{
+	return (struct uprobes){
+		.one = s->skel->progs.progress_visit,
+		.multi = s->skel->progs.progress_multi,
+		.cookie = index,
+		.pid = pid,
+		.at_return = at_return,
+		.what = what,
+	};
 }

@@ -1,55 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "target/inject.h"
+#include "target/inject_private.h"
 
 #include "base/clock.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "shared/shim_abi.h"
 #include "target/process.h"
-#include "target/remote.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#define SCRATCH 4096 /* behind the blob: what system calls read and write */
-#define SLOTS_SIZE (SHIM_ENTRIES * sizeof(struct shim_slot))
 #define TRIES 50
 #define EXECS 5 /* a program that starts others as we look */
 #define STUCK 3 /* threads that cannot be stopped now, until we give up */
 #define BETWEEN_NS 2000000
 #define LEAVE_NS (3 * NSEC_PER_SEC) /* a payment takes 10 ms at most; who has the CPU meanwhile may be others */
 
-#define CALL(...) ((const uint64_t[6]){__VA_ARGS__})
-
 static void pause_a_little(void)
 {
 	const struct timespec t = {.tv_nsec = BETWEEN_NS};
 
 	(void)nanosleep(&t, NULL);
-}
-
-/* A call that must succeed; *ret may be NULL. */
-static int call(struct remote *r, long number, const uint64_t arguments[6], uint64_t *ret)
-{
-	int64_t value;
-	int err = remote_call(r, number, arguments, &value);
-
-	if (err < 0)
-		return err;
-	/* Addresses are no errors. */
-	if (value < 0 && value >= -4095)
-		return (int)value;
-	if (ret)
-		*ret = (uint64_t)value;
-	return 0;
 }
 
 static int refuse(pid_t pid, int signo, int err, struct error *e)
@@ -114,125 +89,6 @@ static int stop_one(pid_t pid, int signo, struct remote *ret)
 	return err;
 }
 
-/* Maps the slots, in a process that shares memory but not descriptors. */
-static int map_slots(const struct inject_options *o, struct remote *helper, uint64_t scratch, uint64_t *ret)
-{
-	struct {
-		struct msghdr m;
-		struct iovec part;
-		char byte[8];
-		union {
-			struct cmsghdr head;
-			char room[CMSG_SPACE(sizeof(int))];
-		} control;
-	} there = {0}, here = {0};
-	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, helper->tid, 0), end = -1;
-	int pair[2], slots = -1, err;
-
-	if (pidfd < 0)
-		return -errno;
-	err = call(helper, SYS_socketpair, CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, scratch), NULL);
-	if (err == 0)
-		err = remote_read(helper, scratch, pair, sizeof(pair));
-	if (err < 0)
-		return err;
-	end = (int)syscall(SYS_pidfd_getfd, pidfd, pair[1], 0);
-	if (end < 0)
-		return -errno;
-	here.part = (struct iovec){here.byte, 1};
-	here.m = (struct msghdr){.msg_iov = &here.part, .msg_iovlen = 1, .msg_control = &here.control, .msg_controllen = sizeof(here.control)};
-	here.control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
-	memcpy(CMSG_DATA(&here.control.head), &o->slots_fd, sizeof(int));
-	if (sendmsg(end, &here.m, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
-		return -errno;
-	there.part = (struct iovec){(void *)(uintptr_t)(scratch + offsetof(typeof(there), byte)), 1};
-	there.m = (struct msghdr){
-		.msg_iov = (void *)(uintptr_t)(scratch + offsetof(typeof(there), part)),
-		.msg_iovlen = 1,
-		.msg_control = (void *)(uintptr_t)(scratch + offsetof(typeof(there), control)),
-		.msg_controllen = sizeof(there.control),
-	};
-	err = remote_write(helper, scratch, &there, sizeof(there));
-	if (err == 0)
-		err = call(helper, SYS_recvmsg, CALL((uint64_t)pair[0], scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), NULL);
-	if (err == 0)
-		err = remote_read(helper, scratch, &there, sizeof(there));
-	if (err < 0)
-		return err;
-	if (there.control.head.cmsg_type != SCM_RIGHTS || there.control.head.cmsg_len != CMSG_LEN(sizeof(int)))
-		return -EIO;
-	memcpy(&slots, CMSG_DATA(&there.control.head), sizeof(slots));
-	return call(helper, SYS_mmap, CALL(0, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, (uint64_t)slots, 0), ret);
-}
-
-/* The code is written past its protection: at no time is it writable for the program. */
-static int map_all(const struct inject_options *o, struct remote *helper, struct inject_layout *l)
-{
-	_cleanup_free_ unsigned char *image = malloc(o->size);
-	struct shim_blob *head = (struct shim_blob *)image;
-	uint64_t scratch;
-	int err;
-
-	if (!image)
-		return -ENOMEM;
-	memcpy(image, o->image, o->size);
-	err = call(helper, SYS_mmap, CALL(0, head->end + SCRATCH, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0), &l->blob);
-	if (err < 0)
-		return err;
-	scratch = l->blob + head->end;
-	l->end = scratch + SCRATCH;
-	err = call(helper, SYS_mprotect, CALL(l->blob + head->data, l->end - (l->blob + head->data), PROT_READ | PROT_WRITE), NULL);
-	if (err == 0)
-		err = map_slots(o, helper, scratch, &l->slots);
-	head->slots = l->slots;
-	head->pay = o->pay;
-	return err == 0 ? remote_write(helper, l->blob, image, o->size) : err;
-}
-
-static int unmap_all(struct remote *r, const struct inject_layout *l)
-{
-	int err = l->slots ? call(r, SYS_munmap, CALL(l->slots, SLOTS_SIZE), NULL) : 0, also;
-
-	also = l->blob ? call(r, SYS_munmap, CALL(l->blob, l->end - l->blob), NULL) : 0;
-	return err < 0 ? err : also;
-}
-
-static int set_action(const struct inject_options *o, struct remote *r, const struct inject_layout *l, const struct inject_action *to,
-		      struct inject_action *ret)
-{
-	uint64_t scratch = l->end - SCRATCH;
-	int err = to ? remote_write(r, scratch, to, sizeof(*to)) : 0;
-
-	if (err == 0)
-		err = call(r, SYS_rt_sigaction, CALL((uint64_t)o->signo, to ? scratch : 0, scratch + sizeof(*to), sizeof(to->mask)), NULL);
-	return err == 0 ? remote_read(r, scratch + sizeof(*to), ret, sizeof(*ret)) : err;
-}
-
-static struct inject_action own_action(const struct inject_options *o, const struct inject_layout *l)
-{
-	struct shim_blob head;
-
-	memcpy(&head, o->image, sizeof(head));
-	return (struct inject_action){l->blob + head.handler, head.flags, l->blob + head.restorer, head.mask};
-}
-
-/* Installs the handler. -EBUSY: there is one already, which stays. */
-static int install(const struct inject_options *o, struct remote *r, struct inject_layout *l)
-{
-	struct inject_action ours = own_action(o, l), there, mine;
-	int err = set_action(o, r, l, NULL, &there);
-
-	if (err < 0 || there.handler == ours.handler)
-		return err;
-	if (there.handler > 1)
-		return -EBUSY;
-	err = set_action(o, r, l, &ours, &l->former);
-	/* Another thread was faster. */
-	if (err == 0 && l->former.handler > 1)
-		err = set_action(o, r, l, &l->former, &mine) < 0 ? -EIO : -EBUSY;
-	return err;
-}
-
 static int enter_stopped(const struct inject_options *o, struct remote *r, const struct inject_layout *has, struct inject_layout *l)
 {
 	struct remote helper;
@@ -245,14 +101,14 @@ static int enter_stopped(const struct inject_options *o, struct remote *r, const
 		err = remote_helper(r, &helper, &number);
 		if (err < 0)
 			return err == -EAGAIN ? -EUSERS : err;
-		err = map_all(o, &helper, l);
+		err = inject_map(o, &helper, l);
 		remote_end(&helper, r, number);
 	}
 	if (err == 0)
-		err = install(o, r, l);
+		err = inject_install(o, r, l);
 	/* What was there before us stays, whatever it is. */
 	if (err < 0 && !has)
-		(void)unmap_all(r, l);
+		(void)inject_unmap(r, l);
 	return err;
 }
 
@@ -317,12 +173,12 @@ static int withdraw(const struct inject_options *o, pid_t pid, const struct inje
 
 	if (err < 0)
 		return err;
-	err = set_action(o, &r, l, NULL, &there);
+	err = inject_set_action(o, &r, l, NULL, &there);
 	/* The program may have put another in its place. */
-	if (err == 0 && there.handler == own_action(o, l).handler) {
-		err = set_action(o, &r, l, &ignore, &there);
+	if (err == 0 && there.handler == inject_own_action(o, l).handler) {
+		err = inject_set_action(o, &r, l, &ignore, &there);
 		if (err == 0)
-			err = set_action(o, &r, l, &l->former, &there);
+			err = inject_set_action(o, &r, l, &l->former, &there);
 	}
 	gone = remote_release(&r);
 	return err < 0 ? err : gone;
@@ -368,7 +224,7 @@ static int unmap(const struct inject_options *o, pid_t pid, const struct inject_
 
 	if (err < 0)
 		return err;
-	err = inside(l, r.regs.rip) ? -EAGAIN : inject_layout_of(pid, l, 1) ? unmap_all(&r, l) : 0;
+	err = inside(l, r.regs.rip) ? -EAGAIN : inject_layout_of(pid, l, 1) ? inject_unmap(&r, l) : 0;
 	gone = remote_release(&r);
 	return err < 0 ? err : gone;
 }

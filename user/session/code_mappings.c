@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where an address space has the objects, as /proc/PID/maps says: read anew whenever it may have changed. */
+#include "session/code_map_private.h"
+
+#include "base/cleanup.h"
+#include "target/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an earlier refresh found out about the same mapping. */
+static const struct code_mapping *known(const struct code_space *s, const struct code_mapping *p)
+{
+	size_t lo = 0, hi = s->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const struct code_mapping *k = &s->mappings[mid];
+
+		if (k->start == p->start)
+			return k->end == p->end && k->offset == p->offset && k->object == p->object ? k : NULL;
+		if (k->start < p->start)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+/* Libraries out of scope are looked at once and closed again: a program may have more of them than we may have files open. */
+static const struct elf_object *open_passing(const struct code_object *o, const struct code_mapping *p, struct elf_object **ret)
+{
+	struct map_entry entry = o->entry;
+	_cleanup_free_ char *path = NULL;
+
+	entry.start = p->start;
+	entry.end = p->end;
+	entry.offset = p->offset;
+	if (o->pid && map_entry_open_path(o->pid, &entry, &path, NULL) < 0)
+		return NULL;
+	return elf_object_open(path ? path : entry.path, ret, NULL) == 0 ? *ret : NULL;
+}
+
+static int place(struct code_map *m, const struct code_space *s, struct code_mapping *p)
+{
+	struct code_object *o = m->objects[p->object];
+	_cleanup_elf_object_ struct elf_object *passing = NULL;
+	const struct code_mapping *k = known(s, p);
+	const struct elf_object *elf;
+	int r;
+
+	if (k) {
+		*p = *k;
+		return 0;
+	}
+	elf = o->in_scope || o->elf ? code_object_elf(o, NULL) : open_passing(o, p, &passing);
+	if (!elf)
+		return 0;
+	p->placed = elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;
+	r = o->in_scope ? code_scope_read(m, o) : 0;
+	return r < 0 ? r : code_rows_read(m, o, elf);
+}
+
+static struct code_object *vdso(struct code_map *m, size_t *ret_index)
+{
+	struct map_entry entry = {.path = (char *)(uintptr_t)"[vdso]"};
+	struct code_object *o;
+	size_t size;
+
+	for (size_t i = 0; i < m->n_objects; i++)
+		if (m->objects[i]->is_vdso) {
+			*ret_index = i;
+			return m->objects[i];
+		}
+	o = code_object_add(m, &entry, 0);
+	if (!o)
+		return NULL;
+	o->is_vdso = o->elf_tried = true;
+	o->in_scope = false; /* nobody writes it */
+	if (code_vdso_open(&o->elf, &size) == 0)
+		o->entry.end = size;
+	*ret_index = m->n_objects - 1;
+	return o;
+}
+
+/* The kernel's own code: not a file, so it is not in the list. */
+static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid, struct code_mapping *ret, bool *ret_placed)
+{
+	uint64_t start = process_vdso(pid);
+	struct code_object *o;
+	int r;
+
+	*ret_placed = false;
+	if (!start)
+		return 0;
+	o = vdso(m, &ret->object);
+	if (!o || !o->elf || start > UINT64_MAX - o->entry.end)
+		return 0;
+	ret->start = start;
+	ret->end = start + o->entry.end;
+	r = place(m, s, ret);
+	*ret_placed = r == 0 && ret->placed;
+	return r;
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct code_mapping *a = pa, *b = pb;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static bool same(const struct code_space *s, const struct code_mapping *all, size_t n)
+{
+	if (n != s->n)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!known(s, &all[i]))
+			return false;
+	return true;
+}
+
+static int read_mappings(struct code_map *m, struct code_space *s, const struct map_list *list, pid_t pid, bool *ret_changed)
+{
+	struct code_mapping *all = calloc(list->n + 2, sizeof(*all));
+	bool has_vdso = false;
+	size_t n = 0;
+	int r = 0;
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; r == 0 && i < list->n; i++) {
+		const struct map_entry *p = &list->entries[i];
+		size_t object = code_map_find_object(m, p, pid);
+
+		if (object == SIZE_MAX || p->end <= p->start)
+			continue;
+		all[n] = (struct code_mapping){.start = p->start, .end = p->end, .offset = p->offset, .object = object};
+		r = place(m, s, &all[n++]);
+	}
+	if (r == 0)
+		r = place_vdso(m, s, pid, &all[n], &has_vdso);
+	if (r < 0) {
+		free(all);
+		return r;
+	}
+	n += has_vdso;
+	qsort(all, n, sizeof(*all), by_start);
+	*ret_changed = !s->mappings || !same(s, all, n);
+	free(s->mappings);
+	s->mappings = all;
+	s->n = n;
+	return 0;
+}
+
+/* Takes what naming has found out of scope out of the tables. */
+int code_map_cut(struct code_map *m, bool *ret_changed)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
+		r = code_rows_cut(m->objects[i], ret_changed);
+	return r;
+}
+
+int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e)
+{
+	return code_map_refresh_space(m, 0, pid, ret_changed, e);
+}
+
+int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *ret_changed, struct error *e)
+{
+	struct map_list list = {0};
+	int r = map_list_read(pid, &list, e);
+
+	if (r < 0)
+		return r;
+	r = read_mappings(m, &m->spaces[space], &list, pid, ret_changed);
+	map_list_free(&list);
+	if (r == 0)
+		r = code_map_cut(m, ret_changed);
+	return r < 0 ? fail(e, -r, "out of memory for the code map") : 0;
+}
