@@ -109,7 +109,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, foreign, waited, now));
 		/* It waited for one in scope that left just now. */
 		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
-			ADD(sum->edges, 1);
+			ADD(sum->cpu_waits, 1);
 	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
@@ -155,7 +155,15 @@ static __always_inline bool delivers_own(const struct task_struct *current)
 {
 	u32 me = bpf_get_smp_processor_id();
 
-	return me < ABI_MAX_CPUS && deliveries[me].sender == (u32)current->pid;
+	return me < ABI_MAX_CPUS && deliveries[me].sender == (u32)current->pid && !deliveries[me].timer;
+}
+
+static __always_inline void delivery_used(void)
+{
+	u32 me = bpf_get_smp_processor_id();
+
+	if (me < ABI_MAX_CPUS)
+		deliveries[me].used = 1;
 }
 
 SEC("tp_btf/softirq_raise")
@@ -167,6 +175,7 @@ int BPF_PROG(edge_raise, unsigned int vec)
 
 	if (vec != NET_RX_SOFTIRQ || me >= ABI_MAX_CPUS)
 		return 0;
+	deliveries[me].raised++;
 	/* One for each packet of everybody: the switch has found out already whose turn it is. */
 	tid = cpus[me].tid;
 	if (!tid)
@@ -184,6 +193,28 @@ int BPF_PROG(edge_softirq_exit, unsigned int vec)
 
 	if (vec == NET_RX_SOFTIRQ && me < ABI_MAX_CPUS)
 		deliveries[me].sender = 0;
+	return 0;
+}
+
+/* A timer can interrupt a delivery, and whom it wakes has not waited for the sender: by chance alone, a busy server would wake whoever sleeps
+ * beside it. */
+SEC("tp_btf/hrtimer_expire_entry")
+int edge_timer(void *ctx)
+{
+	u32 me = bpf_get_smp_processor_id();
+
+	if (me < ABI_MAX_CPUS)
+		deliveries[me].timer = 1;
+	return 0;
+}
+
+SEC("tp_btf/hrtimer_expire_exit")
+int edge_timer_exit(void *ctx)
+{
+	u32 me = bpf_get_smp_processor_id();
+
+	if (me < ABI_MAX_CPUS)
+		deliveries[me].timer = 0;
 	return 0;
 }
 
@@ -223,11 +254,12 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	if (!in_scope(current) || current == p)
 		return 0;
 	if (!in_task_context(ctx, current)) {
-		delivery_used();
 		if (!delivers_own(current)) {
 			count(COUNTER_irq_wakes);
+			delivery_suspected(p);
 			return 0;
 		}
+		delivery_used();
 	}
 	/* In the middle of a payment it waits for nobody. */
 	if (thread_pays_in_shim(w))

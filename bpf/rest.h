@@ -16,20 +16,33 @@ abi_u32 rests[ABI_MAX_CPUS] SEC(".bss") = {};
 
 _Static_assert((ABI_MAX_CPUS + 1) * 16 <= 32 * 1024, "every CPU's number and its header fit");
 
-/* The two events of the network softirq come with every packet of everybody. They rest as well while no thread in scope is woken out of an
- * interrupt that came to another one (user/session/deliveries.c). */
+/* The two events of the network softirq come with every packet of everybody. They rest as well while no thread in scope is woken by packets
+ * of another one (user/session/deliveries.c). */
 struct abi_delivery deliveries[ABI_MAX_CPUS] SEC(".bss") = {};
 abi_u32 deliveries_rest SEC(".bss") = 0; /* enum abi_rest */
+/* While they rest: wake-ups that may have been such ones, and how many it takes. */
+abi_u32 deliveries_suspected SEC(".bss") = 0;
+abi_u32 deliveries_patience SEC(".bss") = 0;
 
-/* Such a wake-up may be a delivery of the thread's own packets. */
-static __always_inline void delivery_used(void)
+/* Calls that no packet ends: what wakes their callers out of an interrupt is a timer. */
+#define SYS_NANOSLEEP 35
+#define SYS_FUTEX 202
+#define SYS_CLOCK_NANOSLEEP 230
+
+/* @p, woken by an interrupt of another thread in scope, may have got a packet of that one. */
+static __always_inline void delivery_suspected(struct task_struct *p)
 {
-	u32 me = bpf_get_smp_processor_id(), number = ABI_REST_DELIVERIES;
+	u32 number = ABI_REST_DELIVERIES;
+	struct pt_regs *regs;
+	u64 call;
 
-	if (me >= ABI_MAX_CPUS)
+	if (deliveries_rest != ABI_REST_RESTS)
 		return;
-	deliveries[me].used = 1;
-	if (deliveries_rest != ABI_REST_RESTS ||
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	call = regs->orig_ax;
+	if (call == SYS_NANOSLEEP || call == SYS_CLOCK_NANOSLEEP || call == SYS_FUTEX)
+		return;
+	if (__sync_fetch_and_add(&deliveries_suspected, 1) + 1 < deliveries_patience ||
 	    __sync_val_compare_and_swap(&deliveries_rest, ABI_REST_RESTS, ABI_REST_CALLED) != ABI_REST_RESTS)
 		return;
 	if (bpf_ringbuf_output(&woken, &number, sizeof(number), 0))

@@ -268,7 +268,7 @@ static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 
 	thread_publish(w);
 	if (sum) {
 		ADD(sum->credited, change);
-		ADD(sum->edges, 1);
+		ADD(sum->wakes, 1);
 	}
 }
 

@@ -212,8 +212,10 @@ enum abi_rest {
 /* A CPU's part in telling what a thread's own packets wake from other interrupts. A cache line each. */
 struct abi_delivery {
 	abi_u32 sender; /* the thread whose own packets the network softirq is about to deliver, in its name; 0: none */
-	abi_u32 used;   /* a thread in scope was woken out of an interrupt of another one; cleared by the controller */
-	abi_u32 pad[14];
+	abi_u32 used;   /* a thread in scope was woken by packets of another one; cleared by the controller */
+	abi_u64 raised; /* softirqs seen */
+	abi_u32 timer;  /* a timer has interrupted whatever is done there */
+	abi_u32 pad[11];
 };
 _Static_assert(sizeof(struct abi_delivery) == 64, "abi_delivery");
 
@@ -252,7 +254,8 @@ struct abi_totals {
 	abi_s64 rq_credited;      /* R4 */
 	abi_u64 forgiven;         /* R7 */
 	abi_s64 oversleep;        /* stopped beyond the debt */
-	abi_u64 edges;            /* of R3 and R4, in experiments: a thread went on when another one in scope let it */
+	abi_u64 wakes;            /* edges of R3 */
+	abi_u64 cpu_waits;        /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
 	abi_u64 turns;            /* samples of another thread than the one before, on whatever CPU */
 	abi_u64 run_ns, wait_ns, foreign_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind foreign tasks */
 	abi_u64 owed_at_exit;     /* debts that died with their threads */

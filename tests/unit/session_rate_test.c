@@ -11,13 +11,20 @@
 
 #define MS 1000000ULL
 
-/* Half a second at @rate on @cpus CPUs that threads in scope keep busy; @visits and @edges a second; @turns of 100 samples. */
-static struct rate_seen half_a_second(unsigned int rate, unsigned int cpus, uint64_t visits, uint64_t edges, unsigned int turns)
+/* Half a second at @rate on @cpus CPUs that threads in scope keep busy; @visits and @wakes a second; @turns of 100 samples. */
+static struct rate_seen half_a_second(unsigned int rate, unsigned int cpus, uint64_t visits, uint64_t wakes, unsigned int turns)
 {
 	uint64_t samples = rate * cpus / 2;
 
-	return (struct rate_seen){.ns = 500 * MS, .run_ns = 500 * MS * cpus, .visits = visits / 2, .edges = edges / 2, .samples = samples,
+	return (struct rate_seen){.ns = 500 * MS, .run_ns = 500 * MS * cpus, .visits = visits / 2, .wakes = wakes / 2, .samples = samples,
 				  .turns = samples * turns / 100};
+}
+
+/* ... and @n waits for a CPU. */
+static struct rate_seen waiting(struct rate_seen x, uint64_t n)
+{
+	x.cpu_waits = n / 2;
+	return x;
 }
 
 static unsigned int next(unsigned int rate, bool first, struct rate_seen x)
@@ -33,6 +40,9 @@ static void one_thread_alone(void **state)
 	assert_int_equal(next(SESSION_RATE_ALONE, false, half_a_second(SESSION_RATE_ALONE, 1, 75000, 0, 0)), SESSION_RATE_ALONE);
 	/* A helper that wakes it a few times a second, and runs a little. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 1, 75000, 4, 3)), SESSION_RATE_ALONE);
+	/* Helpers with timers, on the same CPU; and one that it wakes. */
+	assert_int_equal(next(SESSION_RATE_LOW, true, waiting(half_a_second(SESSION_RATE_LOW, 1, 75000, 12, 3), 170)), SESSION_RATE_ALONE);
+	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 1, 75000, 170, 3)), SESSION_RATE_HIGH);
 }
 
 /* Nobody waits for another one's hand: their pauses meet, but not within their rounds. */
@@ -56,7 +66,7 @@ static void hand_over(void **state)
 	/* One that somebody waits for now and then. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 1000, 30, 50)), SESSION_RATE_HIGH);
 	/* Threads that share CPUs: a slice is 3 ms. */
-	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 75000, 666, 50)), SESSION_RATE_HIGH);
+	assert_int_equal(next(SESSION_RATE_LOW, true, waiting(half_a_second(SESSION_RATE_LOW, 2, 75000, 0, 50), 666)), SESSION_RATE_HIGH);
 	/* Many edges, visits once a second: and the other way round. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 1, 100000, 50)), SESSION_RATE_LOW);
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 100000, 1, 50)), SESSION_RATE_LOW);

@@ -158,7 +158,7 @@ class Attached:
             raise common.Failure(f"status {self.process.returncode}: {(err.strip().splitlines() or ['nothing on stderr'])[-1]}")
 
 
-SETTLE = 2  # seconds, until names are read, the rate is found and what is not needed rests
+SETTLE = 3  # seconds, until names are read, the rate is found and what is not needed rests
 
 
 WINDOW = 0.1  # seconds
@@ -302,7 +302,10 @@ def measure(bench, server, seconds, rounds):
         for name, v in {"native": all_natives, **values}.items()
     ]
     common.table([f"{server.name}, a second", f"{QUANTILE:.0%}", "median", "least", "most", "windows"], rows)
-    return {name: quantile(rates) / quantile(natives[name]) for name, rates in values.items()}
+    ratios = {name: quantile(rates) / quantile(natives[name]) for name, rates in values.items()}
+    medians = [[name, f"{common.median(rates) / common.median(natives[name]):.3f}", f"{ratios[name]:.3f}"] for name, rates in values.items()]
+    common.table(["of native", "median", f"{QUANTILE:.0%}"], medians)
+    return ratios
 
 
 def split(ratios):

@@ -168,7 +168,8 @@ static int read_visits(struct session *s, uint64_t ret[ABI_MAX_POINTS])
 
 static struct rate_seen seen_by(const struct abi_totals *t)
 {
-	return (struct rate_seen){.run_ns = t->run_ns, .edges = t->edges, .samples = t->samples + t->samples_outside, .turns = t->turns};
+	return (struct rate_seen){.run_ns = t->run_ns, .wakes = t->wakes, .cpu_waits = t->cpu_waits,
+				  .samples = t->samples + t->samples_outside, .turns = t->turns};
 }
 
 static void adapt(struct session *s)
@@ -182,7 +183,8 @@ static void adapt(struct session *s)
 	x = seen_by(&t);
 	x.ns = clock_monotonic_ns() - s->begin_ns;
 	x.run_ns -= s->seen.run_ns;
-	x.edges -= s->seen.edges;
+	x.wakes -= s->seen.wakes;
+	x.cpu_waits -= s->seen.cpu_waits;
 	x.samples -= s->seen.samples;
 	x.turns -= s->seen.turns;
 	for (size_t i = 0; i < session_points(s); i++)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a thread sends over the loopback device is delivered by a softirq that looks like any other: two events tell where it begins and ends
- * (bpf/edges.h). They come with every packet of everybody; on a server that sends an answer every 15 us they took 2 % of its time. Only where
- * threads in scope send to each other is anything learnt from them. So they rest where no thread in scope was woken, during a whole
- * experiment, out of an interrupt that came while another one ran; the first such wake-up calls them back, within a fraction of a
- * millisecond. */
+/* What a thread sends over the loopback device is delivered by a softirq that looks like any other: two events tell where it begins and ends,
+ * and two where a timer interrupts it (bpf/edges.h). They come with every packet of everybody; on a server that sends an answer every 15 us
+ * they took 2 % of its time, and as much of its clients'. Only where threads in scope send to each other is anything learnt from them. So they rest where no thread in scope was woken by
+ * packets of another one during a second and a whole experiment, while there were packets enough for it to matter.
+ *
+ * At rest, such a wake-up looks like one by a timer that came while another thread in scope ran, but for threads that are known to wait for
+ * a timer only. Some of them call the events back, within a fraction of a millisecond: that many deliveries go unnoticed at most. If
+ * it was for nothing, it takes twice as many the next time: a server whose helpers look around by timers would hardly have a rest else. */
 #include "session/internal.h"
 
 #include "base/clock.h"
@@ -14,31 +17,64 @@
 #include <string.h>
 
 #define UNUSED_NS NSEC_PER_SEC
+#define DEAR_PER_SECOND 10000 /* 0.2 % of a CPU */
+#define PATIENCE_LEAST 8U
+#define PATIENCE_MOST 64U
 
-static int attach(struct session *s, size_t i, struct bpf_program *p, struct error *e)
+static int attach(struct bpf_link **link, struct bpf_program *p, struct error *e)
 {
-	s->deliveries[i] = bpf_program__attach(p);
-	return s->deliveries[i] ? 0 : fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(p),
-					   strerror(errno));
+	if (*link)
+		return 0;
+	*link = bpf_program__attach(p);
+	return *link ? 0 : fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(p), strerror(errno));
 }
 
-/* The end before the begin: a beginning whose end was not seen would have others' packets taken for the sender's. */
+static uint64_t raised(const struct session *s)
+{
+	uint64_t n = 0;
+
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
+		n += __atomic_load_n(&s->skel->bss->deliveries[cpu].raised, __ATOMIC_RELAXED);
+	return n;
+}
+
+/* From now on they must prove their use anew. */
+static void begin_watch(struct session *s)
+{
+	s->deliveries_ns = clock_monotonic_ns();
+	s->deliveries_raised = raised(s);
+}
+
+/* Ends before begins: a beginning whose end was not seen would have others' packets taken for the sender's. */
 int deliveries_follow(struct session *s, struct error *e)
 {
-	int r = s->deliveries[0] ? 0 : attach(s, 0, s->skel->progs.edge_softirq_exit, e);
+	struct bpf_program *const order[] = {
+		s->skel->progs.edge_softirq_exit,
+		s->skel->progs.edge_timer_exit,
+		s->skel->progs.edge_timer,
+		s->skel->progs.edge_raise,
+	};
+	int r = 0;
 
-	if (r == 0 && !s->deliveries[1])
-		r = attach(s, 1, s->skel->progs.edge_raise, e);
-	s->deliveries_ns = clock_monotonic_ns();
+	_Static_assert(sizeof(order) / sizeof(*order) == sizeof(s->deliveries) / sizeof(*s->deliveries), "a link for each");
+	for (size_t i = 0; r == 0 && i < sizeof(order) / sizeof(*order); i++)
+		r = attach(&s->deliveries[i], order[i], e);
+	begin_watch(s);
 	__atomic_store_n(&s->skel->bss->deliveries_rest, ABI_REST_AWAKE, __ATOMIC_SEQ_CST);
 	return r;
 }
 
+static bool followed(const struct session *s)
+{
+	return s->deliveries[sizeof(s->deliveries) / sizeof(*s->deliveries) - 1];
+}
+
 void deliveries_close(struct session *s)
 {
-	(void)bpf_link__destroy(s->deliveries[1]);
-	(void)bpf_link__destroy(s->deliveries[0]);
-	s->deliveries[0] = s->deliveries[1] = NULL;
+	for (size_t i = sizeof(s->deliveries) / sizeof(*s->deliveries); i-- > 0;) {
+		(void)bpf_link__destroy(s->deliveries[i]);
+		s->deliveries[i] = NULL;
+	}
 }
 
 static bool take_used(struct session *s)
@@ -51,23 +87,41 @@ static bool take_used(struct session *s)
 	return used;
 }
 
+/* @before: 0 if they were of use since they followed, or have not rested yet. */
+static unsigned int more_patience(unsigned int before)
+{
+	unsigned int more = before ? 2 * before : PATIENCE_LEAST;
+
+	return more < PATIENCE_MOST ? more : PATIENCE_MOST;
+}
+
 void deliveries_tidy(struct session *s)
 {
-	uint64_t now = clock_monotonic_ns();
-	bool used;
+	uint64_t ns = clock_monotonic_ns() - s->deliveries_ns;
 
 	/* Nobody would call. */
 	if (!s->clocks)
 		return;
-	used = take_used(s);
-	if (!s->deliveries[1]) {
-		/* It may have come before BPF could know that it must tell. */
-		if (used)
+	if (!followed(s)) {
+		/* The call was lost, or could not be followed. */
+		if (__atomic_load_n(&s->skel->bss->deliveries_rest, __ATOMIC_SEQ_CST) != ABI_REST_RESTS)
 			(void)deliveries_follow(s, NULL);
 		return;
 	}
-	if (used || now < s->deliveries_ns + UNUSED_NS || s->begin_ns < s->deliveries_ns)
+	if (take_used(s)) {
+		s->deliveries_patience = 0;
+		begin_watch(s);
 		return;
+	}
+	if (ns < UNUSED_NS || s->begin_ns < s->deliveries_ns)
+		return;
+	if ((double)(raised(s) - s->deliveries_raised) * NSEC_PER_SEC < DEAR_PER_SECOND * (double)ns) {
+		begin_watch(s);
+		return;
+	}
 	deliveries_close(s);
+	s->deliveries_patience = more_patience(s->deliveries_patience);
+	s->skel->bss->deliveries_suspected = 0;
+	s->skel->bss->deliveries_patience = s->deliveries_patience;
 	__atomic_store_n(&s->skel->bss->deliveries_rest, ABI_REST_RESTS, __ATOMIC_SEQ_CST);
 }

@@ -74,8 +74,10 @@ struct session {
 	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
 	FILE *trace;
 	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go, or deliveries; NULL: all go, always */
-	struct bpf_link *deliveries[2]; /* the network softirq's begin and end; NULL: they rest */
-	uint64_t deliveries_ns;         /* since when they do not */
+	struct bpf_link *deliveries[4]; /* the network softirq and timers; NULL: they rest */
+	uint64_t deliveries_ns;         /* since when they do not, or were of use last */
+	uint64_t deliveries_raised;     /* softirqs until then */
+	unsigned int deliveries_patience; /* how many wake-ups called them back last; 0: they were of use since */
 	uint64_t clocks_ns;         /* since when clocks may rest */
 	bool resting[ABI_MAX_CPUS];
 	unsigned int rest_hz[ABI_MAX_CPUS]; /* the rate when their rest began */

@@ -21,11 +21,13 @@ struct rate_seen {
 	uint64_t ns;		 /* its length */
 	uint64_t run_ns;	 /* CPU time of what is in scope */
 	uint64_t visits;	 /* of the busiest point */
-	uint64_t edges;		 /* a thread in scope went on when another one let it: rules R3 and R4 */
+	uint64_t wakes;		 /* a thread in scope woke another one: rule R3 */
+	uint64_t cpu_waits;	 /* a thread in scope had to wait until another one left a CPU: rule R4 */
 	uint64_t samples, turns; /* ... and those of another thread than the sample before */
 };
 
-/* Can pauses meet nobody but the thread that is hit? Next to all samples are one thread's, and next to nobody waits for another. */
+/* Can pauses meet nobody but the thread that is hit? Next to all samples are one thread's, and next to nobody is woken by another. Who then waits for
+ * a CPU until that thread leaves it is a helper that its own timer woke: it does next to nothing that a pause could take away. */
 bool rate_alone(const struct rate_seen *x);
 
 /* The rate from here on, where @rate is in force. It only ever grows, since what was seen once may come again, and a run should not change
