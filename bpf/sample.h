@@ -152,7 +152,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	struct thread *t;
 	u64 code, weight;
 	bool in_line;
-	s64 earned;
+	s64 earned, exec;
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
@@ -184,6 +184,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			return 0;
 		}
 	}
+	exec = latency_exec(t, now);
 	weight = take_weight(c, now);
 	if (last_sampled != (u32)task->pid) {
 		last_sampled = task->pid;
@@ -209,7 +210,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));
 	earned = ledger_hit(weight, setup->speedup_q16);
-	latency_sampled(t, in_line, earned);
+	latency_sampled(t, exec, in_line, earned, setup->speedup_q16);
 	if (in_line) {
 		u64 from = bpf_ktime_get_ns();
 
