@@ -316,6 +316,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 		thread_enter(parent, epoch);
 		thread_fold(parent, child->runnable_at);
 		thread_birth(child, parent, epoch);
+		latency_woken(child, parent, parent->local, epoch, child->runnable_at);
 	}
 	return 0;
 }

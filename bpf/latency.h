@@ -13,13 +13,9 @@
  *
  * What a hit earns stands for all execution since the sample before, so single intervals would be off by up to what the line
  * gains between two samples, one up and the next one down. Their sum is not, and the mean is made of it; it is signed, since
- * an interval may end before it began. For the histogram the clocks are smoothed (latency_ahead): a thread that was in the
- * line when it was last sampled is taken to be still in it, and where two samples differ, each counts for half of the time
- * between. That is right but for visits of the line that are shorter than the distance between samples. What a thread's smoothed
- * clock is ahead of its other one is the sum of such halves and no bound holds it: within an interval of one thread only what
- * is added there matters, but where one thread begins and another ends, their clocks must have something to do with each other.
- * So whoever is woken, and takes over the waker's clock, takes over its smoothed one as well (latency_woken), and the rest is
- * slowly forgotten. (Neither: the requests of a queue of 16 ms lasted 12 to 25, in two heaps, with a mean that was right.)
+ * an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread begins and another
+ * ends, their smoothed clocks must have something to do with each other: whoever is woken, and takes over the waker's clock, takes
+ * over its smoothed one (latency_woken).
  *
  * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a
  * length. */
@@ -28,12 +24,6 @@
 #include "bpf/thread.h"
 #include "shared/latency.h"
 
-/* Of what a smoothed clock is ahead, 1/64 is forgotten at each sample: within some 30 ms, which is longer than what lies between two
- * samples of different lines that belong together, and an interval of some ms hardly notices. */
-#define LATENCY_FORGET_SHIFT 6
-
-/* How many there are; with none, all of this is dead code. */
-const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
 struct abi_latency_role latency_roles[ABI_MAX_POINTS] __weak SEC(".bss") = {};
 
 struct latency_key {
@@ -46,7 +36,8 @@ struct latency_begin {
 	u64 epoch; /* 0: no experiment ran */
 	u64 ns;
 	s64 local;
-	s64 ahead;
+	u64 tid;
+	struct smooth smooth;
 };
 
 /* The controller makes it this large only if there are latency points. */
@@ -63,6 +54,18 @@ struct {
 	__type(key, u32);
 	__type(value, struct abi_latency);
 } latencies __weak SEC(".maps");
+
+/* What is learnt of intervals, for better guesses. */
+struct latency_shares {
+	struct smooth_share of[SMOOTH_SHARES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ABI_MAX_LATENCIES);
+	__type(key, u32);
+	__type(value, struct latency_shares);
+} shares __weak SEC(".maps");
 
 /* The argument registers of the System V calling convention. The barriers keep the compiler from joining the loads into one
  * of a computed address, which the verifier refuses for a context. */
@@ -85,42 +88,66 @@ static __always_inline u64 latency_argument(const struct pt_regs *regs, u32 n)
 	return v;
 }
 
-/* A sample of @t stood for execution that would earn @earned in the line. */
-static __always_inline void latency_sampled(struct thread *t, bool in_line, s64 earned)
+static __always_inline u64 latency_speedup(u64 epoch)
+{
+	return control.setups[(epoch >> 1) & 1].speedup_q16;
+}
+
+/* What @t executed since its last mark. @now is this CPU's, where it runs or ran last; a thread that is off its CPU executes nothing. */
+static __always_inline s64 latency_exec(const struct thread *t, u64 now)
+{
+	const struct abi_cpu *c = cpu_here();
+	u64 from = t->running_at;
+
+	if (n_latencies == 0)
+		return 0;
+	/* Without the scheduler's events nobody notes when it began to run: what of that was waiting is taken off (latency_waited). */
+	if (sync_by_calls() && c)
+		from = c->sampled_at;
+	return t->smooth.exec + (from && now > from ? (s64)(now - from) : 0);
+}
+
+/* A sample of @t, @exec after its last mark, for which @booked was added to its local. */
+static __always_inline void latency_sampled(struct thread *t, s64 exec, bool in_line, s64 booked, u64 q16)
 {
 	if (n_latencies == 0)
 		return;
-	/* The ledger takes all of the time since the last sample for this one's; half of it was the other's. Without a branch, which would
-	 * have the verifier go through the rest of the program twice. */
-	ADD(t->ahead, ((s64)t->in_line - in_line) * (earned >> 1) - (t->ahead >> LATENCY_FORGET_SHIFT));
-	t->in_line = in_line;
+	smooth_sampled(&t->smooth, exec > 0 ? exec : 0, in_line, booked, q16);
+	t->smooth.exec = 0;
 }
 
-/* How much further than its local @t is by @now, which runs on this CPU. */
-static __always_inline s64 latency_ahead(const struct thread *t, u64 epoch, u64 now)
+/* @t, the current thread, is at a latency point. */
+static __always_inline void latency_mark(struct thread *t, u64 epoch, u64 now)
 {
-	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
-	const struct abi_cpu *c = cpu_here();
-	s64 since;
+	s64 exec = latency_exec(t, now);
 
-	if (!t->in_line || !c)
-		return t->ahead;
-	/* Without the scheduler's events nobody notes when it began to run. */
-	since = now - (t->running_at ? t->running_at : c->sampled_at);
-	/* Below 0: it was stopped for so long. Above: others ran here. */
-	since += ledger_min(c->exec, 0);
-	return t->ahead + (since > 0 ? ledger_hit(since, setup->speedup_q16) : 0);
+	if (exec < 0)
+		exec = 0;
+	smooth_visited(&t->smooth, exec, latency_speedup(epoch));
+	ADD(t->smooth.exec, -exec);
 }
 
 /* @w was woken by @k at @now and booked for it. @k: NULL where nobody knows who it was. */
 static __always_inline void latency_woken(struct thread *w, const struct thread *k, s64 local_k, u64 epoch, u64 now)
 {
-	/* Else it was behind already, and its own clock goes on. */
-	if (n_latencies && w->local == local_k)
-		w->ahead = k ? latency_ahead(k, epoch, now) : 0;
+	u64 q16 = latency_speedup(epoch);
+	s64 ahead;
+
+	/* If its clock is not the waker's it was behind already, and its own goes on. */
+	if (n_latencies == 0 || w->local != local_k)
+		return;
+	ahead = k ? smooth_now(&k->smooth, latency_exec(k, now), q16) : 0;
+	smooth_woken(&w->smooth, latency_exec(w, now), ahead, q16, now);
 }
 
-static __always_inline void latency_opens(struct abi_latency *l, struct latency_key *key, struct thread *t, u64 epoch)
+/* --sync pthread: @t was in a call for @ns in which it executed nothing. */
+static __always_inline void latency_waited(struct thread *t, s64 ns)
+{
+	if (n_latencies)
+		ADD(t->smooth.exec, -ns);
+}
+
+static __always_inline void latency_opens(struct abi_latency *l, struct latency_key *key, struct thread *t, u32 tid, u64 epoch)
 {
 	struct latency_begin b = {}, *open = bpf_map_lookup_elem(&begins, key);
 
@@ -130,7 +157,9 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 		b.ns = bpf_ktime_get_ns();
 		thread_fold(t, b.ns);
 		b.local = t->local;
-		b.ahead = latency_ahead(t, epoch, b.ns);
+		latency_mark(t, epoch, b.ns);
+		b.tid = tid;
+		b.smooth = t->smooth;
 	}
 	if (open) {
 		*open = b;
@@ -142,13 +171,17 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 	}
 }
 
-static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u64 epoch,
+static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u32 tid, u64 epoch,
 					   u64 now)
 {
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	struct latency_shares *learnt = bpf_map_lookup_elem(&shares, &key->latency);
 	struct latency_begin *b = bpf_map_lookup_elem(&begins, key);
 	s64 length;
 	u32 bucket;
 
+	if (t)
+		latency_mark(t, epoch, now);
 	if (!b) {
 		ADD(l->unmatched, 1);
 		return;
@@ -156,7 +189,10 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 	if (t && b->epoch == epoch) {
 		length = (s64)(now - b->ns) - (t->local - b->local);
 		ADD(l->sum, length);
-		length -= latency_ahead(t, epoch, now) - b->ahead;
+		length -= t->smooth.ahead - b->smooth.ahead;
+		if (learnt)
+			length = smooth_length(&t->smooth, &b->smooth, b->ns, b->tid == tid, length, setup->speedup_q16, learnt->of,
+					       setup->intervals[0].lo);
 		bucket = histogram_bucket(length > 0 ? (u64)length : 0);
 		if (bucket < HISTOGRAM_BUCKETS)
 			ADD(l->buckets[bucket], 1);
@@ -190,9 +226,9 @@ static __always_inline void latency_visit(u32 i, struct task_struct *task, const
 		key.value = (u32)task->pid;
 	}
 	if (role->is_end)
-		latency_closes(l, &key, t, epoch, now);
+		latency_closes(l, &key, t, task->pid, epoch, now);
 	else
-		latency_opens(l, &key, t, epoch);
+		latency_opens(l, &key, t, task->pid, epoch);
 }
 
 static long latency_forget(u32 i, u32 *tid)

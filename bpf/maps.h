@@ -9,10 +9,13 @@
 #include <bpf/bpf_core_read.h>
 
 #include "shared/abi.h"
+#include "bpf/smooth.h"
 
 const volatile struct abi_config config __weak SEC(".rodata") = {};
 struct abi_control control __weak SEC(".bss") = {};
 struct abi_global global __weak SEC(".bss") = {};
+/* How many latency points there are; with none, all that is for them is dead code. */
+const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
 
 /* A thread's books. Who may write what, and when:
  *   local and the account    the thread's own interrupt or payment, its waker while it is blocked, the switch that puts it on a
@@ -41,12 +44,12 @@ struct thread {
 	u32 work;        /* which of its two task works is next */
 	u32 sync_blocked; /* --sync pthread: in a call that blocks: pays nothing, what it owes may be credited when that returns */
 	u32 sync_pay;     /* ... but for once, before it wakes others */
-	u32 in_line;     /* its last sample was in the selected line; this and ahead: with latency points only */
+	u32 pad;
 	s64 sync_paid; /* its payments when that call began */
 	u64 sync_info; /* where that call says who sent the signal */
 	u64 spun_seen; /* of the slot's spun_ns, folded in */
 	s64 unbooked;    /* earned in the line and not booked yet: less than abi_setup.lump_ns */
-	s64 ahead;       /* what local will be too far behind or ahead for when the line began and ended between samples */
+	struct smooth smooth; /* with latency points only */
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;
 };

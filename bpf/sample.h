@@ -152,7 +152,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	struct thread *t;
 	u64 code, weight;
 	bool in_line;
-	s64 earned;
+	s64 earned, exec;
 
 	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
 	asm volatile("" ::: "memory");
@@ -185,6 +185,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		}
 	}
 	trace_stop(ABI_TRACE_TICK, now, t->paid);
+	exec = latency_exec(t, now);
 	weight = take_weight(c, now);
 	if (last_sampled != (u32)task->pid) {
 		last_sampled = task->pid;
@@ -209,12 +210,11 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (!experiment_active(epoch))
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));
-	earned = ledger_hit(weight, setup->speedup_q16);
-	latency_sampled(t, in_line, earned);
+	earned = in_line ? ledger_lumps(ledger_hit(weight, setup->speedup_q16), setup->lump_ns, &t->unbooked) : 0;
+	latency_sampled(t, exec, in_line, earned, setup->speedup_q16);
 	if (in_line) {
 		u64 from = bpf_ktime_get_ns();
 
-		earned = ledger_lumps(earned, setup->lump_ns, &t->unbooked);
 		ADD(sum->selected_samples, 1);
 		ADD(sum->selected_ns, weight);
 		if (earned && thread_hit(t, earned, sum) && config.has_task_work) {
@@ -223,7 +223,6 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 
 			trace_stop(ABI_TRACE_HIT, from, 0);
 			asks = bpf_ktime_get_ns();
-
 			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
 			done = bpf_ktime_get_ns();
 			/* The asking stopped this thread as well. */

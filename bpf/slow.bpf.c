@@ -41,7 +41,7 @@ static __always_inline void spin(struct task_struct *task, struct abi_slowed *he
 		s.t->hold_from = bpf_ktime_get_ns();
 		bpf_loop(1 << 20, spin_step, &s, 0);
 		s.t->hold_from = 0;
-		cpu_stopped(s.spun);
+		thread_stopped(s.t, s.spun);
 		ADD(here->spun_ns, s.spun);
 	}
 	/* The last step goes too far, and an interrupt in it much further: what follows is shorter by that. */

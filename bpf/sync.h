@@ -61,6 +61,8 @@ static __always_inline void sync_end(struct task_struct *task, struct thread *t,
 
 	t->sync_blocked = 0;
 	t->blocked_at = 0;
+	if (from)
+		latency_waited(t, ledger_waited(from, now, t->paid - t->sync_paid));
 	sync_runs(task->pid);
 	if (!experiment_active(epoch))
 		return;

@@ -94,9 +94,9 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->start = g;
 	t->hits = t->paid = t->credited = t->rq_credited = 0;
 	t->bank = 0;
-	t->in_line = 0;
 	t->unbooked = unbooked_first(epoch);
-	t->ahead = 0;
+	/* What it executed before is none of this experiment. */
+	t->smooth = (struct smooth){.visited = 1};
 	t->local = g;
 	thread_publish(t);
 	if (gap > 0 && seen) {
@@ -112,15 +112,20 @@ static __always_inline void thread_ran(struct thread *t, struct abi_cpu *c, u64 
 {
 	ADD(sum->run_ns, now - t->running_at);
 	ADD(c->exec, now - t->running_at);
+	if (n_latencies)
+		ADD(t->smooth.exec, now - t->running_at);
 }
 
-/* This CPU's thread was stopped for @ns while it was on the CPU: that was not execution. */
-static __always_inline void cpu_stopped(s64 ns)
+/* @t, this CPU's thread, was stopped for @ns while it was on the CPU: that was not execution. */
+static __always_inline void thread_stopped(struct thread *t, s64 ns)
 {
 	struct abi_cpu *c = cpu_here();
 
-	if (c && ns > 0)
-		ADD(c->exec, -ns);
+	if (!c || ns <= 0)
+		return;
+	ADD(c->exec, -ns);
+	if (n_latencies)
+		ADD(t->smooth.exec, -ns);
 }
 
 /* Of a payment of @d by the shim: what it had the CPU for. The scheduler says so; where it is not asked, the program does. */
@@ -182,7 +187,7 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 		d = d < 0 ? 0 : (s64)(now - t->signalled_at);
 	}
 	unseen = thread_unseen(t, s);
-	cpu_stopped((sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + unseen);
+	thread_stopped(t, (sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + unseen);
 	trace_stop(ABI_TRACE_SHIM, t->signalled_at, 0);
 	d += unseen;
 	d -= thread_overwaited(t, d);
@@ -247,7 +252,7 @@ static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_
 /* R2, for time that the kernel measured itself. */
 static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_totals *sum)
 {
-	cpu_stopped(ns);
+	thread_stopped(t, ns);
 	ADD(t->local, ns);
 	ADD(t->paid, ns);
 	thread_publish(t);
@@ -290,5 +295,4 @@ static __always_inline void thread_birth(struct thread *child, struct thread *pa
 	child->epoch = epoch;
 	child->local = child->start = parent->local;
 	child->unbooked = unbooked_first(epoch);
-	child->ahead = parent->ahead;
 }

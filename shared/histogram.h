@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Buckets of durations: what BPF counts into, what a profile file holds and what the analysis reads. As in HdrHistogram (Gil
- * Tene): the powers of two, each in HISTOGRAM_SUB equal parts, so that a bucket is never wider than 1/32 of what falls into
- * it and two percentiles compare to some 2 %, whatever their size. Below 2 * HISTOGRAM_SUB ns each bucket is one nanosecond.
- * The layout is part of the file format: it does not change. */
+ * Tene): the powers of two, each in HISTOGRAM_SUB equal parts, so that a bucket is never wider than 1/128 of what falls into
+ * it and two percentiles compare to some tenths of a percent, whatever their size. Below 2 * HISTOGRAM_SUB ns each bucket is one
+ * nanosecond. The layout is part of the file format: it does not change but under another name (HISTOGRAM_KEY). */
 #pragma once
 
-#define HISTOGRAM_SUB_BITS 5
+#define HISTOGRAM_SUB_BITS 7
+#define HISTOGRAM_KEY "histogram128" /* of a profile file's records; "histogram" had 32 parts */
 #define HISTOGRAM_SUB (1U << HISTOGRAM_SUB_BITS)
 #define HISTOGRAM_BITS 42 /* 2^42 ns are 73 minutes; what is longer falls into the last bucket */
 #define HISTOGRAM_BUCKETS ((HISTOGRAM_BITS - HISTOGRAM_SUB_BITS + 1) * HISTOGRAM_SUB)

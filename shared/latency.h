@@ -31,8 +31,9 @@ struct abi_latency {
 	abi_u64 crossed;   /* ends in an experiment that began after the interval: not timed */
 	abi_u64 lost;	   /* begins that found no room */
 	abi_u64 pad;
-	abi_u64 buckets[HISTOGRAM_BUCKETS];
+	/* Each goes round: differences are right as long as an experiment has less than 2^32 intervals. */
+	abi_u32 buckets[HISTOGRAM_BUCKETS];
 };
-_Static_assert(sizeof(struct abi_latency) == 64 + 8 * HISTOGRAM_BUCKETS, "abi_latency");
+_Static_assert(sizeof(struct abi_latency) == 64 + 4 * HISTOGRAM_BUCKETS, "abi_latency");
 /* The kernel's per-CPU allocator has no larger pieces than 32 KiB. */
 _Static_assert(sizeof(struct abi_latency) <= 32768, "abi_latency is one per-CPU value");

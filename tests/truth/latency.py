@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Latencies whose distribution is arithmetic (programs/latency.c): what the report says of a line's effect on p50, p90, p99 and the mean
 against the truth, in percentage points. latency.py COZBPF PROGRAMS SECONDS BAR SPEEDUPS [PAYER [CASE [RUNS]]]; prints "ok NAME" or "not ok NAME:
-WHY". With RUNS each figure is the median of so many runs, and no run is repeated; without, a case that fails is tried twice more."""
+WHY". BAR is in percentage points, or with a % sign a share of each effect: then p50 and p99 are judged, and no effect is one of less than a
+point. With RUNS each figure is the median of so many runs, and no run is repeated; without, a case that fails is tried twice more."""
 
 import json
 import os
@@ -19,6 +20,8 @@ from truth import line_of, numbers_in  # noqa: E402
 FAST, SLOW = 2.5, 12.5  # ms: the work of all requests in "classes", and what one in twenty has beside it
 SERVE, MAKE = 12.0, 8.0  # ms: a and b of "queue"
 REPEATS = 2
+JUDGED = ("p50", "p99")  # where the bar is a share
+NO_EFFECT = 1.0
 
 
 def classes(line, rest):
@@ -81,6 +84,13 @@ def figures(point, speedups, names):
     return found
 
 
+def allowed(bar, wanted):
+    """Points that an effect may be off."""
+    if not bar.endswith("%"):
+        return float(bar)
+    return float(bar[:-1]) / 100 * abs(wanted) or NO_EFFECT
+
+
 def judge(bench, name, line, args, options, model, bar, runs):
     """None: as the arithmetic says, in the median of the runs; else what is not."""
     whole, all_found, why = model(line, 1), [], []
@@ -106,7 +116,9 @@ def judge(bench, name, line, args, options, model, bar, runs):
             each = ", ".join(f"{effect:.1f} ({low:.1f} to {high:.1f})" for effect, low, high in got)
             little = [found["little", s][0] for found in all_found if ("little", s) in found]
             print(f"#     {s} %: {middle:6.1f}, by arithmetic {wanted:.1f}; {each}; Little {statistics.median(little):.1f}")
-            if abs(middle - wanted) > bar:
+            if bar.endswith("%") and statistic not in JUDGED:
+                continue
+            if abs(middle - wanted) > allowed(bar, wanted):
                 why.append(f"{statistic} at {s} %: {middle:.1f} for {wanted:.1f}")
     return "; ".join(why)
 
@@ -118,7 +130,7 @@ def main(cozbpf, programs, seconds, bar, speedups, payer="auto", only="", runs=N
             continue
         for _ in range(1 + REPEATS if runs is None else 1):
             try:
-                why = judge(bench, name, line, args, options, model, float(bar), int(runs or 1))
+                why = judge(bench, name, line, args, options, model, bar, int(runs or 1))
             except (subprocess.SubprocessError, KeyError, IndexError) as e:
                 why = f"{type(e).__name__}: {e}"
             if not why:

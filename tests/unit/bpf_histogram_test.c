@@ -46,18 +46,19 @@ static void buckets_are_narrow(void **state)
 	}
 }
 
-/* Worked out by hand: 1 ms is 2^19 * 1.907; of 32 parts of that octave it is in number 29. */
+/* Worked out by hand: 1 ms is 2^19 * 1.907; of 128 parts of that octave it is in number 116. */
 static void known_durations(void **state)
 {
 	(void)state;
 	assert_int_equal(histogram_bucket(0), 0);
-	assert_int_equal(histogram_bucket(63), 63);
-	assert_int_equal(histogram_bucket(64), 64);
-	assert_int_equal(histogram_bucket(65), 64);
-	assert_int_equal(histogram_bucket(66), 65);
-	assert_int_equal(histogram_bucket(1000000), (19 - 4) * 32 + 29);
-	assert_int_equal(histogram_low((19 - 4) * 32 + 29), 999424);
-	assert_int_equal(histogram_width((19 - 4) * 32 + 29), 16384);
+	assert_int_equal(histogram_bucket(127), 127);
+	assert_int_equal(histogram_bucket(255), 255);
+	assert_int_equal(histogram_bucket(256), 256);
+	assert_int_equal(histogram_bucket(257), 256);
+	assert_int_equal(histogram_bucket(258), 257);
+	assert_int_equal(histogram_bucket(1000000), (19 - 6) * 128 + 116);
+	assert_int_equal(histogram_low((19 - 6) * 128 + 116), 999424);
+	assert_int_equal(histogram_width((19 - 6) * 128 + 116), 4096);
 }
 
 static void too_long_ones_are_in_the_last(void **state)

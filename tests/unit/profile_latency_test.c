@@ -86,7 +86,7 @@ static void read_in_any_order(void **state)
 	struct profile p;
 
 	(void)state;
-	l = read_one(&p, POINT("\"histogram\":{\"70\":2,\"8\":1,\"9\":0}," MEASURED));
+	l = read_one(&p, POINT("\"" HISTOGRAM_KEY "\":{\"70\":2,\"8\":1,\"9\":0}," MEASURED));
 	assert_non_null(l);
 	assert_int_equal(l->sum_ns, -7);
 	assert_int_equal(l->in_flight_end, 6);
@@ -94,6 +94,24 @@ static void read_in_any_order(void **state)
 	assert_int_equal(l->buckets[0].bucket, 8);
 	assert_int_equal(l->buckets[1].bucket, 70);
 	assert_int_equal(l->buckets[1].count, 2);
+	profile_free(&p);
+}
+
+/* Worked out by hand: of 32 parts to a power of two, 70 is 76 and 77 ns, 511 is [1032192, 1048576) ns, 1215 ends at 2^42. */
+static void coarse_ones_are_read(void **state)
+{
+	const struct profile_latency *l;
+	struct profile p;
+
+	(void)state;
+	l = read_one(&p, POINT("\"histogram\":{\"70\":2,\"8\":1,\"511\":7,\"1215\":3}," MEASURED));
+	assert_non_null(l);
+	assert_int_equal(l->n_buckets, 4);
+	assert_int_equal(l->buckets[0].bucket, 8);
+	assert_int_equal(l->buckets[1].bucket, histogram_bucket(77));
+	assert_int_equal(l->buckets[2].bucket, histogram_bucket((1032192 + 1048576) / 2));
+	assert_int_equal(l->buckets[2].count, 7);
+	assert_int_equal(l->buckets[3].bucket, HISTOGRAM_BUCKETS - 2);
 	profile_free(&p);
 }
 
@@ -108,6 +126,8 @@ static void malformed_is_absent(void **state)
 		POINT("\"histogram\":null," MEASURED),
 		POINT("\"histogram\":{\"1216\":1}," MEASURED),
 		POINT("\"histogram\":{\"4294967296\":1}," MEASURED),
+		POINT("\"" HISTOGRAM_KEY "\":{\"4608\":1}," MEASURED),
+		POINT("\"" HISTOGRAM_KEY "\":7,\"histogram\":{\"8\":1}," MEASURED),
 		POINT("\"histogram\":{\"-1\":1}," MEASURED),
 		POINT("\"histogram\":{\"01\":1}," MEASURED),
 		POINT("\"histogram\":{\"\":1}," MEASURED),
@@ -150,6 +170,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(round_trip),
 		cmocka_unit_test(read_in_any_order),
+		cmocka_unit_test(coarse_ones_are_read),
 		cmocka_unit_test(malformed_is_absent),
 		cmocka_unit_test(copies_are_their_own),
 	};

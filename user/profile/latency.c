@@ -39,6 +39,31 @@ static int by_bucket(const void *a, const void *b)
 	return (x->bucket > y->bucket) - (x->bucket < y->bucket);
 }
 
+/* Files were written with 32 buckets to a power of two before: each is put in the middle of where it was. */
+#define COARSE_SUB 32U
+#define COARSE_BUCKETS ((HISTOGRAM_BITS - 5 + 1) * COARSE_SUB)
+
+static uint32_t refine(uint32_t coarse)
+{
+	uint32_t e = coarse / COARSE_SUB;
+	uint64_t low = e < 2 ? coarse : (uint64_t)(COARSE_SUB + coarse % COARSE_SUB) << (e - 1);
+	uint64_t width = e < 2 ? 1 : 1ULL << (e - 1);
+
+	return histogram_bucket(low + width / 2);
+}
+
+static int parse_buckets(const struct source *src, struct profile_latency *l)
+{
+	int r = source_counts(src, HISTOGRAM_KEY, HISTOGRAM_BUCKETS, &l->buckets, &l->n_buckets);
+
+	if (r != -ENOENT)
+		return r;
+	r = source_counts(src, "histogram", COARSE_BUCKETS, &l->buckets, &l->n_buckets);
+	for (size_t i = 0; r == 0 && i < l->n_buckets; i++)
+		l->buckets[i].bucket = refine(l->buckets[i].bucket);
+	return r;
+}
+
 int latency_parse(const struct source *src, struct profile_latency **ret)
 {
 	struct profile_latency *l = calloc(1, sizeof(*l));
@@ -46,7 +71,7 @@ int latency_parse(const struct source *src, struct profile_latency **ret)
 
 	if (!l)
 		return -ENOMEM;
-	r = source_counts(src, "histogram", HISTOGRAM_BUCKETS, &l->buckets, &l->n_buckets);
+	r = parse_buckets(src, l);
 	if (r == 0)
 		r = source_fill(src, &latency_measured_fields, l);
 	if (r < 0) {

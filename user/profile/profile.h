@@ -58,7 +58,7 @@ struct profile_bucket {
 };
 
 /* What a latency point measured beside counting: intervals from begin to end that lie in the experiment, in virtual time. The JSON keys are
- * the names; the buckets are the members of an object, "histogram":{"<bucket>":<count>,...}. */
+ * the names; the buckets are the members of an object, HISTOGRAM_KEY:{"<bucket>":<count>,...}. */
 struct profile_latency {
 	int64_t sum_ns;      /* of the intervals */
 	uint64_t unmatched;  /* ends whose begin was never seen */

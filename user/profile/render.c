@@ -5,6 +5,7 @@
 #include "profile/fields.h"
 #include "profile/source.h"
 #include "profile/utf8.h"
+#include "shared/histogram.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -246,7 +247,7 @@ static void json_latency(struct buffer *b, const struct profile_point *p)
 			(void)snprintf(bucket, sizeof(bucket), "%" PRIu32, p->latency->buckets[i].bucket);
 			add(b, histogram, bucket, json_object_new_uint64(p->latency->buckets[i].count));
 		}
-		add(b, o, "histogram", histogram);
+		add(b, o, HISTOGRAM_KEY, histogram);
 	}
 	end(b, o);
 }

@@ -7,6 +7,7 @@
 #include "shared/latency.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ int latency_configure(struct session *s, struct error *e)
 		return fail(e, E2BIG, "too many latency points; at most %d", ABI_MAX_LATENCIES);
 	s->skel->rodata->n_latencies = (unsigned int)n;
 	r = bpf_map__set_max_entries(s->skel->maps.latencies, n ? (unsigned int)n : 1);
+	if (r == 0)
+		r = bpf_map__set_max_entries(s->skel->maps.shares, n ? (unsigned int)n : 1);
 	if (r == 0 && n == 0)
 		r = bpf_map__set_max_entries(s->skel->maps.begins, 1);
 	if (r < 0)
@@ -69,18 +72,22 @@ int session_pair_points(struct session *s, size_t begin, unsigned int begin_argu
 
 static int read_latency(struct session *s, unsigned int index, struct abi_latency *ret)
 {
-	const size_t words = sizeof(*ret) / sizeof(unsigned long long);
+	/* Before the buckets all is 64 bits wide, signed or not. */
+	const size_t words = offsetof(struct abi_latency, buckets) / sizeof(unsigned long long);
 	struct latencies *l = s->latencies;
 	int r = bpf_map__lookup_elem(s->skel->maps.latencies, &index, sizeof(index), l->percpu,
 				     sizeof(*l->percpu) * s->nr_cpus, 0);
 
-	_Static_assert(sizeof(struct abi_latency) % sizeof(unsigned long long) == 0, "summed word by word");
+	_Static_assert(sizeof(struct abi_latency) % sizeof(unsigned long long) == 0, "the kernel's copies follow each other at once");
 	if (r < 0)
 		return r;
 	memset(ret, 0, sizeof(*ret));
-	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
 		for (size_t i = 0; i < words; i++)
 			((unsigned long long *)ret)[i] += ((const unsigned long long *)&l->percpu[cpu])[i];
+		for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+			ret->buckets[i] += l->percpu[cpu].buckets[i];
+	}
 	return 0;
 }
 
@@ -114,7 +121,7 @@ static int difference(const struct abi_latency *a, const struct abi_latency *b, 
 	d.n_buckets = 0;
 	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		if (b->buckets[i] != a->buckets[i])
-			d.buckets[d.n_buckets++] = (struct backend_bucket){i, b->buckets[i] - a->buckets[i]};
+			d.buckets[d.n_buckets++] = (struct backend_bucket){i, (uint32_t)(b->buckets[i] - a->buckets[i])};
 	*ret = d;
 	return 0;
 }
