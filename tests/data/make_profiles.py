@@ -50,7 +50,7 @@ def native(path, repeats, noise):
         runtime += duration + growth
         records.append({"type": "experiment", "selected": DIRECTORY + line, "speedup": share(percent), "duration": duration,
                         "selected_samples": 25, "function": function, "elapsed": duration + growth, "growth": growth, "hits": 25,
-                        "hit_ns": growth, "owed": 1000, "paid": growth - 1000 if growth else 0, "payments": 25 if growth else 0,
+                        "hit_ns": growth, "owed": 1000, "ahead": 900, "paid": growth - 1000 if growth else 0, "payments": 25 if growth else 0,
                         "credited": 2000, "rq_credited": -300, "forgiven": 500, "late": 40000 if growth else 0,
                         "oversleep": 700, "samples": 50, "threads": 4, "imbalance": -12,
                         "began": 5000, "selected_ns": 12000000, "held": 3, "owed_at_exit": 400, "period_ns": 1000000,
