@@ -15,7 +15,7 @@ is() {
 }
 
 intervals() { # POINT
-	ask "sum(n for x in experiments for n in x['points']['$1']['histogram'].values())"
+	ask "sum(n for x in experiments for n in x['points']['$1']['histogram128'].values())"
 }
 
 counted() { # PAY
