@@ -294,7 +294,8 @@ static int measure_once(struct session *s, const int cpu[2], struct round *ret)
 /* The line through the points of all rounds, and then of those rounds that are about as low as the lowest: whatever else the machine does only adds, for
  * a tenth of a second at a time. How low is told beside the line, or, where @level, by the mean alone: a neighbour on the other half of a core makes a
  * payment's signal and all the rest of it slow by half, while cold caches, which every program has, delay the signal most. Both in one line
- * would have the caches cost what the neighbour does. Returns how many rounds those are. */
+ * would have the caches cost what the neighbour does. Where nothing is measured beside it, nothing will tell when the program runs how busy the machine
+ * is: then the mean of all rounds it is. Returns how many rounds agree with the line. */
 static size_t settle(const struct unseen_point *const points[], const size_t n[], size_t rounds, bool level, struct abi_unseen *ret)
 {
 	struct unseen_point *all = calloc(ROUNDS * WANTED, sizeof(*all));
@@ -311,11 +312,16 @@ static size_t settle(const struct unseen_point *const points[], const size_t n[]
 		for (size_t i = 0; i < rounds; i++) {
 			if (above[i] > most)
 				continue;
+			if (turn && level && !ret->beside_ns) {
+				used++;
+				continue;
+			}
 			memcpy(&all[sum], points[i], n[i] * sizeof(*all));
 			sum += n[i];
 			used++;
 		}
-		*ret = fit_unseen(all, sum);
+		if (sum)
+			*ret = fit_unseen(all, sum);
 		if (turn)
 			break;
 		if (level)
