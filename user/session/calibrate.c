@@ -158,7 +158,7 @@ struct round {
 	struct unseen_point hits[WANTED], payments[WANTED];
 };
 
-/* @p: of the payments, where the kernel held them, what they come to themselves. Returns whether the gaps say enough. */
+/* @held: what the payments come to themselves, as far as they can tell. Returns whether the gaps say enough. */
 static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *held, struct round *ret)
 {
 	int64_t ordinary = fit_mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
@@ -291,6 +291,23 @@ static int measure_once(struct session *s, const int cpu[2], struct round *ret)
 	return r;
 }
 
+/* Through the points of the rounds that are at most @most above the line of before; @all has room for them. Their number is *@ret_used. */
+static struct abi_unseen fit_rounds(const struct unseen_point *const points[], const size_t n[], size_t rounds, const int64_t above[], int64_t most,
+				    struct unseen_point *all, size_t *ret_used)
+{
+	size_t sum = 0;
+
+	*ret_used = 0;
+	for (size_t i = 0; i < rounds; i++) {
+		if (above[i] > most)
+			continue;
+		memcpy(&all[sum], points[i], n[i] * sizeof(*all));
+		sum += n[i];
+		++*ret_used;
+	}
+	return fit_unseen(all, sum);
+}
+
 /* The line through the points of all rounds, and then of those rounds that are about as low as the lowest: whatever else the machine does only adds, for
  * a tenth of a second at a time. How low is told beside the line, or, where @level, by the mean alone: a neighbour on the other half of a core makes a
  * payment's signal and all the rest of it slow by half, while cold caches, which every program has, delay the signal most. Both in one line
@@ -299,39 +316,22 @@ static int measure_once(struct session *s, const int cpu[2], struct round *ret)
 static size_t settle(const struct unseen_point *const points[], const size_t n[], size_t rounds, bool level, struct abi_unseen *ret)
 {
 	struct unseen_point *all = calloc(ROUNDS * WANTED, sizeof(*all));
-	int64_t above[ROUNDS] = {0}, most = INT64_MAX;
-	size_t used = 0;
+	int64_t above[ROUNDS] = {0}, least = INT64_MAX;
+	struct abi_unseen low;
+	size_t used;
 
 	if (!all)
 		return 0;
-	for (int turn = 0; turn < 2; turn++) {
-		int64_t least = INT64_MAX;
-		size_t sum = 0;
-
-		used = 0;
-		for (size_t i = 0; i < rounds; i++) {
-			if (above[i] > most)
-				continue;
-			if (turn && level && !ret->beside_ns) {
-				used++;
-				continue;
-			}
-			memcpy(&all[sum], points[i], n[i] * sizeof(*all));
-			sum += n[i];
-			used++;
-		}
-		if (sum)
-			*ret = fit_unseen(all, sum);
-		if (turn)
-			break;
-		if (level)
-			ret->slope_q8 = 0;
-		for (size_t i = 0; i < rounds; i++) {
-			above[i] = fit_distance(points[i], n[i], ret);
-			least = above[i] < least ? above[i] : least;
-		}
-		most = least + ret->ns / 8 + SCATTER_NS;
+	*ret = fit_rounds(points, n, rounds, above, 0, all, &used);
+	if (level)
+		ret->slope_q8 = 0;
+	for (size_t i = 0; i < rounds; i++) {
+		above[i] = fit_distance(points[i], n[i], ret);
+		least = above[i] < least ? above[i] : least;
 	}
+	low = fit_rounds(points, n, rounds, above, least + ret->ns / 8 + SCATTER_NS, all, &used);
+	if (!level || ret->beside_ns)
+		*ret = low;
 	free(all);
 	return used;
 }
