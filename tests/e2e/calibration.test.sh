@@ -20,10 +20,10 @@ kept() {
 
 # A machine that is busy throughout has no figures worth keeping: some attempts.
 file=
-for _ in 1 2 3 4 5 6; do
+for _ in {1..25}; do
 	rm -rf -- "$directory"
 	run_once || break
-	file=$(kept)
+	[ ! -d "$directory" ] || file=$(kept)
 	[ -z "$file" ] || break
 done
 why=''

@@ -339,7 +339,7 @@ static size_t settle(const struct unseen_point *const points[], const size_t n[]
 int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret)
 {
 	const struct unseen_point *hits[ROUNDS], *payments[ROUNDS];
-	size_t n_hits[ROUNDS], n_payments[ROUNDS], n = 0, agreed;
+	size_t n_hits[ROUNDS], n_payments[ROUNDS], n = 0, hits_agree, payments_agree;
 	struct round *rounds = calloc(ROUNDS, sizeof(*rounds));
 	int r = rounds ? 0 : -ENOMEM;
 
@@ -359,9 +359,8 @@ int calibrate_measure(struct session *s, const int cpu[2], struct calibration *r
 		free(rounds);
 		return r < 0 ? r : -EAGAIN;
 	}
-	agreed = settle(hits, n_hits, n, false, &ret->hit);
-	if (settle(payments, n_payments, n, true, &ret->pay) < agreed)
-		agreed = 0;
+	hits_agree = settle(hits, n_hits, n, false, &ret->hit);
+	payments_agree = settle(payments, n_payments, n, true, &ret->pay);
 	free(rounds);
-	return agreed >= 2;
+	return hits_agree >= 2 && payments_agree >= 2;
 }
