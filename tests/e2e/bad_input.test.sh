@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What goes wrong before a run says so in one line, with the right exit status, and leaves nothing behind: no file, no process.
 # Needs a C compiler; COZBPF is the executable.
+# beside: others
 set -uo pipefail
 : "${COZBPF:?the path of cozbpf}"
 
@@ -183,7 +184,18 @@ expect "unknown tracepoint" 125 "no tracepoint sched:sched_swich; did you mean s
 expect "tracepoint of another category" 125 "no tracepoint irq:sched_switch; did you mean sched:sched_switch" \
 	"$cozbpf" run -p tracepoint:irq:sched_switch -- "$prog" "$marker"
 expect "samples of a line without code" 125 "prog.c:1[^0-9].*nearest" "$cozbpf" run -p sampled:prog.c:1 -- "$prog" "$marker"
-expect "samples by function" 125 "samples can be counted by line only" \
+expect "samples of a function with near names" 125 "finish_requst.*did you mean finish_request" \
+	"$cozbpf" run -p sampled:finish_requst -- "$prog" "$marker"
+expect "samples of a library's function with near names" 125 "no function qsrt in .*libc.so.6; did you mean qsort" \
+	"$cozbpf" run -p sampled:libc.so.6:qsrt -- "$prog" "$marker"
+expect "samples of data" 125 "counter is data in .*prog, not a function" "$cozbpf" run -p sampled:counter -- "$prog" "$marker"
+expect "samples in a stripped binary" 125 "stripped has no symbols" \
+	"$cozbpf" run -b 'libc.so*' -p sampled:finish_request -- "$tmp/bin/stripped" "$marker"
+expect "function that only chooses another one" 125 "memcpy of .*libc.so.6 is an indirect function" \
+	"$cozbpf" run -p sampled:libc.so.6:memcpy -- "$prog" "$marker"
+expect "probe on a function that only chooses another one" 125 "memcpy of .*libc.so.6 is an indirect function" \
+	"$cozbpf" run -p libc.so.6:memcpy -- "$prog" "$marker"
+expect "samples of lines by function" 125 "nothing is known of lines here; .*sampled:FUNCTION" \
 	"$cozbpf" run --granularity function -p sampled:prog.c:7 -- "$prog" "$marker"
 expect "samples out of scope" 125 "samples are counted in scope alone" "$cozbpf" run -b 'libc.so*' -p sampled:prog.c:20 -- "$prog" "$marker"
 expect "line without code" 125 "prog.c:1[^0-9].*(nearest|near|line)" "$cozbpf" run -p prog.c:1 -- "$prog" "$marker"

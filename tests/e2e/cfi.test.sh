@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The rows of our call frame reader against readelf's, on the libraries that programs run in and on a very large one.
 # needs: python3 readelf ldconfig
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1

@@ -3,6 +3,7 @@
 # A stripped program whose debug file lies in a directory that only --debug-dir names, with sources that --source-prefix has moved: the
 # lists, points, scopes and the profile all have the new names.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

@@ -3,6 +3,7 @@
 # Inlined code: what is of the library's headers belongs to the line of the program's that it was inlined by, what is the program's own to its own
 # line; address by address as addr2line says, however the debug information is packed, and in a profile with its chain of calls.
 # needs: root btf python3 g++ clang++ addr2line llvm-addr2line
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cozbpf list: what can be tried in a file and in a running process, and what cannot and why.
 # needs: strip
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

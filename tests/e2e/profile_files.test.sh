@@ -3,6 +3,7 @@
 # Where a profile goes: appended to one that is there, in either form, never over something else or through a link, and under sudo it
 # belongs to the invoking user, as whom the program runs.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154,SC2034 # what helpers.sh sets and reads
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

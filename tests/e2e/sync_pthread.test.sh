@@ -80,9 +80,6 @@ cpp() {
 }
 cpp
 
-# A program behaves as without in all that the default way is tried with.
-SYNC=pthread PAYERS=sleep bash "$directory/transparency.test.sh" | sed -E 's/^(ok|not ok|skip) /&--sync pthread: /'
-
 report_names_it() {
 	local why=''
 	profiled --sync pthread "${hot[@]}" -- "$programs/calls" || why+=' it failed;'

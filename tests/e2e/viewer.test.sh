@@ -3,6 +3,7 @@
 # Profiles of ours open in Debian's coz-profiler viewer: its profile.js runs under node, and what it makes of a profile is compared
 # with the arithmetic that it stands for. Debian's viewer (0.2.2) reads both forms.
 # needs: node python3
+# beside: others
 set -uo pipefail
 : "${SRC:=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}"
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Checks the tree's rules. Usage: run.sh [ROOT]. Prints "ok NAME", "not ok NAME: detail"
 # or "skip NAME: reason" for each; exit 1 if one is not ok.
+# beside: others
 set -uo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)

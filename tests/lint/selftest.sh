@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Can every check fail? Makes a small tree that passes, then copies of it with one violation each, and sees that just the one check
 # that it is meant for catches it.
+# beside: others
 set -uo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
