@@ -6,13 +6,8 @@
 #include "bpf/pay.h"
 #include "bpf/rest.h"
 #include "bpf/slow.h"
+#include "bpf/births.h"
 #include "bpf/context.h"
-
-/* Thread groups that have just started another program. */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 * 1024);
-} execs SEC(".maps");
 
 /* R4's clock of a CPU when the task on it leaves. */
 static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
@@ -20,19 +15,22 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
 	s64 g = global_now();
 	u64 ran = c->since ? now - c->since : 0; /* the first switch that we see */
 
-	if (idle) {
-		c->local = g;
-	} else {
+	if (!idle)
 		c->foreign += ran;
-		c->local = ledger_cpu_advance(c->local, ran, g);
-	}
-	if (c->epoch != epoch) {
-		c->epoch = epoch;
-		c->local = g;
-	}
+	c->local = idle || c->epoch != epoch ? g : ledger_cpu_advance(c->local, ran, g);
+	c->epoch = epoch;
 }
 
-static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, bool runnable, u64 epoch, u64 now)
+/* Does @t only come by to go on sleeping off what it owes (pay_asleep)? In virtual time it is not awake yet, so it has not had the CPU. Were the
+ * CPU's clock to be its own, whoever gets the CPU next would have to stay and pay the sleeper's debt as well. */
+static __always_inline bool passes_by(const struct thread *t)
+{
+	return config.payer == ABI_PAY_HOLD && (t->outside || thread_pays_in_shim(t));
+}
+
+#define TASK_DEAD 0x80 /* include/linux/sched.h: its last switch */
+
+static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, bool runnable, bool dead, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(prev);
@@ -46,7 +44,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_fold(t, now);
 	}
 	if (t->running_at)
-		thread_ran(t, c, now, sum);
+		thread_ran(t, now, sum);
 	t->running_at = 0;
 	t->left_at = now;
 	if (runnable) {
@@ -60,8 +58,15 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		t->blocked_at = now;
 		t->runnable_at = 0;
 	}
-	c->local = t->local;
+	if (!passes_by(t))
+		c->local = expected_local(t, 0);
+	else
+		c->local = c->epoch == epoch ? ledger_cpu_advance(c->local, now - c->since, global_now()) : global_now();
 	c->epoch = epoch;
+	if (dead) {
+		ADD(c->exec, t->exec);
+		t->exec = 0;
+	}
 }
 
 /* How long @t waited behind tasks out of scope, of its @waited. Exact on the CPU where it became runnable; elsewhere, if such a task just
@@ -79,7 +84,7 @@ static __always_inline u64 foreign_wait(const struct thread *t, const struct abi
 
 #define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones */
 
-static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool foreign, u64 epoch, u64 now)
+static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool outside, bool foreign, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(next);
@@ -93,6 +98,12 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (t->blocked_at) {
 		t->runnable_at = t->blocked_at;
 		t->blocked_at = 0;
+	}
+	/* It was not seen to leave: that was after its last tick. */
+	if (t->running_at && !t->runnable_at) {
+		t->runnable_at = t->running_at;
+		t->foreign_mark = c->foreign;
+		t->foreign_cpu = me;
 	}
 	t->running_at = now;
 	if (t->signalled_at && t->left_at)
@@ -115,7 +126,8 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
 		if (config.rq_edges && t->runnable_at && !paying && !experiment_slows(epoch))
-			thread_cpu_edge(t, c->local, now - t->runnable_at);
+			thread_cpu_edge(t, c->local, outside, now - t->runnable_at);
+		pay_awake(t);
 		pay_ask(next, t, now);
 	}
 	t->runnable_at = 0;
@@ -133,7 +145,7 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		return 0;
 	c = &cpus[me];
 	if (scope)
-		leave(prev, c, preempt || prev_state == 0, epoch, now);
+		leave(prev, c, preempt || prev_state == 0, prev_state & TASK_DEAD, epoch, now);
 	else
 		cpu_advance(c, prev->pid == 0, epoch, now);
 	if (config.many)
@@ -143,7 +155,7 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 	c->since = now;
 	c->idle = next->pid == 0;
 	if (in_scope(next))
-		enter(next, c, me, !scope && prev->pid != 0, epoch, now);
+		enter(next, c, me, !scope, !scope && prev->pid != 0, epoch, now);
 	return 0;
 }
 
@@ -224,7 +236,6 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	struct task_struct *current;
 	u64 now, epoch, blocked_at;
 	struct thread *w, *k;
-	s64 local_k;
 	u32 cpu;
 
 	if (!in_scope(p))
@@ -237,7 +248,8 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	if (!blocked_at)
 		return 0;
 	w->runnable_at = now;
-	w->outside = 1;
+	/* In the middle of a payment by the shim it is the shim's own timer. */
+	w->outside = !thread_pays_in_shim(w);
 	cpu = p->thread_info.cpu;
 	if (cpu < ABI_MAX_CPUS) {
 		struct abi_cpu *c = &cpus[cpu];
@@ -272,26 +284,9 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
-	local_k = k->local;
-	thread_wake_edge(w, local_k, now - blocked_at, now);
-	latency_woken(w, k, local_k, epoch, now);
+	if (thread_wake_edge(w, expected_local(k, now), now - blocked_at, now))
+		latency_woken(w, k, k->local, epoch, now);
 	return 0;
-}
-
-/* A new process is followed as its parent is. The address space is the parent's, or a copy of it. Returns whether it is in scope. */
-static __always_inline bool process_birth(struct task_struct *p, struct task_struct *current)
-{
-	struct abi_proc *parent = proc_of(current), child;
-	u32 tgid = p->tgid;
-
-	if (!parent || !(parent->flags & ABI_PROC_FOLLOW))
-		return false;
-	child = *parent;
-	if (bpf_map_update_elem(&procs, &tgid, &child, BPF_ANY)) {
-		count(COUNTER_no_process);
-		return false;
-	}
-	return child.flags & ABI_PROC_IN;
 }
 
 SEC("tp_btf/task_newtask")
@@ -299,6 +294,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
 	u64 epoch = *(volatile u64 *)&control.epoch;
+	bool active = experiment_active(epoch) && !experiment_slows(epoch);
 	struct thread *child, *parent;
 
 	if (config.many && p->tgid == p->pid) {
@@ -312,79 +308,18 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 		return 0;
 	child->runnable_at = bpf_ktime_get_ns();
 	parent = in_scope(current) ? thread_get(current) : NULL;
-	if (parent && experiment_active(epoch) && !experiment_slows(epoch)) {
+	if (!parent)
+		return 0;
+	child->maker = current->pid;
+	if (active)
 		thread_enter(parent, epoch);
+	expected_inherit(child, parent);
+	if (active) {
 		thread_fold(parent, child->runnable_at);
-		thread_birth(child, parent, epoch);
+		thread_birth(child, parent, epoch, child->runnable_at);
 		latency_woken(child, parent, parent->local, epoch, child->runnable_at);
 	}
 	return 0;
-}
-
-/* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
- * has loaded. */
-static __always_inline void life_exec(const struct task_struct *p)
-{
-	struct abi_proc *proc;
-	u32 tgid = p->tgid;
-
-	if (tgid == control.main) {
-		control.signals_ok = 0;
-		ADD(control.execs, 1);
-	}
-	if (!config.many)
-		return;
-	proc = proc_of(p);
-	if (proc) {
-		proc->space = ABI_SPACE_NONE;
-		__sync_fetch_and_and(&proc->flags, ~ABI_PROC_SIGNALS);
-	}
-	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &tgid, sizeof(tgid), 0))
-		count(COUNTER_exec_lost);
-}
-
-/* After the last thread of a process its number may become another's. */
-static __always_inline void process_ended(struct task_struct *p)
-{
-	u32 tgid = p->tgid;
-
-	if (!config.many || BPF_CORE_READ(p, signal, live.counter))
-		return;
-	if (control.tgid == tgid)
-		control.tgid = 0;
-	bpf_map_delete_elem(&procs, &tgid);
-}
-
-static __always_inline void life_exit(struct task_struct *p)
-{
-	u64 epoch = *(volatile u64 *)&control.epoch;
-	struct abi_totals *sum = totals_here();
-	struct thread *t;
-
-	if (!in_scope(p)) {
-		/* It may have been in scope once. */
-		t = config.many ? bpf_task_storage_get(&threads, p, 0, 0) : NULL;
-		if (t)
-			slot_release(t);
-		process_ended(p);
-		return;
-	}
-	control.exit_ns = bpf_ktime_get_ns();
-	latency_exit(p);
-	t = thread_get(p);
-	if (t && sum) {
-		thread_fold(t, control.exit_ns);
-		if (experiment_active(epoch) && t->epoch == epoch) {
-			s64 owed = thread_owes(t);
-
-			if (owed > 0)
-				ADD(sum->owed_at_exit, owed);
-			if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
-				count(COUNTER_imbalance);
-		}
-		slot_release(t);
-	}
-	process_ended(p);
 }
 
 SEC("tp_btf/sched_process_exec")

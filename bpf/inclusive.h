@@ -52,6 +52,7 @@ static long chain_walk_step(u32 i, struct chain_walk *w)
 	u64 code = 0;
 	union row_bits row = unwind_row(frame_call_site(&w->frame), w->modules, &code);
 
+	sampled_frame(code, row.row.kind & ABI_ROW_IN_SCOPE);
 	if (row.row.kind & ABI_ROW_IN_SCOPE)
 		w->n = chain_add(w->n, code);
 	w->outcome = frame_step(&w->frame, row.row);

@@ -37,6 +37,7 @@ enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 enum pid_type { PIDTYPE_PID = 0 };
+enum { PF_EXITING = 4 }; /* task_struct.flags: do_exit() has begun */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -86,6 +87,7 @@ typedef struct {
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
+	unsigned int flags;
 	int pid;
 	int tgid;
 	struct signal_struct *signal;

@@ -12,8 +12,8 @@
  * this thread paid in it.
  *
  * What a hit earns stands for all execution since the sample before, so single intervals would be off by up to what the line
- * gains between two samples, one up and the next one down. Their sum is not, and the mean is made of it; it is signed, since
- * an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread begins and another
+ * gains between two samples, one up and the next one down. Their sum is not, with what is expected to be booked (expected.h), and the
+ * mean is made of it; it is signed, since an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread begins and another
  * ends, their smoothed clocks must have something to do with each other: whoever is woken, and takes over the waker's clock, takes
  * over its smoothed one (latency_woken).
  *
@@ -35,7 +35,7 @@ struct latency_key {
 struct latency_begin {
 	u64 epoch; /* 0: no experiment ran */
 	u64 ns;
-	s64 local;
+	s64 local, expected;
 	u64 tid;
 	struct smooth smooth;
 };
@@ -127,16 +127,17 @@ static __always_inline void latency_mark(struct thread *t, u64 epoch, u64 now)
 	ADD(t->smooth.exec, -exec);
 }
 
-/* @w was woken by @k at @now and booked for it. @k: NULL where nobody knows who it was. */
+/* @w was woken by @k at @now and goes on by its clock; local_k: the waker's local. @k: NULL where nobody knows who it was. If its clock was not
+ * the waker's it was behind already, and its own goes on: this is not called. */
 static __always_inline void latency_woken(struct thread *w, const struct thread *k, s64 local_k, u64 epoch, u64 now)
 {
 	u64 q16 = latency_speedup(epoch);
 	s64 ahead;
 
-	/* If its clock is not the waker's it was behind already, and its own goes on. */
-	if (n_latencies == 0 || w->local != local_k)
+	if (n_latencies == 0)
 		return;
-	ahead = k ? smooth_now(&k->smooth, latency_exec(k, now), q16) : 0;
+	/* The edge compared what is expected of both; the smoothed clocks say better. */
+	ahead = local_k - w->local + (k ? smooth_now(&k->smooth, latency_exec(k, now), q16) : 0);
 	smooth_woken(&w->smooth, latency_exec(w, now), ahead, q16, now);
 }
 
@@ -157,6 +158,7 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 		b.ns = bpf_ktime_get_ns();
 		thread_fold(t, b.ns);
 		b.local = t->local;
+		b.expected = expected_local(t, b.ns);
 		latency_mark(t, epoch, b.ns);
 		b.tid = tid;
 		b.smooth = t->smooth;
@@ -187,8 +189,9 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 		return;
 	}
 	if (t && b->epoch == epoch) {
-		length = (s64)(now - b->ns) - (t->local - b->local);
-		ADD(l->sum, length);
+		length = (s64)(now - b->ns);
+		ADD(l->sum, length - (expected_local(t, now) - b->expected));
+		length -= t->local - b->local;
 		length -= t->smooth.ahead - b->smooth.ahead;
 		if (learnt)
 			length = smooth_length(&t->smooth, &b->smooth, b->ns, b->tid == tid, length, setup->speedup_q16, learnt->of,

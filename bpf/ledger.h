@@ -6,6 +6,10 @@
 #include "shared/abi.h"
 #include "shared/histogram.h"
 
+#define LEDGER_UNSEEN_NS 100000000LL /* longer ones are not estimated */
+#define LEDGER_SEEN_NS 80000000ULL   /* what a thread's share of hits is taken from, at most */
+#define LEDGER_LEAD_NS 10000000LL    /* no edge takes a thread further beyond G */
+
 static __always_inline s64 ledger_min(s64 a, s64 b)
 {
 	return a < b ? a : b;
@@ -28,6 +32,41 @@ static __always_inline s64 ledger_lumps(s64 earned, u64 lump, s64 *kept)
 	sum = (u64)(*kept + earned);
 	*kept = (s64)(sum % lump);
 	return (s64)(sum - sum % lump);
+}
+
+/* What a thread will be booked in the mean for what it executed since its last sample (@unseen): the share that it @earned of all that its samples
+ * stood for (@seen). Not what its last sample or the place where it is would say: it is booked by its next sample, wherever that finds it, and whom
+ * an edge had given what no sample then confirms would pay for it (tests/unit/bpf_model_test.c). */
+static __always_inline s64 ledger_expected(s64 unseen, u64 earned, u64 seen)
+{
+	if (unseen <= 0 || !seen)
+		return 0;
+	if (unseen > LEDGER_UNSEEN_NS)
+		unseen = LEDGER_UNSEEN_NS;
+	return (s64)((u64)unseen * earned / seen);
+}
+
+/* Of a debt, what its thread may turn out to have earned in @unseen, at a speedup of @q16 / 65536: it pays that if its next sample says otherwise.
+ * A pause too early cannot be taken back, one too late is made up for. Twice the mean, for a thread that is mostly in the line all of it. */
+static __always_inline s64 ledger_allowed(s64 unseen, u64 earned, u64 seen, u64 q16)
+{
+	s64 mean = ledger_expected(unseen, earned, seen);
+
+	if (mean <= 0)
+		return 0;
+	return ledger_min(ledger_min(2 * mean, ledger_hit((u64)unseen, q16)), LEDGER_LEAD_NS);
+}
+
+/* How far G grows by a hit that @earned and took its thread to @local, of which @lead is what edges gave it beyond G: not by that. It is what
+ * others are expected to be booked for: their hits will raise G by it, or it was not earned. What the thread was really stopped for
+ * beyond G, others owe as well. */
+static __always_inline s64 ledger_growth(s64 g, s64 local, s64 earned, s64 lead)
+{
+	s64 ahead = local - earned - g;
+
+	if (ahead < 0)
+		ahead = 0;
+	return local - g - ledger_min(lead, ahead);
 }
 
 /* What is left of unused blocked time after @age_ns: a straight line down to nothing at @forget_ns, so that credit from an earlier
@@ -78,7 +117,7 @@ static __always_inline s64 ledger_cpu_edge(s64 local_w, s64 cpu_local, s64 waite
 /* R4: a CPU's clock after @foreign_ns of tasks out of scope: their time counts as pause, up to G. */
 static __always_inline s64 ledger_cpu_advance(s64 cpu_local, u64 foreign_ns, s64 g)
 {
-	return ledger_min(cpu_local + (s64)foreign_ns, g);
+	return cpu_local > g ? cpu_local : ledger_min(cpu_local + (s64)foreign_ns, g);
 }
 
 /* What cannot be measured in place, now that what goes with it took @took: a neighbour of the virtual machine and cold caches slow both down. Not in

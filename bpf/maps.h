@@ -44,11 +44,20 @@ struct thread {
 	u32 work;        /* which of its two task works is next */
 	u32 sync_blocked; /* --sync pthread: in a call that blocks: pays nothing, what it owes may be credited when that returns */
 	u32 sync_pay;     /* ... but for once, before it wakes others */
-	u32 pad;
+	u32 maker; /* the thread that made it */
 	s64 sync_paid; /* its payments when that call began */
 	u64 sync_info; /* where that call says who sent the signal */
 	u64 spun_seen; /* of the slot's spun_ns, folded in */
 	s64 unbooked;    /* earned in the line and not booked yet: less than abi_setup.lump_ns */
+	u64 unbooked_from; /* of that, what it began with and did not earn */
+	s64 exec; /* executed since its last sample, without the time it was stopped and what goes on since running_at; not with --sync pthread */
+	u64 seen, earned; /* what its samples in this experiment stood for, lately, and what that earned */
+	s64 lead;    /* how far edges have taken it beyond G */
+	s64 allowed; /* of its debt, what it need not pay yet: expected_allow */
+	struct {
+		s64 exec;
+		u64 seen, earned;
+	} children; /* what those that ended have left: expected_bequeath */
 	struct smooth smooth; /* with latency points only */
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;

@@ -14,7 +14,8 @@ static __always_inline bool pay_schedule(struct task_struct *task, struct thread
 	u32 i;
 	int err;
 
-	if (!config.has_task_work)
+	/* Who ends has given its slot back, and does not return to user mode. */
+	if (!config.has_task_work || BPF_CORE_READ(task, flags) & PF_EXITING)
 		return false;
 	if (!t->slot) {
 		count(COUNTER_no_slot);
@@ -65,7 +66,7 @@ static long hold_step(u64 i, struct hold *h)
 		thread_paid(t, now - from, h->sum);
 		t->hold_from = now;
 	}
-	return thread_owes(t) <= 0 || now >= h->until || *(volatile u64 *)&control.epoch != h->epoch;
+	return thread_due(t) <= 0 || now >= h->until || *(volatile u64 *)&control.epoch != h->epoch;
 }
 
 static __always_inline void pay_hold(struct task_struct *task, struct thread *t, u64 epoch, u64 now, struct abi_totals *sum)
@@ -141,9 +142,12 @@ static __always_inline bool pay_unanswered(const struct thread *t)
 static __always_inline void pay_extend(struct thread *t)
 {
 	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
+	s64 owed = thread_due(t), most = (s64)config.max_pay_ns;
 
 	if (s)
-		s->owed_ns = ledger_min(thread_owes(t), (s64)config.max_pay_ns);
+		s->owed_ns = ledger_min(owed, most);
+	if (owed > most && config.payer == ABI_PAY_HOLD && !sync_by_calls())
+		t->outside = 1; /* the rest is slept, too: pay_asleep */
 }
 
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
@@ -160,8 +164,16 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 		return owed >= PAY_AWAY_NS;
 	if (!t->outside)
 		return false;
-	t->outside = 0;
+	t->outside = owed > (s64)config.max_pay_ns; /* what is more than one payment is slept in several */
 	return owed >= PAY_ASLEEP_NS;
+}
+
+/* @t has got a CPU. If it owes next to nothing from its sleep it is awake, and what comes now is owed for running: slept off, that would be a pause
+ * of this thread but not of its CPU, where others run meanwhile. */
+static __always_inline void pay_awake(struct thread *t)
+{
+	if (t->outside && thread_owes(t) < PAY_ASLEEP_NS)
+		t->outside = 0;
 }
 
 /* --sync pthread: while it waits for another thread nobody pays, also when it runs on its way out of the kernel: what accrued may be
@@ -193,7 +205,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 		return false;
 	now = bpf_ktime_get_ns();
 	thread_fold(t, now);
-	owed = thread_owes(t);
+	owed = thread_due(t);
 	if (owed <= 0)
 		return false;
 	/* Whoever pays with the shim must not be held as well, whatever the payer: what the sleep pays is booked when it is over. */
@@ -210,7 +222,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	/* Also where a signal would not be answered, or would kill for want of a handler. */
 	pay_note_latency(t, now, sum);
 	pay_hold(task, t, epoch, now, sum);
-	return thread_owes(t) > config.threshold_ns;
+	return thread_due(t) > config.threshold_ns;
 }
 
 /* A payment is held in slices, between which the scheduler can run others: each callback has the next one go on. They end after three,
@@ -234,12 +246,15 @@ PAY_CALLBACK(pay_first, pay_schedule(task, t, 0, pay_second))
 /* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
 static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
-	if (config.payer == ABI_PAY_NONE || t->hold_from || pay_waits(t) || thread_owes(t) < config.threshold_ns)
+	if (config.payer == ABI_PAY_NONE || t->hold_from || pay_waits(t) || thread_due(t) < config.threshold_ns)
 		return false;
 	/* In the middle of a payment by the shim: what was added to the debt since is paid in the same go. */
 	if (thread_pays_in_shim(t)) {
 		pay_extend(t);
 		return false;
 	}
+	expected_allow(t, bpf_ktime_get_ns(), control.setups[(t->epoch >> 1) & 1].speedup_q16);
+	if (thread_due(t) < config.threshold_ns)
+		return false;
 	return pay_schedule(task, t, asked_at, pay_first);
 }

@@ -39,36 +39,6 @@ static __always_inline void count_sample(u64 code)
 	ADD(*n, 1);
 }
 
-struct abi_sampled sampled SEC(".bss") = {};
-
-struct in_sampled {
-	u64 addr, weight;
-};
-
-static long sampled_step(u32 i, struct in_sampled *in)
-{
-	struct abi_point *p;
-	u32 point;
-
-	if (i >= ABI_MAX_SAMPLED)
-		return 1;
-	if (in->addr < sampled.intervals[i].lo || in->addr >= sampled.intervals[i].hi)
-		return 0;
-	point = sampled.intervals[i].point;
-	p = bpf_map_lookup_elem(&points, &point);
-	if (p)
-		ADD(p->visits, in->weight);
-	return 0;
-}
-
-/* Points whose visits are samples. */
-static __always_inline void count_sampled(u64 addr, u64 weight)
-{
-	struct in_sampled in = {addr, weight};
-
-	bpf_loop(*(volatile u64 *)&sampled.n, sampled_step, &in, 0);
-}
-
 struct prompt {
 	u64 now;
 	u32 me;
@@ -103,7 +73,7 @@ static long prompt_step(u32 i, struct prompt *p)
  * can be disturbed. */
 static __always_inline void pay_at_tick(struct task_struct *task, struct thread *t, u64 now, struct abi_totals *sum)
 {
-	s64 owed = thread_owes(t);
+	s64 owed = thread_due(t);
 
 	if (owed < config.threshold_ns || !pay_may_signal(task) || pay_waits(t) || pay_unanswered(t))
 		return;
@@ -111,29 +81,37 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	pay_signal(task, t, owed, now);
 }
 
-/* A sample stands for all that in-scope threads executed on this CPU since the last one. The clock's period would have the same mean, but
+/* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's period would have the same mean, but
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
  * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
  * pause swallowed is missing. */
-static __always_inline u64 take_weight(struct abi_cpu *c, u64 now)
+static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
-	s64 w = *(volatile s64 *)&c->exec;
+	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->exec;
 
 	/* Unknown: each tick stands for the mean distance. */
 	if (sync_by_calls() && !config.has_switch)
 		return control.spacing_ns;
 	ADD(c->exec, -w);
 	c->sampled_at = now;
+	if (!sync_by_calls()) {
+		ADD(t->exec, -own);
+		t->allowed = 0;
+		w += own;
+	}
 	return rest_weight(w > 0 ? w : 0);
 }
 
 /* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU so (seen on Linux 6.18 in a virtual
- * machine, some four times a second); without this nobody would ask the thread to pay until its next switch. */
-static __always_inline void came_unseen(struct abi_cpu *c, struct task_struct *task, struct thread *t)
+ * machine, some two to four times a second); without this nobody would ask the thread to pay until its next switch. Returns how long it waited. */
+static __always_inline u64 came_unseen(struct abi_cpu *c, struct task_struct *task, struct thread *t, u64 now)
 {
+	u64 from = t->runnable_at;
+
 	c->tid = task->pid;
 	t->runnable_at = t->blocked_at = 0;
 	count(COUNTER_unseen_switch);
+	return from && now > from ? now - from : 0;
 }
 
 /* Whom the last sample found, on any CPU. */
@@ -150,7 +128,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	struct abi_cpu *c = cpu_here();
 	struct abi_totals *sum;
 	struct thread *t;
-	u64 code, weight;
+	u64 code, weight, waited = 0;
 	bool in_line;
 	s64 earned, exec;
 
@@ -170,14 +148,17 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (!sync_by_calls()) {
 		rest_ends(bpf_get_smp_processor_id());
 		if (t->running_at)
-			thread_ran(t, c, now, sum);
+			thread_ran(t, now, sum);
 		else
-			came_unseen(c, task, t);
+			waited = came_unseen(c, task, t, now);
 		t->running_at = now;
 	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);
+		/* R4. Whoever left the CPU was not seen to; a thread that runs is nearly level with G. */
+		if (waited && config.rq_edges && !thread_pays_in_shim(t) && !experiment_slows(epoch))
+			thread_cpu_edge(t, global_now(), true, waited);
 		/* A stopped thread runs nothing: neither a sample of the program nor a hit. */
 		if (t->hold_from || thread_pays_in_shim(t)) {
 			ADD(sum->samples_held, 1);
@@ -186,11 +167,12 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	trace_stop(ABI_TRACE_TICK, now, t->paid);
 	exec = latency_exec(t, now);
-	weight = take_weight(c, now);
+	weight = take_weight(c, t, now);
 	if (last_sampled != (u32)task->pid) {
 		last_sampled = task->pid;
 		ADD(sum->turns, 1);
 	}
+	sampled_begin();
 	/* A place in code, or how many: 0 is none in either case. */
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
@@ -204,13 +186,15 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			chain_count_sample();
 		else
 			count_sample(code);
-		if (config.has_sampled)
-			count_sampled(code, weight);
 	}
+	sampled_count(weight);
 	if (!experiment_active(epoch))
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));
-	earned = in_line ? ledger_lumps(ledger_hit(weight, setup->speedup_q16), setup->lump_ns, &t->unbooked) : 0;
+	earned = in_line ? ledger_hit(weight, setup->speedup_q16) : 0;
+	expected_learn(t, weight, earned);
+	if (in_line)
+		earned = ledger_lumps(earned, setup->lump_ns, &t->unbooked);
 	latency_sampled(t, exec, in_line, earned, setup->speedup_q16);
 	if (in_line) {
 		u64 from = bpf_ktime_get_ns();

@@ -74,8 +74,8 @@ static __always_inline void sync_end(struct task_struct *task, struct thread *t,
 		if (blocked >= SYNC_SHORTEST_NS) {
 			s64 g = global_now();
 
-			thread_wake_edge(t, g, blocked, now);
-			latency_woken(t, NULL, g, epoch, now);
+			if (thread_wake_edge(t, g, blocked, now))
+				latency_woken(t, NULL, g, epoch, now);
 		}
 	}
 	sync_pay(task, t, now);

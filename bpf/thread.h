@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/maps.h"
+#include "bpf/expected.h"
 #include "bpf/ledger.h"
 #include "bpf/slots.h"
 #include "bpf/trace.h"
@@ -65,11 +66,12 @@ static __always_inline void global_publish(void)
 }
 
 /* What a thread has earned that is not booked is not known when it is seen first, nor is it ever booked after its end. */
-static __always_inline s64 unbooked_first(u64 epoch)
+static __always_inline void unbooked_begin(struct thread *t, u64 epoch)
 {
 	u64 lump = control.setups[(epoch >> 1) & 1].lump_ns;
 
-	return lump ? (s64)(bpf_get_prandom_u32() % lump) : 0;
+	t->unbooked_from = lump ? bpf_get_prandom_u32() % lump : 0;
+	t->unbooked = (s64)t->unbooked_from;
 }
 
 /* R7: a thread that is seen for the first time in this experiment starts level. Whoever exchanges the epoch does it. */
@@ -94,7 +96,9 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->start = g;
 	t->hits = t->paid = t->credited = t->rq_credited = 0;
 	t->bank = 0;
-	t->unbooked = unbooked_first(epoch);
+	unbooked_begin(t, epoch);
+	t->seen = t->earned = t->children.seen = t->children.earned = 0;
+	t->lead = t->allowed = 0;
 	/* What it executed before is none of this experiment. */
 	t->smooth = (struct smooth){.visited = 1};
 	t->local = g;
@@ -107,11 +111,11 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	}
 }
 
-/* Books what @t has run on this CPU since the last time. It must be running: running_at is not 0. */
-static __always_inline void thread_ran(struct thread *t, struct abi_cpu *c, u64 now, struct abi_totals *sum)
+/* Books what @t has run since the last time. It must be running: running_at is not 0. */
+static __always_inline void thread_ran(struct thread *t, u64 now, struct abi_totals *sum)
 {
 	ADD(sum->run_ns, now - t->running_at);
-	ADD(c->exec, now - t->running_at);
+	ADD(t->exec, now - t->running_at);
 	if (n_latencies)
 		ADD(t->smooth.exec, now - t->running_at);
 }
@@ -119,11 +123,16 @@ static __always_inline void thread_ran(struct thread *t, struct abi_cpu *c, u64 
 /* @t, this CPU's thread, was stopped for @ns while it was on the CPU: that was not execution. */
 static __always_inline void thread_stopped(struct thread *t, s64 ns)
 {
+	struct abi_totals *sum = totals_here();
 	struct abi_cpu *c = cpu_here();
 
-	if (!c || ns <= 0)
+	if (!c || !sum || ns <= 0)
 		return;
-	ADD(c->exec, -ns);
+	ADD(sum->stopped_ns, ns);
+	if (sync_by_calls())
+		ADD(c->exec, -ns);
+	else
+		ADD(t->exec, -ns);
 	if (n_latencies)
 		ADD(t->smooth.exec, -ns);
 }
@@ -221,15 +230,21 @@ static __always_inline s64 thread_owes(const struct thread *t)
 	return global_now() - *(volatile s64 *)&t->local;
 }
 
-/* R1. Returns whether G grew. */
-static __always_inline bool ledger_raise(s64 to)
+/* What it must pay now. */
+static __always_inline s64 thread_due(const struct thread *t)
+{
+	return thread_owes(t) - *(volatile s64 *)&t->allowed;
+}
+
+/* R1, for a hit that took its thread to @local. Returns whether G grew. */
+static __always_inline bool ledger_raise(s64 local, s64 earned, s64 lead)
 {
 	for (int i = 0; i < 16; i++) {
-		s64 g = global_now();
+		s64 g = global_now(), by = ledger_growth(g, local, earned, lead);
 
-		if (to <= g)
+		if (by <= 0)
 			return false;
-		if (__sync_val_compare_and_swap(&global.g, g, to) == g) {
+		if (__sync_val_compare_and_swap(&global.g, g, g + by) == g) {
 			global_publish();
 			return true;
 		}
@@ -246,7 +261,7 @@ static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_
 	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, earned);
-	return ledger_raise(local);
+	return ledger_raise(local, earned, t->lead);
 }
 
 /* R2, for time that the kernel measured itself. */
@@ -259,13 +274,30 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
 	ADD(sum->paid, ns);
 }
 
-/* R3. @local_k is that of who wakes @w. */
-static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
+/* Of the @change that an edge makes, what does not take @t too far beyond G. */
+static __always_inline s64 thread_led(struct thread *t, s64 change)
+{
+	s64 g = global_now(), ahead;
+
+	if (sync_by_calls())
+		return change;
+	change = ledger_min(change, g + LEDGER_LEAD_NS - t->local);
+	ahead = t->local + change - g;
+	if (ahead < 0)
+		ahead = 0;
+	t->lead = change > 0 ? ahead : ledger_min(t->lead, ahead);
+	return change;
+}
+
+/* R3. @local_k is that of who wakes @w, with what it is expected to have earned. Returns whether @w goes on by that clock. */
+static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
 {
 	struct abi_totals *sum = totals_here();
-	s64 bank = ledger_bank_left(w->bank, now - w->bank_at, config.bank_age_ns);
-	s64 change = ledger_wake(w->local, local_k, blocked, bank, config.bank_ns, &bank);
+	s64 bank = ledger_bank_left(w->bank, now - w->bank_at, config.bank_age_ns), local = expected_local(w, 0);
+	s64 change = ledger_wake(local, local_k, blocked, bank, config.bank_ns, &bank);
+	bool level = local + change == local_k;
 
+	change = thread_led(w, change);
 	w->bank = bank;
 	w->bank_at = now;
 	ADD(w->local, change);
@@ -275,14 +307,19 @@ static __always_inline void thread_wake_edge(struct thread *w, s64 local_k, u64 
 		ADD(sum->credited, change);
 		ADD(sum->wakes, 1);
 	}
+	return level;
 }
 
-/* R4. */
-static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, u64 waited)
+/* R4. @outside: who left the CPU is not in scope. */
+static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, bool outside, u64 waited)
 {
 	struct abi_totals *sum = totals_here();
-	s64 change = ledger_cpu_edge(w->local, cpu_local, waited);
+	s64 change = ledger_cpu_edge(expected_local(w, 0), cpu_local, waited);
 
+	/* Nobody in scope was there that it could have waited for: it keeps a lead. */
+	if (change < 0 && outside && cpu_local >= global_now())
+		return;
+	change = thread_led(w, change);
 	ADD(w->local, change);
 	ADD(w->rq_credited, change);
 	if (sum)
@@ -290,9 +327,12 @@ static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, u64
 }
 
 /* R5. */
-static __always_inline void thread_birth(struct thread *child, struct thread *parent, u64 epoch)
+static __always_inline void thread_birth(struct thread *child, struct thread *parent, u64 epoch, u64 now)
 {
 	child->epoch = epoch;
-	child->local = child->start = parent->local;
-	child->unbooked = unbooked_first(epoch);
+	unbooked_begin(child, epoch);
+	child->local = parent->local;
+	child->lead = parent->lead;
+	child->local += thread_led(child, expected_local(parent, now) - expected_local(child, 0));
+	child->start = child->local;
 }

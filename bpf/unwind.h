@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bpf/maps.h"
+#include "bpf/sampled.h"
 
 static __always_inline long frame_read(void *to, u32 size, u64 from)
 {
@@ -115,6 +116,7 @@ static long chain_step(u32 i, struct chain *c)
 	u64 code = 0;
 	union row_bits row = unwind_row(frame_call_site(&c->frame), c->modules, &code);
 
+	sampled_frame(code, row.row.kind & ABI_ROW_IN_SCOPE);
 	if (row.row.kind & ABI_ROW_IN_SCOPE) {
 		c->found = code;
 		return 1;

@@ -258,6 +258,7 @@ struct abi_totals {
 	abi_u64 cpu_waits;        /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
 	abi_u64 turns;            /* samples of another thread than the one before, on whatever CPU */
 	abi_u64 run_ns, wait_ns, foreign_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind foreign tasks */
+	abi_u64 stopped_ns;       /* of run_ns: in payments, and in asking for them */
 	abi_u64 owed_at_exit;     /* debts that died with their threads */
 	abi_u64 late[ABI_LATE_BUCKETS];
 	abi_u64 counters[COUNTER_MAX];
@@ -287,16 +288,17 @@ struct abi_slowed {
 };
 _Static_assert(sizeof(struct abi_slowed) == 64, "abi_slowed");
 
-/* Where the code of sampled points is: samples in it count, by the time that they stand for. Written between experiments. */
+/* Where the code of sampled points is: samples in it count, by the time that they stand for. Written between experiments. The first n_functions
+ * count wherever the walk from the thread's own frame to the first one in scope meets them, the others in that one alone. */
 #define ABI_MAX_SAMPLED 64
 struct abi_sampled {
-	abi_u64 n;
+	abi_u64 n, n_functions;
 	struct abi_sampled_interval {
 		abi_u64 lo, hi; /* half-open */
 		abi_u64 point;
 	} intervals[ABI_MAX_SAMPLED];
 };
-_Static_assert(sizeof(struct abi_sampled) == 8 + 24 * ABI_MAX_SAMPLED, "abi_sampled");
+_Static_assert(ABI_MAX_POINTS <= 64 && sizeof(struct abi_sampled) == 16 + 24 * ABI_MAX_SAMPLED, "abi_sampled");
 
 /* Points that are system calls, by number: the point's index and 1 more; 0: none. */
 #define ABI_MAX_SYSCALLS 1024

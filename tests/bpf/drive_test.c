@@ -65,6 +65,8 @@ static void point_is_visited(struct driven *d)
 
 static void hold_books_balance(void **state)
 {
+	struct backend_totals a, b;
+	struct backend_owed owed;
 	struct driven d;
 
 	(void)state;
@@ -72,6 +74,12 @@ static void hold_books_balance(void **state)
 	start(&d, ABI_PAY_HOLD, NULL);
 	point_is_visited(&d);
 	driven_books_balance(&d, true);
+	/* Several threads hit, hand over to each other on whatever CPU, and end: still nothing but hits raises G. */
+	d.function = "consume";
+	driven_experiment(&d, 1, &a, &b, &owed);
+	assert_true(b.growth > a.growth);
+	assert_true(b.growth - a.growth <= b.hit_ns - a.hit_ns + NSEC_PER_MSEC);
+	assert_int_equal(owed.imbalance, 0);
 	driven_stop(&d);
 }
 

@@ -101,6 +101,7 @@ static inline void driven_hand_over(void)
 }
 
 struct driven {
+	const char *function; /* the selected one */
 	struct session *session;
 	struct code_map *code;
 	pid_t pid;
@@ -112,6 +113,7 @@ static inline void driven_open(struct driven *d, const struct session_options *o
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 
+	d->function = "produce";
 	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 || session_open(o, &d->session, &e) < 0)
 		fail_msg("%s", e.text);
 }
@@ -163,7 +165,7 @@ static inline void driven_begin(struct driven *d, double speedup, struct backend
 	struct backend_interval iv[BACKEND_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv, .speedup = speedup > 0 ? speedup : 0, .slow = speedup < 0 ? -speedup : 0};
 
-	assert_int_equal(session_backend.intervals(d->session, "produce", iv, &setup.n_intervals), 0);
+	assert_int_equal(session_backend.intervals(d->session, d->function, iv, &setup.n_intervals), 0);
 	assert_int_equal(session_backend.begin(d->session, &setup), 0);
 	assert_int_equal(session_backend.snapshot(d->session, before), 0);
 }

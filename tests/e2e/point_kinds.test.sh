@@ -74,16 +74,51 @@ later() {
 	verdict 'what a later library lacks is said' "$why" err
 }
 
-# The two lines take 3/4 and 1/4 of the time; of n samples that is so within four standard deviations, and all of them are there.
+# Two lines, or the functions that they are, take 3/4 and 1/4 of the time; of n samples that is so within four standard deviations, and all of
+# them are there.
+in_shares() { # MORE LESS
+	holds "visits('$1') + visits('$2') > 2000" || why+=" $(ask "visits('$1') + visits('$2')") samples of $1 and $2 only;"
+	holds "abs(visits('$1') / (visits('$1') + visits('$2')) - 0.75) < 4 * (0.1875 / (visits('$1') + visits('$2'))) ** 0.5" ||
+		why+=" $(ask "visits('$1')") of $(ask "visits('$1') + visits('$2')") samples are in three quarters of the time, $1;"
+}
+
 sampled() {
-	local why='' more less
+	local why='' more less of
 	more=sampled:$(line_of shares more)
 	less=sampled:$(line_of shares less)
-	profiled --fixed-speedup 0 --experiment 400 -p "$more" -p "$less" -p progress -- "$programs/shares" 6 || why+=' it failed;'
-	holds "visits('$more') + visits('$less') > 2000" || why+=" $(ask "visits('$more') + visits('$less')") samples only;"
-	holds "abs(visits('$more') / (visits('$more') + visits('$less')) - 0.75) < 4 * (0.1875 / (visits('$more') + visits('$less'))) ** 0.5" ||
-		why+=" $(ask "visits('$more')") of $(ask "visits('$more') + visits('$less')") samples are in three quarters of the time;"
-	verdict 'samples of a line count within their binomial error' "$why" err
+	profiled --fixed-speedup 0 --experiment 400 -p "$more" -p "$less" -p m=sampled:more -p l=sampled:shares:less -p progress -- \
+		"$programs/shares" 6 || why+=' it failed;'
+	in_shares "$more" "$less"
+	in_shares m l
+	holds "visits('m') >= visits('$more') and visits('l') >= visits('$less')" || why+=' a function has fewer samples than its line;'
+	verdict 'samples of lines and functions count within their binomial error' "$why" err
+
+	# Of all frames or of the first; with lines or without. The first frame in scope and whom it called out of scope both count.
+	for of in first inclusive; do
+		why=''
+		profiled --granularity function --attribution "$of" --fixed-speedup 0 --experiment 400 -p own=sampled:burn -p call=sampled:libraries \
+			-p lib=sampled:libc.so.6:snprintf -p all=sampled:libc.so.6:__libc_start_main -p progress -- "$programs/library" 3 || why+=' it failed;'
+		holds "abs(visits('own') / (visits('own') + visits('call')) - $(said burn_ns) / ($(said burn_ns) + $(said library_ns))) <
+			0.02 + 2 / (visits('own') + visits('call')) ** 0.5" ||
+			why+=" $(ask "visits('own')") samples of its own and $(ask "visits('call')") in libraries, $(cat out);"
+		holds "0.02 * visits('call') < visits('lib') < 0.9 * visits('call')" ||
+			why+=" $(ask "visits('lib')") of $(ask "visits('call')") in one function of the library;"
+		# The caller of main is met by a walk that goes on behind what is in scope, and by no other.
+		if [ "$of" = first ]; then
+			holds "visits('all') < 0.05 * visits('call')" || why+=" $(ask "visits('all')") samples of the caller of all;"
+		else
+			holds "visits('all') >= visits('own') + visits('call')" || why+=" $(ask "visits('all')") samples of the caller of all;"
+		fi
+		verdict "samples of functions in libraries out of scope, attribution $of" "$why" err out
+	done
+
+	# Until the library's call frame information has been read, a sample in it does not find its caller.
+	why=''
+	profiled --fixed-speedup 0 --experiment 200 -p plugin=sampled:plugin -p in=sampled:libhidden.so:plugin_work -p progress -- \
+		"$programs/library" 3 "$tmp/hidden/libhidden.so" || why+=' it failed;'
+	holds "visits('plugin') > 200 and 0.7 * visits('plugin') < visits('in') < 1.02 * visits('plugin')" ||
+		why+=" $(ask "visits('in')") of $(ask "visits('plugin')") samples;"
+	verdict 'samples of a function in a library that is loaded later' "$why" err
 }
 
 # Where a probe would make children crash, the place behind it does as well; or the point is refused.

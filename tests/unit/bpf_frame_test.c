@@ -8,13 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int64_t s64;
-#include "shared/abi.h"
+#include "bpf_native.h"
 
 #define STACK 0x7ffc0000ULL
 #define CALLER 0x401234ULL

@@ -8,13 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int64_t s64;
-#include "shared/abi.h"
+#include "bpf_native.h"
 #include "bpf/ledger.h"
 #include "bpf/smooth.h"
 

@@ -9,13 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#ifndef __always_inline
-#define __always_inline inline __attribute__((always_inline))
-#endif
-typedef uint32_t u32;
-typedef uint64_t u64;
-typedef int64_t s64;
-#include "shared/abi.h"
+#include "bpf_native.h"
 #include "bpf/ledger.h"
 
 #define MS 1000000LL
@@ -190,9 +184,48 @@ static void unseen_costs_follow_the_seen_ones(void **state)
 	assert_int_equal(ledger_asking(6000, 5000, 1, &none), 6000);   /* never calibrated */
 }
 
+static void unbooked_earnings_are_the_share_of_hits(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_expected(1000, 0, 0), 0); /* no sample yet */
+	assert_int_equal(ledger_expected(1000, 0, 5000), 0);
+	assert_int_equal(ledger_expected(1000, 5000, 5000), 1000);
+	assert_int_equal(ledger_expected(1000, 1000, 4000), 250);
+	assert_int_equal(ledger_expected(-1000, 5000, 5000), 0); /* stopped for longer than it ran */
+	assert_int_equal(ledger_expected(INT64_MAX, LEDGER_SEEN_NS, LEDGER_SEEN_NS), LEDGER_UNSEEN_NS);
+}
+
+static void what_may_be_earned_is_not_paid_yet(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_allowed(1000, 1, 1000, 0), 0); /* nothing can be earned at 0 % */
+	assert_int_equal(ledger_allowed(1000, 0, 5000, 65536), 0); /* no sample was in the line */
+	assert_int_equal(ledger_allowed(1000, 1000, 4000, 32768), 500); /* twice 250, and no more than half of 1000 */
+	assert_int_equal(ledger_allowed(1000, 400, 4000, 32768), 200);
+	assert_int_equal(ledger_allowed(1000, 4000, 4000, 65536), 1000);
+	assert_int_equal(ledger_allowed(-1000, 4000, 4000, 65536), 0);
+	assert_int_equal(ledger_allowed(LEDGER_UNSEEN_NS, 4000, 4000, 65536), LEDGER_LEAD_NS);
+}
+
+static void only_hits_make_g_grow(void **state)
+{
+	(void)state;
+	assert_int_equal(ledger_growth(1000, 1500, 500, 0), 500);
+	assert_true(ledger_growth(1000, 900, 500, 0) <= 0); /* it owed more than it earned */
+	assert_int_equal(ledger_growth(1000, 1200, 500, 0), 200);
+	assert_int_equal(ledger_growth(1000, 2500, 500, 1000), 500); /* a lead of 1000 is not booked by its holder's hit */
+	assert_int_equal(ledger_growth(1000, 2500, 500, 700), 800);  /* for 300 of it the thread was really stopped */
+	assert_int_equal(ledger_growth(1000, 1700, 500, 1000), 500); /* others' hits have booked most of the lead */
+	/* A CPU's clock that is ahead stays there, whatever runs. */
+	assert_int_equal(ledger_cpu_advance(1200, 100, 1000), 1200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(unbooked_earnings_are_the_share_of_hits),
+		cmocka_unit_test(what_may_be_earned_is_not_paid_yet),
+		cmocka_unit_test(only_hits_make_g_grow),
 		cmocka_unit_test(hit_is_share_of_weight),
 		cmocka_unit_test(lumps_book_all_that_is_earned),      cmocka_unit_test(wake_takes_the_later_clock),
 		cmocka_unit_test(unused_blocked_time_is_banked), cmocka_unit_test(bank_is_forgotten),

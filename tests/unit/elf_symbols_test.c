@@ -40,7 +40,9 @@ __asm__(".text\n"
 	FUNCTION("_ZN7symbols4rust17hfedcba9876543210E.llvm.123")
 	FUNCTION("_RINvC7symbols3newlEB2_") FUNCTION("_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m")
 	FUNCTION("_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE")
-	FUNCTION("main.(*T).Method") FUNCTION("main.main.func1") FUNCTION("example.com/mod/pkg.Run"));
+	FUNCTION("main.(*T).Method") FUNCTION("main.main.func1") FUNCTION("example.com/mod/pkg.Run")
+	/* one that only chooses another */
+	FUNCTION("symbols_chosen") ".type symbols_chosen, %gnu_indirect_function\n");
 
 static struct elf_object *open_object(const char *path)
 {
@@ -91,24 +93,71 @@ static void test_own_length(void **state)
 	}
 }
 
-/* The symbols that are entered for @name, the first one first: "a b c". */
-static void expect_entries(const struct elf_object *o, const char *name, const char *wanted)
+typedef int finder(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n);
+
+/* What @find says of @name: "a b c". Returns whether there is anything. */
+static bool expect_names(const struct elf_object *o, finder *find, const char *name, const char *wanted, struct elf_symbol *ret_first)
 {
 	_cleanup_free_ struct elf_symbol *all = NULL;
 	char got[1024] = "";
-	struct elf_symbol first;
 	size_t n = 0;
-	int r = elf_object_find_entries(o, name, &all, &n);
+	int r = find(o, name, &all, &n);
 
 	assert_int_equal(r, *wanted ? 0 : -ENOENT);
 	for (size_t i = 0; i < n; i++)
 		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", i ? " " : "", all[i].name);
 	if (strcmp(got, wanted))
 		fail_msg("%s: \"%s\", not \"%s\"", name, got, wanted);
-	if (n) {
-		assert_int_equal(elf_object_find_function(o, name, &first), 0);
-		assert_string_equal(first.name, all[0].name);
-	}
+	if (n)
+		*ret_first = all[0];
+	return n;
+}
+
+/* The symbols that are entered for @name, the first one first. */
+static void expect_entries(const struct elf_object *o, const char *name, const char *wanted)
+{
+	struct elf_symbol first, found;
+
+	if (!expect_names(o, elf_object_find_entries, name, wanted, &first))
+		return;
+	assert_int_equal(elf_object_find_function(o, name, &found), 0);
+	assert_string_equal(found.name, first.name);
+}
+
+/* All that is the function's code, by address. */
+static void test_code(void **state)
+{
+	static const struct {
+		const char *name, *code;
+	} cases[] = {
+		{"symbols_full", "symbols_full symbols_full.constprop.0 symbols_full.part.0 symbols_full.cold symbols_full.constprop.0.cold"},
+		{"symbols_full.part.0", "symbols_full.part.0"},
+		{"symbols_copies", "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2 symbols_copies.part.0"},
+		{"symbols_parts", "symbols_parts.part.0 symbols_parts.part.1 symbols_parts.part.1.cold"},
+		{"symbols_frozen", ""},
+		{"symbols_frozen.cold.3", "symbols_frozen.cold.3"},
+		{"symbols_nothing", ""},
+		{"symbols::run", "_ZN7symbols3runEi _ZN7symbols3runEi.isra.0 _ZN7symbols3runEi.cold"},
+		{"symbols::new::<i32>", "_RINvC7symbols3newlEB2_"},
+	};
+	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
+	struct elf_symbol first;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		(void)expect_names(o, elf_object_find_code, cases[i].name, cases[i].code, &first);
+}
+
+static void test_indirect(void **state)
+{
+	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
+	struct elf_symbol s;
+
+	(void)state;
+	assert_int_equal(elf_object_find_function(o, "symbols_chosen", &s), 0);
+	assert_true(s.is_indirect);
+	assert_int_equal(elf_object_find_function(o, "main", &s), 0);
+	assert_false(s.is_indirect);
 }
 
 static void test_entries(void **state)
@@ -401,6 +450,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_length),
 		cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_indirect),
 		cmocka_unit_test(test_languages),
 		cmocka_unit_test(test_readable),
 		cmocka_unit_test(test_separate),

@@ -121,8 +121,8 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 		return fail(e, EINVAL, "--latency '%s': %s is missing; allowed is %s", text, what, FORM);
 	if (starts_with(part, "sampled:"))
 		return fail(e, EINVAL,
-			    "--latency '%s': %s cannot be sampled:FILE:LINE, whose visits are not seen one by one; use "
-			    "FILE:LINE",
+			    "--latency '%s': %s cannot be sampled:, whose visits are not seen one by one; use FILE:LINE or "
+			    "FUNCTION",
 			    text, what);
 	r = point_spec_parse(part, ret, e);
 	if (r < 0) {

@@ -26,6 +26,7 @@ bool point_may_be_in(const struct code_map *code, const struct point_spec *p, si
 void point_sites_free(struct point_sites *s)
 {
 	free(s->all);
+	free(s->code);
 	*s = (struct point_sites){0};
 }
 
@@ -124,6 +125,13 @@ static int check_offset(const struct elf_object *o, const struct elf_symbol *s, 
 		    (unsigned long long)p->offset, p->function, (unsigned long long)before, p->function, (unsigned long long)behind);
 }
 
+/* The function that is called in its place has another name, or none that is left. */
+static int is_indirect(const struct elf_object *o, const struct point_spec *p, const char *option, struct error *e)
+{
+	return fail(e, ENOTSUP, "%s %s: %s of %s is an indirect function: the code there only chooses, when it is loaded, which of several is "
+		    "called by that name; use a function that calls it", option, p->name, p->function, elf_object_path(o));
+}
+
 static int find_function(const struct elf_object *o, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n,
 			 struct error *e)
 {
@@ -134,6 +142,8 @@ static int find_function(const struct elf_object *o, const struct point_spec *p,
 		return fail(e, ENOMEM, "out of memory");
 	if (r < 0)
 		return point_no_function(o, p, option, r, e);
+	if (entries[0].is_indirect)
+		return is_indirect(o, p, option, e);
 	if (p->at_return && elf_object_is_go(o))
 		return no_return(o, &entries[0], p, option, e);
 	r = p->offset ? check_offset(o, &entries[0], p, option, e) : 0;
@@ -221,6 +231,12 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	if (p->kind == POINT_USDT) {
 		r = point_find_usdt(o, p, option, ret, e);
 		return r < 0 ? r : check_sites(o, p, option, ret, e);
+	}
+	if (p->kind == POINT_SAMPLED_FUNCTION) {
+		r = elf_object_find_code(o, p->function, &ret->code, &ret->n_code);
+		if (r == 0 && ret->code[0].is_indirect)
+			return is_indirect(o, p, option, e);
+		return r == -ENOENT || r == -EINVAL ? point_no_function(o, p, option, r, e) : r;
 	}
 	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
 		r = point_find_line(o, lines, p, option, &addrs, &n, e);

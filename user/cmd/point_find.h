@@ -7,18 +7,22 @@
 
 struct code_map;
 struct elf_object;
+struct elf_symbol;
 struct error;
 struct line_table;
 
 struct point_sites {
 	struct session_site *all; /* owned */
 	size_t n;
+	struct elf_symbol *code; /* owned; of a sampled function, which has no sites: its parts */
+	size_t n_code;
 };
 
 /* Is object @i of the map one that the point can be in? A main executable, if none is named, or what is called so; for lines whatever is
  * in scope; for USDT probes anything. For the kinds of points that have sites. */
 bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i);
-/* Where the point is in object @i: at least one site, each of which can be probed, cheap ones where one is as good as another unless @exact.
+/* Where the point is in object @i: at least one site, each of which can be probed, cheap ones where one is as good as another unless @exact; or
+ * code of a function whose samples count.
  * -ENOENT, -EINVAL, ...: it is not, @e names @option, the point, what is wrong and what is near. *ret is the caller's. */
 int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret,
 	       struct error *e);

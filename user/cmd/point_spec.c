@@ -158,17 +158,27 @@ static int parse_tracepoint(const char *text, const char *where, struct point_sp
 	return p->provider && p->event ? 0 : fail(e, ENOMEM, "out of memory");
 }
 
-/* FILE:LINE */
+/* FILE:LINE or [BINARY:]FUNCTION */
 static int parse_sampled(const char *text, const char *where, struct point_spec *p, struct error *e)
 {
-	const char *colon = last_separator(where);
+	const char *colon = last_separator(where), *right = colon ? colon + 1 : where;
 	int r;
 
-	if (!colon || colon == where || !colon[1] || strspn(colon + 1, DIGITS) != strlen(colon + 1))
-		return fail(e, EINVAL, "--progress '%s': samples are counted of a line: sampled:FILE:LINE", text);
-	r = parse_line(text, where, colon, p, e);
-	p->kind = POINT_SAMPLED_LINE;
-	return r;
+	if (!*right || colon == where || (strchr(DIGITS, *right) && (!colon || strspn(right, DIGITS) != strlen(right))))
+		return fail(e, EINVAL, "--progress '%s': samples are counted of a line or a function: sampled:FILE:LINE, "
+			    "sampled:[BINARY:]FUNCTION", text);
+	if (strchr(DIGITS, *right)) {
+		r = parse_line(text, where, colon, p, e);
+		p->kind = POINT_SAMPLED_LINE;
+		return r;
+	}
+	p->kind = POINT_SAMPLED_FUNCTION;
+	r = parse_function(text, right, p, e);
+	if (r == 0 && (p->at_return || p->offset))
+		return fail(e, EINVAL, "--progress '%s': samples are counted of a whole function; leave out what stands behind %s", text,
+			    p->function);
+	p->binary = r == 0 && colon ? copy(where, colon) : NULL;
+	return r < 0 || p->binary || !colon ? r : fail(e, ENOMEM, "out of memory");
 }
 
 static const struct {

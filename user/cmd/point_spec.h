@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a user writes after --progress: POINT := [NAME=]WHERE,
  * WHERE := FUNCTION[+OFFSET] | BINARY:FUNCTION[+OFFSET] | [BINARY:]FUNCTION%return | FILE:LINE | usdt:[BINARY:]PROVIDER:NAME
- *        | syscall:NAME[%return] | tracepoint:CATEGORY:NAME | sampled:FILE:LINE.
+ *        | syscall:NAME[%return] | tracepoint:CATEGORY:NAME | sampled:FILE:LINE | sampled:[BINARY:]FUNCTION.
  * The last single ':' separates, "::" never does; NAME is [A-Za-z0-9_.-]+. What begins with one of the four words is what the word says. */
 #pragma once
 
@@ -18,6 +18,7 @@ enum point_kind {
 	POINT_SYSCALL,         /* event, at_return */
 	POINT_TRACEPOINT,      /* provider, event */
 	POINT_SAMPLED_LINE,    /* file, line */
+	POINT_SAMPLED_FUNCTION, /* function; binary or NULL for the main executable */
 };
 
 struct point_spec {

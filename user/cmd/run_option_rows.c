@@ -379,7 +379,8 @@ const struct option_row run_option_rows[] = {
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
 	 "FUNCTION, BINARY:FUNCTION[+OFFSET], FUNCTION%return,\n"
 	 "FILE:LINE, usdt:[BINARY:]PROVIDER:NAME, syscall:NAME,\n"
-	 "tracepoint:CATEGORY:NAME, or sampled:FILE:LINE for a line\n"
+	 "tracepoint:CATEGORY:NAME, or sampled:FILE:LINE and\n"
+	 "sampled:[BINARY:]FUNCTION, which count samples, for what is\n"
 	 "too hot for a probe; `cozbpf list points` shows some",
 	 set_point},
 	{"latency", 0, "SPEC",

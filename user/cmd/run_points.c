@@ -99,8 +99,8 @@ static int check_line(struct run *r, const struct point_spec *p, struct error *e
 	int err = try_object(r, 0, p, &why);
 
 	if (p->kind == POINT_SAMPLED_LINE && code_map_by_function(r->code))
-		return fail(e, EOPNOTSUPP, "-p %s: samples can be counted by line only; use --granularity line, or a probe: -p %s:%u", p->name,
-			    p->file, p->line);
+		return fail(e, EOPNOTSUPP, "-p %s: nothing is known of lines here; use --granularity line, a function (-p sampled:FUNCTION), or a probe: -p %s:%u",
+			    p->name, p->file, p->line);
 	if (p->kind == POINT_SAMPLED_LINE && err == 0 && !code_map_in_scope(r->code, 0))
 		return fail(e, ENODATA, "-p %s: samples are counted in scope alone, and --binary leaves out %s; add --binary MAIN", p->name,
 			    r->path);
@@ -144,6 +144,8 @@ static int check_point(struct run *r, const struct point_spec *p, struct error *
 		return try_object(r, 0, p, e);
 	case POINT_BINARY_FUNCTION:
 		return check_binary(r, p, e);
+	case POINT_SAMPLED_FUNCTION:
+		return p->binary ? check_binary(r, p, e) : try_object(r, 0, p, e);
 	case POINT_USDT:
 		return p->binary ? check_binary(r, p, e) : check_usdt(r, p, e);
 	}
@@ -185,7 +187,7 @@ unsigned int run_points_needs(const struct run *r)
 			needs |= p->at_return ? SESSION_NEEDS_SYSCALL_LEAVE : SESSION_NEEDS_SYSCALL_ENTER;
 		else if (p->kind == POINT_TRACEPOINT)
 			needs |= SESSION_NEEDS_TRACEPOINTS;
-		else if (p->kind == POINT_SAMPLED_LINE)
+		else if (p->kind == POINT_SAMPLED_LINE || p->kind == POINT_SAMPLED_FUNCTION)
 			needs |= SESSION_NEEDS_SAMPLED;
 		else
 			needs |= SESSION_NEEDS_PROBES | (p->at_return ? SESSION_NEEDS_RETURNS : 0);
@@ -207,7 +209,10 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 		x->seen |= p->binary != NULL;
 		return p->binary || err == -ENOMEM ? err : 0;
 	}
-	err = session_attach_sites(r->session, x->index, p->at_return, sites.all, sites.n, e);
+	if (p->kind == POINT_SAMPLED_FUNCTION)
+		err = session_attach_sampled_code(r->session, x->index, i, sites.code, sites.n_code, e);
+	else
+		err = session_attach_sites(r->session, x->index, p->at_return, sites.all, sites.n, e);
 	x->found |= err == 0;
 	point_sites_free(&sites);
 	return err;

@@ -105,7 +105,7 @@ int lines_remote_statements(struct line_table *t, const char *file, uint32_t lin
 /* What symbols look like on the way. Names are offsets in the blob BLOB_MORE. */
 struct wire_symbol {
 	uint64_t addr, size;
-	uint32_t name, own, kind, rank, unit, order;
+	uint32_t name, own, kind, rank, unit, order, indirect, pad;
 };
 struct wire_range {
 	uint64_t lo, hi, unit;

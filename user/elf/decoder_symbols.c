@@ -21,7 +21,8 @@ static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, 
 	    w->kind > SYMBOL_COLD || (last && w->addr < last->addr))
 		return false;
 	x->all[x->n++] = (struct symbol){.addr = w->addr, .size = w->size, .name = strings + w->name, .own = strings + w->own,
-					 .kind = (enum symbol_kind)w->kind, .rank = w->rank, .unit = w->unit, .order = w->order};
+					 .kind = (enum symbol_kind)w->kind, .rank = w->rank, .unit = w->unit, .order = w->order,
+					 .indirect = w->indirect};
 	return true;
 }
 

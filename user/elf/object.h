@@ -17,6 +17,7 @@ struct elf_symbol {
 	uint64_t addr;    /* virtual address in the file's own numbering */
 	uint64_t size;    /* bytes; the distance to the next symbol (or section end) where the table says 0 */
 	bool is_function;
+	bool is_indirect; /* what stands there is run once, when it is loaded, to choose the function that is called by this name */
 };
 
 /* Opens and checks an x86-64 ELF executable or shared object. On success *ret is the caller's (elf_object_close). Errors:
@@ -74,6 +75,10 @@ int elf_object_find_function(const struct elf_object *o, const char *name, struc
  * The first is what elf_object_find_function returns. *ret is the caller's (free). Errors as there; -ENOENT also if all that is left
  * is never entered. */
 int elf_object_find_entries(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n);
+/* All code of the function called @name: with its copies, parts and cold code, but not those of another static function of that name. A name
+ * written as it stands in the symbol table with its suffix is that symbol alone. In address order, *ret is the caller's (free). Errors as
+ * of elf_object_find_function; -ENOENT also if only cold code is left. */
+int elf_object_find_code(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n);
 /* The function that contains @vaddr. -ENOENT when none does. */
 int elf_object_function_at(const struct elf_object *o, uint64_t vaddr, struct elf_symbol *ret);
 /* Calls @cb for each function in address order until it returns non-zero, and returns that. */

@@ -166,6 +166,12 @@ static bool separate(const struct symbol *best, const struct symbol *s)
 	return s->kind == SYMBOL_COPY || (s->kind <= SYMBOL_RENAMED && strcmp(s->own, best->own));
 }
 
+/* Is it one symbol that was asked for, and no function of several? */
+static bool is_alone(const struct symbol *best, const char *name)
+{
+	return !strcmp(best->name, name) && (best->kind != SYMBOL_WHOLE || demangle_is_rust(name));
+}
+
 static int find(const struct elf_object *o, const char *name, const struct symbol ***ret, size_t *ret_n, const struct symbol **ret_best)
 {
 	const struct symbol_index *x = o->symbols;
@@ -212,7 +218,7 @@ int elf_object_find_entries(const struct elf_object *o, const char *name, struct
 		return r;
 	if (best->kind == SYMBOL_COLD)
 		return -ENOENT;
-	alone = !strcmp(best->name, name) && (best->kind != SYMBOL_WHOLE || demangle_is_rust(name));
+	alone = is_alone(best, name);
 	entries = calloc(n + 1, sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
@@ -222,6 +228,31 @@ int elf_object_find_entries(const struct elf_object *o, const char *name, struct
 		    separate(best, all[i]))
 			entries[used++] = symbol_public(all[i]);
 	*ret = TAKE_PTR(entries);
+	*ret_n = used;
+	return 0;
+}
+
+int elf_object_find_code(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n)
+{
+	_cleanup_free_ const struct symbol **all = NULL;
+	const struct symbol *best;
+	struct elf_symbol *code;
+	size_t n, used = 0;
+	bool alone;
+	int r = find(o, name, &all, &n, &best);
+
+	if (r < 0)
+		return r;
+	alone = is_alone(best, name);
+	if (best->kind == SYMBOL_COLD && !alone)
+		return -ENOENT;
+	code = calloc(n, sizeof(*code));
+	if (!code)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		if (all[i] == best || (!alone && related(best, all[i]) && all[i]->addr != best->addr))
+			code[used++] = symbol_public(all[i]);
+	*ret = code;
 	*ret_n = used;
 	return 0;
 }

@@ -143,6 +143,7 @@ static int load_table(const struct elf_object *o, const struct symbol_source *so
 		s.addr = sym.st_value;
 		s.size = sym.st_size < left ? sym.st_size : left;
 		s.rank = rank(&sym);
+		s.indirect = type == STT_GNU_IFUNC;
 		s.unit = s.rank == 2 ? unit : 0;
 		x->all[x->n++] = s;
 	}

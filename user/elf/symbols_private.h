@@ -18,6 +18,7 @@ struct symbol {
 	uint32_t rank;  /* 0 global, 1 weak, 2 local */
 	uint32_t unit;  /* which source file's local symbols it stands among; 0: not known */
 	uint32_t order; /* in the table */
+	bool indirect;  /* STT_GNU_IFUNC */
 };
 
 struct symbol_index {

@@ -45,7 +45,9 @@ struct backend_totals {
 	uint64_t held;         /* ticks that found their thread stopped: no samples */
 	uint64_t owed_at_exit; /* debts that ended with their threads */
 	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */
+	uint64_t stolen_ns;       /* taken by a hypervisor, of all CPUs */
 	uint64_t busy_ns;         /* in-scope threads running or runnable */
+	uint64_t executed_ns;     /* in-scope threads running, but for pauses */
 	uint64_t period_ns;       /* between samples, mean */
 	uint64_t late_ns;         /* median hit to pause since begin(); 0: none */
 	size_t n_points;

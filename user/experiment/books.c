@@ -34,6 +34,7 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->selected_samples = since(end->selected_samples, begin->selected_samples);
 	ret->samples = since(end->samples, begin->samples);
 	ret->selected_ns = since(end->selected_ns, begin->selected_ns);
+	ret->executed_ns = since(end->executed_ns, begin->executed_ns);
 	ret->held = since(end->held, begin->held);
 	ret->owed_at_exit = since(end->owed_at_exit, begin->owed_at_exit);
 	ret->hits = since(end->hits, begin->hits);
@@ -50,6 +51,7 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->threads = owed->threads;
 	ret->ahead = owed->ahead;
 	ret->imbalance = owed->imbalance;
+	ret->stolen = share(since(end->stolen_ns, begin->stolen_ns), since(end->busy_ns, begin->busy_ns));
 	ret->foreign = share(since(end->foreign_wait_ns, begin->foreign_wait_ns), since(end->busy_ns, begin->busy_ns));
 }
 

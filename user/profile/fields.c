@@ -25,9 +25,10 @@ static const struct field experiment_list[] = {
 	X(oversleep, FIELD_I64, false),	  X(samples, FIELD_U64, false),
 	X(threads, FIELD_U64, false),	  X(imbalance, FIELD_I64, false),
 	X(began, FIELD_U64, false),	  X(selected_ns, FIELD_U64, false),
+	X(executed_ns, FIELD_U64, false),
 	X(held, FIELD_U64, false),	  X(owed_at_exit, FIELD_U64, false),
 	X(period_ns, FIELD_U64, false),
-	X(foreign, FIELD_SHARE, false),
+	X(stolen, FIELD_SHARE, false),	  X(foreign, FIELD_SHARE, false),
 };
 const struct field_table experiment_fields = {experiment_list, COUNT(experiment_list)};
 

@@ -34,6 +34,7 @@ struct profile_experiment {
 	uint64_t hits;      /* samples that were hits */
 	uint64_t hit_ns;    /* virtual time they earned (sum of s*P) */
 	uint64_t selected_ns; /* execution that the samples in the line stand for */
+	uint64_t executed_ns; /* CPU time of what is in scope, without pauses; 0: not known */
 	uint64_t held;      /* ticks that found their thread stopped: no samples */
 	uint64_t owed;      /* debts still open at the end, summed over threads */
 	uint64_t ahead;     /* what threads were stopped for beyond G at the end, summed */
@@ -49,6 +50,7 @@ struct profile_experiment {
 	uint64_t samples;   /* samples in scope */
 	uint64_t threads;   /* threads that were seen */
 	int64_t imbalance;  /* largest per-thread conservation error, ns: |change of local - (hits+paid+credited+forgiven)| */
+	double stolen;      /* CPU time that a hypervisor took from the machine, relative to in-scope threads' running or runnable, at most 1 */
 	double foreign;     /* share of runnable-or-running time that in-scope threads waited behind foreign tasks, 0..1 */
 };
 

@@ -113,6 +113,7 @@ static void add_looks(struct session *s, struct backend_totals *t)
 static int snapshot(void *b, struct backend_totals *ret)
 {
 	struct session *s = b;
+	uint64_t stolen = stolen_ns(s);
 	struct backend_point *p;
 	struct abi_totals t;
 	int r = totals_read(s, &t);
@@ -136,7 +137,9 @@ static int snapshot(void *b, struct backend_totals *ret)
 		.held = t.samples_held,
 		.owed_at_exit = t.owed_at_exit,
 		.foreign_wait_ns = t.foreign_wait_ns,
+		.stolen_ns = stolen,
 		.busy_ns = t.run_ns + t.wait_ns,
+		.executed_ns = t.run_ns > t.stopped_ns ? t.run_ns - t.stopped_ns : 0,
 		.period_ns = session_period_ns(s),
 		.late_ns = late_median(s, &t),
 	};
@@ -148,7 +151,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 		if (r < 0)
 			return r;
 		p->cost_ns = s->points[i].cost_ns;
-		if (s->points[i].sampled)
+		if (s->points[i].is_sampled)
 			p->visits /= sampled_unit(s);
 	}
 	add_looks(s, ret);
@@ -188,7 +191,7 @@ static void adapt(struct session *s)
 	x.samples -= s->seen.samples;
 	x.turns -= s->seen.turns;
 	for (size_t i = 0; i < session_points(s); i++)
-		if (!session_shown_point(s, i)->sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > x.visits)
+		if (!session_shown_point(s, i)->is_sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > x.visits)
 			x.visits = now[i] - s->begin_visits[i];
 	events_adapt(s, &x);
 }

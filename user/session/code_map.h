@@ -69,6 +69,8 @@ size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, siz
 const char *code_map_inlined(struct code_map *m, uint64_t code);
 /* The ranges of a line (or function), merged; at most @max, the largest first if there are more. -ENOENT. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
+/* A range of object @i's, in its own addresses, as ABI_CODE. False: nobody has mapped the object yet, or the range is empty. */
+bool code_map_place(const struct code_map *m, size_t i, struct addr_range range, struct addr_range *ret);
 /* Are its names functions? As asked, or as automatic came out. */
 bool code_map_by_function(const struct code_map *m);
 /* The main executable. */

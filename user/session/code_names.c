@@ -124,17 +124,26 @@ struct found {
 	size_t n;
 };
 
-/* Adds an object's range, if anybody maps it. */
-static int add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
+bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, struct addr_range *ret)
 {
-	const struct code_object *o = m->objects[object];
-	struct addr_range *grown;
+	const struct code_object *o = m->objects[i];
 
 	if (!o->rows_tried)
-		return 0;
+		return false;
 	if (r.lo < o->rows_base)
 		r.lo = o->rows_base;
 	if (r.lo >= r.hi || r.hi - o->rows_base > UINT32_MAX)
+		return false;
+	*ret = (struct addr_range){ABI_CODE(i, r.lo - o->rows_base), ABI_CODE(i, r.hi - o->rows_base)};
+	return true;
+}
+
+/* Adds an object's range, if anybody maps it. */
+static int add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
+{
+	struct addr_range *grown;
+
+	if (!code_map_place(m, object, r, &r))
 		return 0;
 	if (!(f->n & (f->n - 1))) { /* at powers of two */
 		grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
@@ -142,7 +151,7 @@ static int add_found(struct found *f, const struct code_map *m, size_t object, s
 			return -ENOMEM;
 		f->all = grown;
 	}
-	f->all[f->n++] = (struct addr_range){ABI_CODE(object, r.lo - o->rows_base), ABI_CODE(object, r.hi - o->rows_base)};
+	f->all[f->n++] = r;
 	return 0;
 }
 

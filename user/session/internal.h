@@ -5,6 +5,7 @@
 #include "session/session.h"
 
 #include "base/rng.h"
+#include "elf/lines.h"
 #include "session/rate.h"
 
 #include <bpf/libbpf.h>
@@ -12,12 +13,21 @@
 
 struct cozbpf_bpf;
 
+/* A part of a function whose samples count, in the object's own addresses. */
+struct sampled_code {
+	size_t object;
+	struct addr_range range;
+};
+
 struct point {
 	char *name;
 	bool latency;
 	/* A probe's index in the map of points, or a pair of the shim's counters. */
 	bool probed;
-	char *sampled;     /* probed: FILE:LINE whose samples count; NULL: visits do */
+	bool is_sampled;   /* probed: samples count, not visits */
+	char *sampled;     /* ... of FILE:LINE; NULL: of functions */
+	struct sampled_code *codes;
+	size_t n_codes;
 	uint64_t cost_ns;  /* of a visit; 0: not known */
 	size_t begin, end; /* counters' indexes; the same for throughput */
 	bool has_begin, has_end;
@@ -59,6 +69,7 @@ struct session {
 	struct cozbpf_bpf *skel;
 	bool calibrated;
 	struct own_cost own_cost;
+	int stat_fd; /* /proc/stat, where the hypervisor's share is; -1: not wanted */
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
@@ -139,6 +150,10 @@ bool clocks_rest(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
 void clocks_tidy(struct session *s);
 
+/* stolen.c: CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not known. */
+void stolen_open(struct session *s);
+uint64_t stolen_ns(const struct session *s);
+void stolen_close(struct session *s);
 /* own_cost.c: around the time between experiments; not wanted: nothing happens. */
 void own_cost_begin(struct session *s);
 void own_cost_end(struct session *s);

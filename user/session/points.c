@@ -90,6 +90,7 @@ void point_free(struct point *p)
 	free(p->links);
 	free(p->fds);
 	free(p->sampled);
+	free(p->codes);
 	free(p->name);
 	*p = (struct point){0};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Points whose visits are samples in a line. A line's samples stand for the time that its execution takes, and a visit of it always
+/* Points whose visits are samples in a line or a function. A line's samples stand for the time that its execution takes, and a visit of it always
  * takes the same: the samples' weight is proportional to the visits, which is all that effects need, being relative. */
 #include "session/internal.h"
 
@@ -8,6 +8,7 @@
 #include "session/code_map.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t sampled_unit(const struct session *s)
@@ -15,41 +16,82 @@ uint64_t sampled_unit(const struct session *s)
 	return 1000000000ULL / (s->options.rate_hz ? s->options.rate_hz : SESSION_RATE_ALONE);
 }
 
-static size_t intervals_of(struct session *s, size_t point, struct addr_range ret[ABI_MAX_SAMPLED])
+static void add(struct abi_sampled *all, struct addr_range r, size_t point)
 {
+	if (all->n < ABI_MAX_SAMPLED)
+		all->intervals[all->n++] = (struct abi_sampled_interval){r.lo, r.hi, point};
+}
+
+static void add_functions(const struct session *s, struct abi_sampled *all)
+{
+	struct addr_range r;
+
+	for (size_t i = 0; i < s->n_points; i++)
+		for (size_t j = 0; j < s->points[i].n_codes; j++)
+			if (code_map_place(s->code, s->points[i].codes[j].object, s->points[i].codes[j].range, &r))
+				add(all, r, i);
+	all->n_functions = all->n;
+}
+
+static void add_lines(struct session *s, struct abi_sampled *all)
+{
+	struct addr_range ranges[ABI_MAX_SAMPLED];
 	size_t n;
 
-	if (!s->code || code_map_intervals(s->code, s->points[point].sampled, ret, ABI_MAX_SAMPLED, &n) < 0)
-		return 0;
-	return n;
+	for (size_t i = 0; i < s->n_points; i++) {
+		if (!s->points[i].sampled || code_map_intervals(s->code, s->points[i].sampled, ranges, ABI_MAX_SAMPLED, &n) < 0)
+			continue;
+		for (size_t j = 0; j < n; j++)
+			add(all, ranges[j], i);
+	}
 }
 
 void sampled_update(struct session *s)
 {
 	struct abi_sampled *a = &s->skel->bss->sampled, all = {0};
-	struct addr_range ranges[ABI_MAX_SAMPLED];
 
-	if (!s->skel->rodata->config.has_sampled)
+	if (!s->skel->rodata->config.has_sampled || !s->code)
 		return;
-	for (size_t i = 0; i < s->n_points; i++) {
-		size_t n = s->points[i].sampled ? intervals_of(s, i, ranges) : 0;
-
-		for (size_t j = 0; j < n && all.n < ABI_MAX_SAMPLED; j++)
-			all.intervals[all.n++] = (struct abi_sampled_interval){ranges[j].lo, ranges[j].hi, i};
-	}
-	if (all.n == a->n && !memcmp(all.intervals, a->intervals, all.n * sizeof(*all.intervals)))
+	add_functions(s, &all);
+	add_lines(s, &all);
+	if (all.n == a->n && all.n_functions == a->n_functions && !memcmp(all.intervals, a->intervals, all.n * sizeof(*all.intervals)))
 		return;
 	/* A sample in between finds none. */
 	__atomic_store_n(&a->n, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&a->n_functions, 0, __ATOMIC_SEQ_CST);
 	memcpy(a->intervals, all.intervals, all.n * sizeof(*all.intervals));
 	__atomic_store_n(&a->n, all.n, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&a->n_functions, all.n_functions, __ATOMIC_SEQ_CST);
 }
 
 int session_attach_sampled(struct session *s, size_t point, const char *line, struct error *e)
 {
+	s->points[point].is_sampled = true;
 	s->points[point].sampled = strdup(line);
 	if (!s->points[point].sampled)
 		return fail(e, ENOMEM, "out of memory");
+	sampled_update(s);
+	return 0;
+}
+
+int session_attach_sampled_code(struct session *s, size_t point, size_t object, const struct elf_symbol *parts, size_t n, struct error *e)
+{
+	struct point *p = &s->points[point];
+	struct sampled_code *grown;
+	size_t taken = n;
+
+	for (size_t i = 0; i < s->n_points; i++)
+		taken += s->points[i].n_codes;
+	if (taken > ABI_MAX_SAMPLED)
+		return fail(e, E2BIG, "-p %s: this function and those of other sampled points have %zu parts and copies, of which %d can be "
+			    "counted", p->name, taken, ABI_MAX_SAMPLED);
+	grown = reallocarray(p->codes, p->n_codes + n, sizeof(*grown));
+	if (!grown)
+		return fail(e, ENOMEM, "out of memory");
+	p->codes = grown;
+	for (size_t i = 0; i < n; i++)
+		p->codes[p->n_codes++] = (struct sampled_code){object, {parts[i].addr, parts[i].addr + parts[i].size}};
+	p->is_sampled = true;
 	sampled_update(s);
 	return 0;
 }

@@ -97,6 +97,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	if (!s)
 		return fail(e, ENOMEM, "out of memory");
 	s->options = *o;
+	stolen_open(s);
 	s->nr_cpus = (unsigned int)cpus;
 	s->rate_hz = o->rate_hz ? o->rate_hz : SESSION_RATE_LOW;
 	s->events_per_cpu = events_per_cpu(s->nr_cpus);
@@ -160,6 +161,7 @@ void session_close(struct session *s)
 	if (s->skel && s->skel->bss)
 		s->skel->bss->control.epoch = (s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
 	own_cost_end(s);
+	stolen_close(s);
 	events_close(s);
 	points_close(s);
 	sync_close(s);

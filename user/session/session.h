@@ -135,6 +135,9 @@ int session_attach_tracepoint(struct session *s, size_t point, const char *categ
 /* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. A visit is what one sample stands for at
  * the lowest rate. */
 int session_attach_sampled(struct session *s, size_t point, const char *line, struct error *e);
+/* ... in a function's code, of which these are parts, in object @i of the code map, which need not be in scope: samples there, and where it has
+ * called what is neither in scope nor the function's. May be called again, for more. At most ABI_MAX_SAMPLED parts of all points count. */
+int session_attach_sampled_code(struct session *s, size_t point, size_t object, const struct elf_symbol *parts, size_t n, struct error *e);
 /* What a visit takes, in ns, as measured for such places on this machine before the run; 0: next to nothing, or not known. */
 uint64_t session_point_cost(const struct session *s, size_t i);
 /* Is there such a tracepoint? -ENOENT with what is near, or what keeps us from knowing; nothing is attached. */

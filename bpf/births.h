@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What begins and ends: processes that are followed, programs that they start, threads that leave their books behind. */
+#pragma once
+
+#include "bpf/latency.h"
+#include "bpf/pay.h"
+
+/* Thread groups that have just started another program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} execs SEC(".maps");
+
+/* A new process is followed as its parent is. The address space is the parent's, or a copy of it. Returns whether it is in scope. */
+static __always_inline bool process_birth(struct task_struct *p, struct task_struct *current)
+{
+	struct abi_proc *parent = proc_of(current), child;
+	u32 tgid = p->tgid;
+
+	if (!parent || !(parent->flags & ABI_PROC_FOLLOW))
+		return false;
+	child = *parent;
+	if (bpf_map_update_elem(&procs, &tgid, &child, BPF_ANY)) {
+		count(COUNTER_no_process);
+		return false;
+	}
+	return child.flags & ABI_PROC_IN;
+}
+
+/* What @t, which ends, executed since its last sample. Without a kernel that finds its maker it is for the next sample on this CPU. */
+static __always_inline void life_bequeath(struct thread *t, u64 now)
+{
+	struct task_struct *maker = NULL;
+	struct abi_cpu *c = cpu_here();
+	struct thread *m = NULL;
+	s64 exec = expected_unseen(t, now);
+
+	if (!c || sync_by_calls() || exec <= 0)
+		return;
+	if (config.has_task_work && t->maker)
+		maker = bpf_task_from_pid(t->maker);
+	if (maker) {
+		m = bpf_task_storage_get(&threads, maker, 0, 0);
+		if (m)
+			expected_bequeath(m, t, exec);
+		bpf_task_release(maker);
+	}
+	if (!m)
+		ADD(c->exec, exec);
+	/* Whoever gets its CPU waited for its clock as it is expected to be. */
+	t->unbooked += ledger_expected(exec, t->earned, t->seen);
+	ADD(t->exec, -exec);
+}
+
+/* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
+ * has loaded. */
+static __always_inline void life_exec(const struct task_struct *p)
+{
+	struct abi_proc *proc;
+	u32 tgid = p->tgid;
+
+	if (tgid == control.main) {
+		control.signals_ok = 0;
+		ADD(control.execs, 1);
+	}
+	if (!config.many)
+		return;
+	proc = proc_of(p);
+	if (proc) {
+		proc->space = ABI_SPACE_NONE;
+		__sync_fetch_and_and(&proc->flags, ~ABI_PROC_SIGNALS);
+	}
+	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &tgid, sizeof(tgid), 0))
+		count(COUNTER_exec_lost);
+}
+
+/* After the last thread of a process its number may become another's. */
+static __always_inline void process_ended(struct task_struct *p)
+{
+	u32 tgid = p->tgid;
+
+	if (!config.many || BPF_CORE_READ(p, signal, live.counter))
+		return;
+	if (control.tgid == tgid)
+		control.tgid = 0;
+	bpf_map_delete_elem(&procs, &tgid);
+}
+
+static __always_inline void life_exit(struct task_struct *p)
+{
+	u64 epoch = *(volatile u64 *)&control.epoch;
+	struct abi_totals *sum = totals_here();
+	struct thread *t;
+
+	if (!in_scope(p)) {
+		/* It may have been in scope once. */
+		t = config.many ? bpf_task_storage_get(&threads, p, 0, 0) : NULL;
+		if (t)
+			slot_release(t);
+		process_ended(p);
+		return;
+	}
+	control.exit_ns = bpf_ktime_get_ns();
+	latency_exit(p);
+	t = thread_get(p);
+	if (t && sum) {
+		thread_fold(t, control.exit_ns);
+		if (experiment_active(epoch) && t->epoch == epoch) {
+			s64 owed = thread_owes(t);
+
+			if (owed > 0)
+				ADD(sum->owed_at_exit, owed);
+			if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
+				count(COUNTER_imbalance);
+		}
+		life_bequeath(t, control.exit_ns);
+		slot_release(t);
+	}
+	process_ended(p);
+}
