@@ -6,6 +6,7 @@
 #include "analysis/fidelity.h"
 #include "analysis/latency.h"
 #include "analysis/line.h"
+#include "analysis/speed.h"
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
 #include "base/cleanup.h"
@@ -171,6 +172,30 @@ static int analyse_intervals(const struct point_context *ctx, const struct obser
 	return r;
 }
 
+static int renew(struct point_context *ctx)
+{
+	struct point_context old = *ctx;
+
+	point_context_free(ctx);
+	return point_context_init(ctx, old.obs, old.n, old.rng);
+}
+
+/* Machines and programs do not go at one pace. Where the program has phases, its lines have baselines of their own: what differs is no drift. */
+static int take_out_what_differs(struct point_context *ctx, struct observation *obs, size_t n, struct analysis_speed *speed)
+{
+	int r = speed_remove(obs, n, speed);
+
+	if (r > 0)
+		r = renew(ctx);
+	if (r < 0)
+		return r;
+	r = ctx->pooled ? drift_remove(obs, n) : 0;
+	if (r > 0)
+		r = renew(ctx);
+	ctx->speed_share = speed->share;
+	return r;
+}
+
 static int analyse_point(struct collection *c, const struct collected_point *from, const struct line_info *info,
 			 size_t max_lines, double run_s, struct rng *rng, struct analysis_point *point)
 {
@@ -184,12 +209,7 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 
 	if (r || !places)
 		return -ENOMEM;
-	/* Where the program has phases, its lines have baselines of their own: what differs is no drift. */
-	r = ctx.pooled ? drift_remove(obs, from->n) : 0;
-	if (r > 0) {
-		point_context_free(&ctx);
-		r = point_context_init(&ctx, obs, from->n, rng);
-	}
+	r = take_out_what_differs(&ctx, obs, from->n, &point->speed);
 	if (r)
 		return r;
 	if (n_lines > max_lines)
@@ -232,14 +252,14 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 {
 	_cleanup_free_ double *late = calloc(p->n_experiments + 1, sizeof(*late));
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
-	double foreign = 0;
+	double foreign = 0, stolen = 0;
 	size_t n_late = 0;
 
 	if (!late || !settled)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
-		double share = x->foreign >= 0 && x->foreign <= 1 ? x->foreign : 0;
+		double share = fidelity_share(x->foreign), taken = fidelity_share(x->stolen);
 		int64_t imbalance = x->imbalance == INT64_MIN ? INT64_MAX : x->imbalance < 0 ? -x->imbalance : x->imbalance;
 
 		a->owed_ns += (double)x->owed;
@@ -252,6 +272,8 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 		a->hit_ns += (double)x->hit_ns;
 		a->elapsed_ns += experiment_length(x);
 		foreign += share * experiment_length(x);
+		stolen += taken * experiment_length(x);
+		a->stolen_flagged += taken > ANALYSIS_STOLEN_FLAG;
 		a->marked += !fidelity_within_bounds(x, settled[p->experiments[i].run]);
 		a->foreign_flagged += share > ANALYSIS_FOREIGN_FLAG;
 		if (imbalance > a->imbalance_max)
@@ -260,6 +282,7 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 			late[n_late++] = (double)x->late;
 	}
 	a->foreign = a->elapsed_ns > 0 ? foreign / a->elapsed_ns : 0;
+	a->stolen = a->elapsed_ns > 0 ? stolen / a->elapsed_ns : 0;
 	a->late_ns = n_late ? stats_quantile(late, n_late, 0.5) : 0;
 	return 0;
 }

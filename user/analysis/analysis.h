@@ -93,6 +93,13 @@ struct analysis_line {
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
+/* What was taken out of a throughput point's times because the machine was not equally fast in all experiments (analysis/speed.h). */
+struct analysis_speed {
+	double slope;	      /* of the log of the time per visit, by the log of the CPU time per visit; 0: nothing was changed */
+	double before, after; /* how much experiments of one kind differ: standard deviation, relative to their mean; NaN: nothing was changed */
+	double share;	      /* of an effect: what the CPU time per visit changed with it, which may be the program's doing, times the slope */
+};
+
 struct analysis_point {
 	const char *name;
 	enum profile_point_kind kind;
@@ -100,6 +107,7 @@ struct analysis_point {
 	struct analysis_line *lines; /* best first: by the lower end of the interval */
 	size_t n_lines;
 	double placebo; /* 95 % half-width of 0 % against 0 %: the run's own noise floor; NaN if too few */
+	struct analysis_speed speed;
 	struct analysis_intervals *intervals; /* owned; NULL: not a latency point, or its intervals were not measured */
 };
 
@@ -111,12 +119,16 @@ struct analysis {
 	double late_ns; /* median of medians */
 	double foreign; /* time-weighted mean */
 	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */
+	double stolen; /* time-weighted mean */
+	size_t stolen_flagged; /* experiments with stolen > ANALYSIS_STOLEN_FLAG */
 	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason: they count for less */
 	int64_t imbalance_max;
 };
 
 /* Experiments in which in-scope threads waited this share of their time behind other programs are flagged. */
 #define ANALYSIS_FOREIGN_FLAG 0.02
+/* The same of experiments during which a hypervisor took this share; it is told in ticks of 10 ms. */
+#define ANALYSIS_STOLEN_FLAG 0.03
 
 /* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and point into @p. -ENOMEM. */
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);

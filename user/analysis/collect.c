@@ -53,12 +53,22 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 	o->window = (double)x->duration;
 	o->flight = ((double)p->latency->in_flight_begin + (double)p->latency->in_flight_end) / 2;
 	o->departures = (double)p->departures;
-	o->scale = 1;
+	o->scale = o->length_scale = 1;
+}
+
+/* Of the visits that were timed, as their time per visit is, if they were. */
+static double work_of(const struct profile_experiment *x, const struct profile_point *p, bool timed)
+{
+	double all = (double)x->executed_ns;
+
+	if (p->delta == 0 || x->elapsed == 0)
+		return NAN;
+	return log(timed ? all * (double)(p->last_ns - p->first_ns) / (double)x->elapsed / (double)(p->delta - 1) : all / (double)p->delta);
 }
 
 static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
 {
-	struct observation o = {0};
+	struct observation o = {.work = NAN};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
 
 	o.key = (uint16_t)lround(speedup * 1000);
@@ -82,6 +92,7 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	o.timed = p->timed && p->delta >= 2 && p->effective_ns > 0;
 	o.few = p->delta < 2;
 	o.plenty = p->delta >= 3;
+	o.work = work_of(x, p, o.timed);
 	o.num[READ_TIMED] = o.timed ? (double)p->effective_ns : o.num[READ_WHOLE];
 	o.den[READ_TIMED] = o.timed ? (double)(p->delta - 1) : o.den[READ_WHOLE];
 	return o;

@@ -28,12 +28,14 @@ struct observation {
 	bool plenty;  /* three visits or more */
 	double visits;
 	double sampling_ns;	    /* between samples; 0: not known */
+	double work;		    /* log of the CPU time per visit, in ns; NaN: not known */
 	double weight;		    /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
 	/* A latency point that measured. */
 	const struct profile_latency *latency; /* the profile's; NULL: it did not */
 	double window, flight, departures;     /* the experiment's length, what was under way, what left */
 	double scale;			       /* of times, to the mean pace (analysis/drift.h) */
+	double length_scale;		       /* of the intervals' lengths, to the pace of their middle */
 };
 
 struct collected_point {

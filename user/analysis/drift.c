@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/drift.h"
 
+#include "analysis/histogram.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@
 
 struct zero {
 	uint32_t experiment;
-	double pace; /* log of the period */
+	double pace;   /* log of the period, or of the middle intervals' length */
+	double weight; /* the experiment's: where other programs ran, a pace is theirs */
 };
 
 static int by_time(const void *a, const void *b)
@@ -29,32 +31,47 @@ static int by_time(const void *a, const void *b)
 static double local_pace(const struct zero *z, size_t n, size_t at, uint32_t experiment, size_t k)
 {
 	size_t low = at, high = at < n && z[at].experiment == experiment ? at + 1 : at;
-	double sum = 0;
+	double sum = 0, weight = 0;
 
 	/* [low, high) is what was used or left out so far. */
 	for (size_t got = 0; got < k; got++) {
 		bool left = low > 0 && (high == n || experiment - z[low - 1].experiment <= z[high].experiment - experiment);
+		const struct zero *next = left ? &z[--low] : &z[high++];
 
-		sum += left ? z[--low].pace : z[high++].pace;
+		sum += next->pace * next->weight;
+		weight += next->weight;
 	}
-	return sum / (double)k;
+	return sum / weight;
 }
 
 /* Mean squared error of predicting each zero from @k others. */
 static double prediction_error(const struct zero *z, size_t n, size_t k)
 {
-	double sum = 0;
+	double sum = 0, weight = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		double e = z[i].pace - local_pace(z, n, i, z[i].experiment, k);
 
-		sum += e * e;
+		sum += e * e * z[i].weight;
+		weight += z[i].weight;
 	}
-	return sum / (double)n;
+	return sum / weight;
 }
 
+static double mean_pace(const struct observation *o)
+{
+	return log(o->num[READ_WHOLE] / o->den[READ_WHOLE]);
+}
+
+static double middle_pace(const struct observation *o)
+{
+	return histogram_middle(o->latency, o->window);
+}
+
+typedef double (*pace_reading)(const struct observation *o);
+
 /* Fills *ret_n zeros in the order of time; none where one had no visit: it has no pace, and leaving it out would favour the others. */
-static int find_zeros(const struct observation *obs, size_t n, struct zero **ret, size_t *ret_n)
+static int find_zeros(const struct observation *obs, size_t n, pace_reading read, struct zero **ret, size_t *ret_n)
 {
 	struct zero *z = calloc(n + 1, sizeof(*z));
 
@@ -63,15 +80,16 @@ static int find_zeros(const struct observation *obs, size_t n, struct zero **ret
 	*ret = z;
 	*ret_n = 0;
 	for (size_t i = 0; i < n; i++) {
-		double pace = log(obs[i].num[READ_WHOLE] / obs[i].den[READ_WHOLE]);
+		double pace;
 
 		if (obs[i].key != 0)
 			continue;
+		pace = read(&obs[i]);
 		if (!isfinite(pace)) {
 			*ret_n = 0;
 			return 0;
 		}
-		z[(*ret_n)++] = (struct zero){obs[i].experiment, pace};
+		z[(*ret_n)++] = (struct zero){obs[i].experiment, pace, obs[i].weight};
 	}
 	if (*ret_n)
 		qsort(z, *ret_n, sizeof(*z), by_time);
@@ -110,12 +128,13 @@ static size_t place(const struct zero *z, size_t n, uint32_t experiment)
 	return low;
 }
 
-int drift_remove(struct observation *obs, size_t n)
+/* What each observation's times are to be multiplied by, in @scales. Returns whether anything is. */
+static int find_scales(const struct observation *obs, size_t n, pace_reading read, double *scales)
 {
 	_cleanup_free_ struct zero *z = NULL;
+	double mean = 0, weight = 0;
 	size_t n_zeros, k;
-	double mean = 0;
-	int r = find_zeros(obs, n, &z, &n_zeros);
+	int r = find_zeros(obs, n, read, &z, &n_zeros);
 
 	if (r)
 		return r;
@@ -124,15 +143,38 @@ int drift_remove(struct observation *obs, size_t n)
 	k = choose_window(z, n_zeros);
 	if (!k)
 		return 0;
-	for (size_t i = 0; i < n_zeros; i++)
-		mean += z[i].pace / (double)n_zeros;
+	for (size_t i = 0; i < n_zeros; i++) {
+		mean += z[i].pace * z[i].weight;
+		weight += z[i].weight;
+	}
 	for (size_t i = 0; i < n; i++) {
 		uint32_t x = obs[i].experiment;
-		double scale = exp(mean - local_pace(z, n_zeros, place(z, n_zeros, x), x, k));
 
-		for (int how = 0; how < N_READINGS; how++)
-			obs[i].num[how] *= scale;
-		obs[i].scale *= scale;
+		scales[i] = exp(mean / weight - local_pace(z, n_zeros, place(z, n_zeros, x), x, k));
 	}
 	return 1;
+}
+
+int drift_remove(struct observation *obs, size_t n)
+{
+	_cleanup_free_ double *scales = calloc(n + 1, sizeof(*scales));
+	int lengths = 0, means;
+
+	if (!scales)
+		return -ENOMEM;
+	if (n && obs[0].latency)
+		lengths = find_scales(obs, n, middle_pace, scales);
+	if (lengths < 0)
+		return lengths;
+	for (size_t i = 0; lengths && i < n; i++)
+		obs[i].length_scale *= scales[i];
+	means = find_scales(obs, n, mean_pace, scales);
+	if (means < 0)
+		return means;
+	for (size_t i = 0; means && i < n; i++) {
+		for (int how = 0; how < N_READINGS; how++)
+			obs[i].num[how] *= scales[i];
+		obs[i].scale *= scales[i];
+	}
+	return lengths || means;
 }

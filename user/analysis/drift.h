@@ -6,6 +6,8 @@
 #include "analysis/collect.h"
 
 /* Takes the drift out of a point's observations: their times are scaled to the mean pace. The pace at an experiment is that of the nearest
- * k experiments at 0 %, not counting itself. k is chosen by how well that predicts the 0 % experiments themselves; where their mean over the
- * run does about as well, nothing is changed. Returns whether something was. -ENOMEM. */
+ * k experiments at 0 %, not counting itself. Paces count as much as their experiments do. k is chosen by how well that predicts the
+ * 0 % experiments themselves; where their mean over the run does about as well, nothing is changed. Where intervals were measured, @obs are all
+ * of them measured, and their lengths are scaled by a pace of their own: the mean hangs on how many long ones there were by chance, by more
+ * than the pace of their middle changes. Returns whether something was changed. -ENOMEM. */
 int drift_remove(struct observation *obs, size_t n);

@@ -11,6 +11,8 @@
 #define RATE_BOUND 0.05
 
 #define METHOD_POINTS 0.005
+#define POINTS_OF_SHARE 0.3 /* of what the share is beyond LONG_SHARE: lines without effect are off by more, too, where visits are short */
+#define LONG_SHARE 0.04
 #define METHOD_SHARE 0.01
 #define PERIOD_SHARE 0.25 /* per sampling period in the time between two visits */
 #define MOST_SHARE 0.10	  /* visits can be much shorter than what threads wait for */
@@ -29,12 +31,17 @@ uint64_t *fidelity_settled_periods(const struct profile *p)
 	return ret;
 }
 
+double fidelity_share(double share)
+{
+	return share >= 0 && share <= 1 ? share : 0;
+}
+
 double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns)
 {
 	double length = (double)(x->elapsed ? x->elapsed : x->duration), weight = 1;
 
-	if (x->foreign > 0 && x->foreign <= 1)
-		weight *= bounded(x->foreign, ANALYSIS_FOREIGN_FLAG);
+	weight *= bounded(fidelity_share(x->foreign), ANALYSIS_FOREIGN_FLAG);
+	weight *= bounded(fidelity_share(x->stolen), ANALYSIS_STOLEN_FLAG);
 	if (length > 0)
 		weight *= bounded(fabs((double)x->imbalance) / length, IMBALANCE_BOUND);
 	if (x->paid)
@@ -59,5 +66,5 @@ double fidelity_allowed_share(double period_ns, double visit_ns)
 
 double fidelity_allowance(double share, double effect)
 {
-	return isnan(share) ? 0 : METHOD_POINTS + share * fabs(effect);
+	return isnan(share) ? 0 : METHOD_POINTS + POINTS_OF_SHARE * fmax(0, share - LONG_SHARE) + share * fabs(effect);
 }

@@ -13,6 +13,8 @@
 #define KNEE_LAST 0.95
 #define MIN_KNEE_POINTS 6
 #define MIN_KNEE_SPEEDUPS 3
+/* A line that is all of a visit gives s at a speedup of s, and noise a little more: before the first speedup that was drawn a steeper piece fits anywhere. */
+#define STEEPEST 1.1
 #define ROBUST_ROUNDS 3
 #define HUBER 1.5		/* residuals beyond this many standard deviations lose weight */
 #define MAD_TO_SD 1.4826	/* of a normal distribution */
@@ -117,6 +119,8 @@ static struct fit best_fit(const struct fit_point *p, const double *w, size_t n,
 	for (int i = 1; i * KNEE_STEP < KNEE_LAST + KNEE_STEP / 2; i++) {
 		/* A slope takes two speedups: one alone beyond the knee could be put anywhere. */
 		if (!several_beyond(p, n, i * KNEE_STEP) || !solve(p, w, n, i * KNEE_STEP, &f))
+			continue;
+		if (f.slope > STEEPEST)
 			continue;
 		error = error_of(&f, p, w, n);
 		if (error < least) {

@@ -23,7 +23,7 @@ struct fit {
 
 /* Least squares with Huber's weights (Huber, Annals of Mathematical Statistics 35, 1964), so that one disturbed experiment does not bend
  * the curve. A knee is taken if the corrected Akaike criterion prefers it (Hurvich and Tsai, Biometrika 76, 1989); it takes six points at
- * three speedups. Pure; the points stay as they are. */
+ * three speedups, and no piece is steeper than a line that is all of a visit. Pure; the points stay as they are. */
 struct fit fit_curve(const struct fit_point *points, size_t n);
 /* The same without a knee. */
 struct fit fit_straight(const struct fit_point *points, size_t n);

@@ -42,12 +42,57 @@ struct latency_mean latency_mean(const struct profile_latency *l, double window)
 	return m;
 }
 
-/* Where the intervals of a bucket are when their times are scaled. */
-static uint32_t at_pace(uint32_t bucket, double scale)
-{
-	double length = middle(bucket) * scale;
+/* The shortest and the longest tenth say little of a pace. */
+#define EDGE 0.1
 
-	return scale == 1 ? bucket : length < 0x1p62 ? histogram_bucket((uint64_t)length) : HISTOGRAM_BUCKETS - 1;
+double histogram_middle(const struct profile_latency *l, double window)
+{
+	double total = 0, before = 0, sum = 0, used = 0;
+
+	for (size_t i = 0; i < l->n_buckets; i++)
+		total += (double)l->buckets[i].count * weight_of(l->buckets[i].bucket, window);
+	for (size_t i = 0; i < l->n_buckets; i++) {
+		double w = (double)l->buckets[i].count * weight_of(l->buckets[i].bucket, window),
+		       inside = fmin(before + w, (1 - EDGE) * total) - fmax(before, EDGE * total);
+
+		if (inside > 0) {
+			sum += inside * log(middle(l->buckets[i].bucket) + 1);
+			used += inside;
+		}
+		before += w;
+	}
+	return used > 0 ? sum / used : NAN;
+}
+
+/* A bucket that is scaled lies in so many at most: no bucket is wider than 1/128 of what is in it, and none narrower than 1/256. */
+#define SPREAD 4
+
+/* Adds intervals of @bucket, as if they were spread evenly over it, to where they are when their times are scaled. */
+static void add_at_pace(double weight[HISTOGRAM_BUCKETS], uint32_t bucket, double count, double scale)
+{
+	double width = (double)histogram_width(bucket) * scale, low = (double)histogram_low(bucket) * scale;
+	uint32_t to;
+
+	if (scale == 1) {
+		weight[bucket] += count;
+		return;
+	}
+	if (!(low + width < 0x1p62)) {
+		weight[HISTOGRAM_BUCKETS - 1] += count;
+		return;
+	}
+	to = histogram_bucket((uint64_t)low);
+	for (int i = 1; i < SPREAD && to + 1 < HISTOGRAM_BUCKETS && histogram_width(bucket) > 1; i++) {
+		double here = fmin((double)histogram_low(to + 1) - low, width);
+
+		if (here >= width)
+			break;
+		weight[to++] += count * here / width;
+		count -= count * here / width;
+		low += here;
+		width -= here;
+	}
+	weight[to] += count;
 }
 
 static void add_block(struct histogram_blocks *b, const struct observation *obs, size_t n, double weight[HISTOGRAM_BUCKETS])
@@ -60,8 +105,9 @@ static void add_block(struct histogram_blocks *b, const struct observation *obs,
 		const struct profile_latency *l = obs[i].latency;
 
 		for (size_t j = 0; j < l->n_buckets; j++)
-			weight[at_pace(l->buckets[j].bucket, obs[i].scale)] += obs[i].weight *
-				(double)l->buckets[j].count * weight_of(l->buckets[j].bucket, obs[i].window);
+			add_at_pace(weight, l->buckets[j].bucket,
+				    obs[i].weight * (double)l->buckets[j].count * weight_of(l->buckets[j].bucket, obs[i].window),
+				    obs[i].length_scale);
 		block->count += obs[i].visits;
 		block->num += obs[i].num[READ_WHOLE];
 		block->den += obs[i].den[READ_WHOLE];
@@ -84,7 +130,7 @@ int histogram_blocks_make(struct histogram_blocks *ret, const struct observation
 	for (size_t i = 0; i < n; i++)
 		pairs += obs[i].latency->n_buckets;
 	b.list = calloc(n + 1, sizeof(*b.list));
-	b.pairs = calloc(pairs + 1, sizeof(*b.pairs));
+	b.pairs = calloc(pairs + 1, SPREAD * sizeof(*b.pairs));
 	if (!weight || !b.list || !b.pairs)
 		return -ENOMEM;
 	for (size_t i = 0, len; i < n; i += len) {

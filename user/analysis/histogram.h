@@ -13,6 +13,9 @@ struct latency_mean {
 };
 struct latency_mean latency_mean(const struct profile_latency *l, double window);
 
+/* The mean of the logarithms of the lengths, in ns, without the shortest and the longest tenth; NaN where there are none. */
+double histogram_middle(const struct profile_latency *l, double window);
+
 /* The intervals of some experiments together. */
 struct histogram_sums {
 	double weight[HISTOGRAM_BUCKETS];

@@ -112,9 +112,25 @@ static int test_pooling(struct point_context *ctx)
 	return 0;
 }
 
+/* Of what is left of a visit when a line is nearly all of it, and is gone, everything is a large share: that says nothing of other speedups. */
+#define LITTLE_LEFT 0.25
+
+static double zero_period(const struct observation *obs, size_t n, enum reading how)
+{
+	double num = 0, den = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (obs[i].key == 0) {
+			num += obs[i].num[how];
+			den += obs[i].den[how];
+		}
+	return num / den;
+}
+
 int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n, struct rng *rng)
 {
 	_cleanup_free_ struct observation *scratch = calloc(n + 1, sizeof(*scratch));
+	double zero[N_READINGS] = {zero_period(obs, n, READ_WHOLE), zero_period(obs, n, READ_TIMED)};
 	struct noise compared[N_READINGS] = {0};
 
 	*ctx = (struct point_context){.obs = obs, .n = n, .rng = rng};
@@ -130,7 +146,8 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 		for (int how = 0; how < N_READINGS; how++) {
 			struct group g = group_make(obs + i, len, how);
 
-			noise_add(&ctx->noise[how], &g);
+			if (!(g.period < LITTLE_LEFT * zero[how]))
+				noise_add(&ctx->noise[how], &g);
 		}
 		compare_readings(obs + i, len, scratch, compared);
 		if (obs[i].key == 0) {
@@ -410,7 +427,7 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	if (r)
 		return r;
 	line->experiments = n;
-	ev.allowed_share = line->allowed_share = fidelity_allowed_share(ctx->sampling_ns, base.g.period);
+	ev.allowed_share = line->allowed_share = fidelity_allowed_share(ctx->sampling_ns, base.g.period) + ctx->speed_share;
 	fill_quarters(ctx, obs, n, &base, &ev);
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
 	if (r)

@@ -12,6 +12,7 @@ struct point_context {
 	size_t n_zeros;
 	struct noise noise[N_READINGS];
 	bool timed_pays; /* see enum reading */
+	double speed_share; /* of an effect, that the correction for the machine's speed may be off by */
 	double sampling_ns; /* mean time between samples; 0: not known */
 	/* The 0 % experiments of all lines are one baseline: at 0 % nothing is paused, so which line was selected makes no
 	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments

@@ -51,8 +51,8 @@ void costs_print(const struct report *r)
 		text_duration(c.most_ns, each);
 		if (share > TOO_MUCH)
 			paragraph(r, 2,
-				  "Warning: to count '%s' took up to %.1f %% of the run, %s a visit. Count samples of a line instead of its "
-				  "visits (-p sampled:FILE:LINE), or name a place that is passed less often.%s",
+				  "Warning: to count '%s' took up to %.1f %% of the run, %s a visit. Count samples of a line or function "
+				  "instead of its visits (-p sampled:FILE:LINE, sampled:FUNCTION), or name a place that is passed less often.%s",
 				  name, 100 * share, each, !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT : "");
 		else
 			paragraph(r, 2, "To count '%s' took up to %.2g %% of the run, %s a visit.", name, 100 * share, each);

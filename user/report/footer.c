@@ -62,6 +62,17 @@ static void print_foreign(const struct report *r)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
 }
 
+static void print_stolen(const struct report *r)
+{
+	const struct analysis *a = r->a;
+
+	if (a->stolen_flagged)
+		paragraph(r, 2,
+			  "Warning: in %zu of %zu experiments the hypervisor gave CPU time of this machine to others (%.1f %% of what the program ran "
+			  "and waited for a CPU). Waits get longer by that, and so does what depends on them: repeat the run when the host is quiet.",
+			  a->stolen_flagged, r->p->n_experiments, 100 * a->stolen);
+}
+
 /* What it cost the machine to be looked at. */
 static void print_machine(const struct report *r)
 {
@@ -99,12 +110,12 @@ static void print_intervals(const struct report *r)
 			(void)snprintf(share, sizeof(share), "%.0f to %.0f %%", 100 * least, 100 * most);
 		paragraph(r, 2,
 			  "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and, beside that, for half a point "
-			  "and %s of the effect, which the method itself can be off by.",
+			  "or somewhat more and %s of the effect, which the method itself can be off by.",
 			  share);
 	}
 	if (a->marked)
 		paragraph(r, 2,
-			  "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, books off by 1 %%, "
+			  "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, 3 %% taken by a hypervisor, books off by 1 %%, "
 			  "payments too long by a quarter, another sampling rate than in the end) and count for less, by how far they were, whatever they showed.",
 			  a->marked, r->p->n_experiments);
 }
@@ -187,6 +198,20 @@ static void print_placebo(const struct report *r)
 	}
 }
 
+static void print_speed(const struct report *r)
+{
+	for (size_t i = 0; i < r->a->n_points; i++) {
+		const struct analysis_point *point = &r->a->points[i];
+		_cleanup_free_ char *name = text_clean(r, point->name);
+
+		if (point->speed.slope > 0)
+			paragraph(r, 2,
+				  "The machine was not equally fast in all experiments, as the CPU time of a visit of '%s' tells. Corrected for that "
+				  "they differ by %.1f %% instead of %.1f %%.",
+				  name, 100 * point->speed.after, 100 * point->speed.before);
+	}
+}
+
 static bool any_verdict(const struct analysis *a, enum verdict v)
 {
 	for (size_t i = 0; i < a->n_points; i++)
@@ -200,8 +225,10 @@ void footer_print(const struct report *r)
 {
 	print_fidelity(r);
 	print_foreign(r);
+	print_stolen(r);
 	print_machine(r);
 	print_intervals(r);
+	print_speed(r);
 	print_placebo(r);
 	costs_print(r);
 	print_runs(r);

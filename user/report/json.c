@@ -189,12 +189,25 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	return NULL;
 }
 
+static struct json_object *speed_of(const struct analysis_speed *s)
+{
+	struct json_object *o = json_object_new_object();
+
+	if (!(add_number(o, "slope", s->slope) | add_number(o, "before", s->before) | add_number(o, "after", s->after) |
+	      add_number(o, "share", s->share)))
+		return o;
+	json_object_put(o);
+	return NULL;
+}
+
 static struct json_object *point_of(const struct profile *all, const struct analysis_point *p)
 {
 	struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
 	int r = add_string(o, "name", p->name) | add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
 		add_count(o, "visits", p->visits) | add_number(o, "placebo", p->placebo) | add(o, "lines", lines);
 
+	if (p->speed.slope > 0)
+		r |= add(o, "machine_speed", speed_of(&p->speed));
 	if (p->intervals)
 		r |= add(o, "intervals", intervals_of(p->intervals));
 	for (size_t i = 0; lines && i < p->n_lines; i++)
@@ -213,7 +226,8 @@ static struct json_object *fidelity_of(const struct analysis *a)
 		add_number(o, "credited_ns", a->credited_ns) | add_number(o, "rq_credited_ns", a->rq_credited_ns) |
 		add_number(o, "forgiven_ns", a->forgiven_ns) | add_number(o, "oversleep_ns", a->oversleep_ns) |
 		add_number(o, "late_ns", a->late_ns) | add_number(o, "foreign", a->foreign) |
-		add_count(o, "foreign_flagged", a->foreign_flagged) | add_count(o, "marked", a->marked) |
+		add_count(o, "foreign_flagged", a->foreign_flagged) | add_number(o, "stolen", a->stolen) |
+		add_count(o, "stolen_flagged", a->stolen_flagged) | add_count(o, "marked", a->marked) |
 		add_count(o, "imbalance_ns", (uint64_t)(a->imbalance_max > 0 ? a->imbalance_max : 0));
 
 	if (!r)

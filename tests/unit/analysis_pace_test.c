@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Percentiles of programs whose pace changes while they are measured, slowly or because others take the CPU for some of the time; and what
+ * scaling a histogram does to it. */
+#include "analysis/analysis.h"
+#include "analysis/collect.h"
+#include "analysis/histogram.h"
+#include "analysis_sample.h"
+#include "base/rng.h"
+#include "shared/histogram.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+
+#define MS 1000000.0
+#define LINE "a.c:1"
+#define EXPERIMENTS 120
+#define REQUESTS 200
+
+static struct profile_latency *latency_of(const uint64_t *counts)
+{
+	struct profile_latency *l = calloc(1, sizeof(*l));
+
+	assert_non_null(l);
+	l->buckets = calloc(HISTOGRAM_BUCKETS, sizeof(*l->buckets));
+	assert_non_null(l->buckets);
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		if (counts[i])
+			l->buckets[l->n_buckets++] = (struct profile_bucket){i, counts[i]};
+	return l;
+}
+
+/* One request in twenty, by chance, takes 12.5 ms more than the others' 2.5 ms; the line is those. All times @pace times that, and a share
+ * @late of them is 8 ms longer. */
+static void add(struct profile *p, struct rng *r, double speedup, double pace, double late)
+{
+	struct profile_run_experiment *x = sample_experiment(p, LINE, speedup, (uint64_t)(1000 * MS));
+	struct profile_point *point = sample_point(x, PROFILE_LATENCY, "req");
+	static uint64_t counts[HISTOGRAM_BUCKETS];
+	int64_t sum = 0;
+
+	memset(counts, 0, sizeof(counts));
+	for (int i = 0; i < REQUESTS; i++) {
+		double ns = 2.5 * (1 - speedup) + (rng_below(r, 20) == 0 ? 12.5 : 0);
+
+		ns *= pace * (0.99 + 0.02 * rng_unit(r)) * MS;
+		ns += rng_unit(r) < late ? 8 * MS : 0;
+		counts[histogram_bucket((uint64_t)ns)]++;
+		sum += (int64_t)ns;
+	}
+	point->latency = latency_of(counts);
+	point->latency->sum_ns = sum;
+	point->arrivals = point->departures = REQUESTS;
+	x->x.foreign = late;
+}
+
+static struct analysis analysed(const struct profile *p)
+{
+	struct analysis a;
+
+	assert_int_equal(analyse(p, 7, &a), 0);
+	assert_true(a.n_points == 1 && a.points[0].n_lines == 1);
+	assert_non_null(a.points[0].lines[0].latency);
+	return a;
+}
+
+static const struct analysis_change *effect(const struct analysis *a, enum latency_statistic s, double speedup)
+{
+	const struct analysis_latency *l = a->points[0].lines[0].latency;
+
+	for (size_t i = 0; i < l->n_cells; i++)
+		if (fabs(l->cells[i].speedup - speedup) < 1e-3)
+			return &l->cells[i].change[s];
+	fail();
+	return NULL;
+}
+
+static void near_to(double got, double wanted, double by, const char *what)
+{
+	if (!(fabs(got - wanted) <= by))
+		fail_msg("%s is %g, not %g +- %g", what, got, wanted, by);
+}
+
+static double speedup_of(struct rng *r)
+{
+	return rng_unit(r) < 0.4 ? 0 : 0.25 * (double)(1 + rng_below(r, 3));
+}
+
+/* The pace is 12 % up and down, three times in the run. How many slow ones an experiment has by chance moves its mean by as much, so that the
+ * mean says nothing of the pace. */
+static void slow_changes_are_taken_out(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 5);
+	for (int i = 0; i < EXPERIMENTS; i++)
+		add(&p, &r, speedup_of(&r), 1 + 0.12 * sin(6 * M_PI * i / EXPERIMENTS), 0);
+	a = analysed(&p);
+	near_to(a.points[0].intervals->ns[LATENCY_P50], 2.5 * MS, 0.07 * MS, "p50");
+	for (double s = 0.25; s < 1; s += 0.25) {
+		near_to(effect(&a, LATENCY_P50, s)->effect, s, 0.008, "the effect on p50");
+		near_to(effect(&a, LATENCY_P99, s)->effect, s / 6, 0.012, "the effect on p99");
+		assert_true(effect(&a, LATENCY_P99, s)->high - effect(&a, LATENCY_P99, s)->low < 0.06);
+	}
+	analysis_free(&a);
+	profile_free(&p);
+}
+
+/* For half of the run another program has a third of the CPU. What is said is of the other half, and its times stay what they were. */
+static void others_are_no_pace(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 6);
+	for (int i = 0; i < EXPERIMENTS; i++)
+		add(&p, &r, speedup_of(&r), 1, i >= EXPERIMENTS / 2 ? 0.35 : 0);
+	a = analysed(&p);
+	near_to(a.points[0].intervals->ns[LATENCY_P50], 2.5 * MS, 0.05 * MS, "p50");
+	near_to(a.points[0].intervals->ns[LATENCY_P99], 15 * MS, 0.5 * MS, "p99");
+	for (double s = 0.25; s < 1; s += 0.25) {
+		near_to(effect(&a, LATENCY_P50, s)->effect, s, 0.012, "the effect on p50");
+		near_to(effect(&a, LATENCY_P99, s)->effect, s / 6, 0.03, "the effect on p99");
+	}
+	analysis_free(&a);
+	profile_free(&p);
+}
+
+static struct histogram_sums *scaled(const uint64_t *counts, double scale)
+{
+	struct profile_latency *l = latency_of(counts);
+	struct observation o = {.latency = l, .weight = 1, .scale = 1, .length_scale = scale, .visits = 1e6};
+	struct histogram_sums *sums = calloc(1, sizeof(*sums));
+	struct histogram_blocks b;
+
+	assert_non_null(sums);
+	assert_int_equal(histogram_blocks_make(&b, &o, 1), 0);
+	histogram_add(sums, &b, 0);
+	histogram_blocks_free(&b);
+	free(l->buckets);
+	free(l);
+	return sums;
+}
+
+/* Less than a bucket is not lost, none is counted twice, and the shape stays. */
+static void scaling_keeps_what_is_there(void **state)
+{
+	static const double scales[] = {1, 0.999, 1.001, 1.003, 0.9, 1.3, 0.5, 2, 0.0001, 1000};
+	static uint64_t counts[HISTOGRAM_BUCKETS];
+
+	(void)state;
+	memset(counts, 0, sizeof(counts));
+	for (uint64_t i = 0; i < 100000; i++)
+		counts[histogram_bucket((uint64_t)(10 * MS + 20.0 * (double)i))]++;
+	for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+		struct histogram_sums *s = scaled(counts, scales[i]);
+
+		near_to(s->total, 100000, 1e-3, "the number of intervals");
+		for (double q = 0.1; q < 1; q += 0.2)
+			near_to(histogram_quantile(s, q) / scales[i], (10 + 2 * q) * MS, 2 + 0.02 * MS * (scales[i] < 0.1 ? 5 : 1), "a quantile");
+		free(s);
+	}
+}
+
+static void no_scale_leaves_the_table(void **state)
+{
+	static const double scales[] = {0, 1e-300, 1e-9, 1e9, 1e300, INFINITY};
+	static uint64_t counts[HISTOGRAM_BUCKETS];
+
+	(void)state;
+	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		counts[i] = 1;
+	for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+		struct histogram_sums *s = scaled(counts, scales[i]);
+
+		near_to(s->total, HISTOGRAM_BUCKETS, 1e-3, "the number of intervals");
+		free(s);
+	}
+}
+
+static void the_middle_is_that_of_most(void **state)
+{
+	static uint64_t counts[HISTOGRAM_BUCKETS];
+	struct profile_latency *l;
+
+	(void)state;
+	memset(counts, 0, sizeof(counts));
+	counts[histogram_bucket((uint64_t)MS)] = 92;
+	l = latency_of(counts);
+	near_to(exp(histogram_middle(l, 0)), MS, 0.01 * MS, "the middle of one length");
+	free(l->buckets);
+	free(l);
+	counts[histogram_bucket(3)] = 4;
+	counts[histogram_bucket((uint64_t)(500 * MS))] = 4;
+	l = latency_of(counts);
+	near_to(exp(histogram_middle(l, 0)), MS, 0.01 * MS, "the middle without the edges");
+	l->n_buckets = 0;
+	assert_true(isnan(histogram_middle(l, 0)));
+	free(l->buckets);
+	free(l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slow_changes_are_taken_out),  cmocka_unit_test(others_are_no_pace),
+		cmocka_unit_test(scaling_keeps_what_is_there), cmocka_unit_test(no_scale_leaves_the_table),
+		cmocka_unit_test(the_middle_is_that_of_most),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
