@@ -88,12 +88,41 @@ class Case:
     def source(self):
         return self.program + ".c"
 
-    def truth(self, percent):
-        """The effect in percent when the line gets `percent` faster."""
+    def truth(self, percent, between_us=0):
+        """The effect in percent when the line gets `percent` faster. `between_us` is what a visit takes beside all work, at any speedup."""
         a, b = self.a_us, self.b_us
         rest = 1 - percent / 100
         faster = self.period(a * rest, b) if self.line == "a" else self.period(a, b * rest)
-        return 100 * (1 - faster / self.period(a, b))
+        return 100 * (1 - (faster + between_us) / (self.period(a, b) + between_us))
+
+    @property
+    def threads(self):
+        """How many, where that is a matter of the case; else None."""
+        return int(self.args[self.args.index("--threads") + 1]) if "--threads" in self.args else None
+
+    @property
+    def group(self):
+        """With whom it is summed up: its program's cases, or those of as many threads where there are more than CPUs."""
+        if self.foreign:
+            return f"{self.threads} threads beside another program"
+        if self.threads and self.threads > self.cpus:
+            return f"{self.threads} threads on {self.cpus} CPUs"
+        return self.program
+
+    @property
+    def knee(self):
+        """From which line speedup on, in percent, more of it helps less or no more; None where the curve has no bend, or goes down, or
+        in steps, and where too few of the speedups that are drawn are on one side of it: it is nearer to 0 than to the first, or beyond the last but one."""
+        if self.kind != "effect" or self.program == "contention":
+            return None
+        slopes = [self.truth(s + 1) - self.truth(s) for s in range(100)]
+        if slopes[0] - slopes[-1] < 0.05:
+            return None
+        first = next(s for s in range(100) if slopes[0] - slopes[s] > 0.01 * slopes[0])
+        # Within this percent the line before and the one after meet.
+        share = (slopes[first] - slopes[-1]) / (slopes[0] - slopes[-1])
+        knee = first + max(0.0, share)
+        return knee if SPEEDUPS[0] / 2 < knee <= SPEEDUPS[-2] else None
 
     @property
     def flat(self):
@@ -207,10 +236,11 @@ def pool_cases():
     # a visit each 2.5 ms. a: s * 70 %. b: s * 30 %.
     # Outside: three permits, each taken for 0.5 ms and a sleep of 1 ms, 4.5 ms after it. The CPUs are short: with two a visit each 2.5 ms.
     # a: s * 10 %. b: s * 90 %, up to 80 %: then the permits are short, a visit each 0.5 ms.
+    # Asleep: a permit for everybody, 8 ms of sleep, which at 100 % takes 75 ms really. b: s * 90 %, up to 79 %: then all are asleep most of the time.
     for name, threads, permits, a, b, asleep in (
         ("permits", 4, 2, 3000, 300, 9000), ("permits", 16, 2, 3000, 300, 9000),
         ("cpus", 8, 4, 3500, 1500, 0), ("cpus", 16, 8, 3500, 1500, 0),
-        ("outside", 8, 3, 500, 4500, 1000),
+        ("outside", 8, 3, 500, 4500, 1000), ("asleep", 16, 16, 500, 4500, 8000),
     ):  # fmt: skip
         args = ["--threads", str(threads), "--window", str(permits), "--asleep", str(asleep)]
         yield from crowd_cases(f"pool-{name}-{threads}", "pool", a, b, args, pooled(threads, permits, asleep), name != "permits",
@@ -271,10 +301,10 @@ def shape_cases():
                           **timing(10000, False))
     yield from both_lines("phases", "phases", 2000, 1000, ("--round", "3000", "--share-a", f"{200 / 3:.6f}"), lambda a, b: (a + b) / 2, 3,
                           cpus=1, **timing(5000, False))
-    # The full length of c is that of b: 5 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
-    # At 75 % a is 0.875 b: a step away from another answer, so b must be long against a pause.
-    yield from both_lines("contention", "contention", 17500, 5000, ("--round", "22500", "--share-a", f"{700 / 9:.6f}"),
-                          lambda a, b: b + 5000 / max(1, math.ceil(a / max(b, 1) - 1e-9)), 3, **timing(22500, False))
+    # The full length of c is that of b: 8 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
+    # a is 3.2 b, 2.4, 1.6 and 0.8 b at 75 %: nowhere nearer to another answer than 0.2 b, 1.6 ms, which is more than a few pauses.
+    yield from both_lines("contention", "contention", 25600, 8000, ("--round", "33600", "--share-a", f"{1600 / 21:.6f}"),
+                          lambda a, b: b + 8000 / max(1, math.ceil(a / max(b, 1) - 1e-9)), 3, **timing(33600, False))
 
 
 def other_cases():

@@ -32,7 +32,7 @@ if sys.argv[1] == "report":
         period[x["speedup"]] = y["effective_ns"] / (y["delta"] - 1)
     at = [dict(speedup=s, effect=1 - period[s] / period[0], low=0.98 - period[s] / period[0], high=1.02 - period[s] / period[0])
           for s in period if s]
-    print(json.dumps(dict(points=[dict(lines=[dict(curve=dict(at=at))])])))
+    print(json.dumps(dict(points=[dict(lines=[dict(selected=records[1]["selected"], curve=dict(at=at, knee=0.33), verdict="no effect" if at[-1]["effect"] < 0.01 else "helps")])])))
     sys.exit(0)
 if sys.argv[1] == "validate":
     off = float(os.environ.get("FAKE_GAP", "0"))
@@ -195,6 +195,16 @@ class Harness(unittest.TestCase):
             status, out = self.run_truth("--case", "independent-1/a", "--coz", COZ=self.directory.name)
         self.assertEqual((status, out), (2, ""))
         self.assertIn("no coz script", err.getvalue())
+
+    def test_verdicts_knees_and_sums(self):
+        status, out = self.run_truth("--case", "window-pipe-5ms/*")
+        self.assertEqual(status, 0, out)
+        self.assertRegex(out, r"intervals .*   helps, knee 33 for 33\n")
+        self.assertRegex(out, r"handover +8 cells, mean error  0\.00, worst ")
+        self.assertIn("lines without effect: 0 of 1 runs call", out)
+        self.assertIn("knees: 0.3 points off in the median, beyond 10 or not found: none", out)
+        _, out = self.run_truth("--case", "pipeline-5ms/a", "--case", "lock-inside-ticket-5ms/a")
+        self.assertIn("beyond 10 or not found: lock-inside-ticket-5ms/a\n", out)
 
     def test_the_real_run_beside_ours(self):
         self.write("independent", FAKE_PROGRAM)

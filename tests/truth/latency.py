@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Latencies whose distribution is arithmetic (programs/latency.c): what the report says of a line's effect on p50, p90, p99 and the mean
-against the truth, in percentage points. latency.py COZBPF PROGRAMS SECONDS BAR SPEEDUPS [PAYER [CASE [RUNS]]]; prints "ok NAME" or "not ok NAME:
-WHY". BAR is in percentage points, or with a % sign a share of each effect: then p50 and p99 are judged, and no effect is one of less than a
-point. With RUNS each figure is the median of so many runs, and no run is repeated; without, a case that fails is tried twice more."""
+"""Latencies whose distribution is arithmetic (programs/latency.c): what the report's table says of a line's effect on p50, p90, p99 and
+the mean against the truth, in percentage points; beside it what the experiments at just that speedup say. latency.py COZBPF PROGRAMS SECONDS
+BAR SPEEDUPS [PAYER [CASE [RUNS]]]; prints "ok NAME" or "not ok NAME: WHY". SPEEDUPS are columns of the table. BAR is in percentage points, or
+with a % sign a share of each effect: then p50 and p99 are judged, and no effect is one of less than a point. With RUNS so many runs are told
+of as one, their experiments together, and none is repeated; without, a case that fails is tried twice more."""
 
 import json
+import math
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -55,8 +56,8 @@ class Bench:
         busy = subprocess.run([os.path.join(programs, "busy"), "--calibrate"], check=True, capture_output=True, text=True, timeout=30)
         self.per_us = numbers_in(busy.stdout)["per_us"]
 
-    def report(self, line, args, options):
-        """What is said of the latency point, as an object."""
+    def report(self, line, args, options, runs):
+        """What is said of the latency point after so many runs, as an object."""
         with tempfile.TemporaryDirectory(prefix="cozbpf-latency-") as where:
             path = os.path.join(where, "profile.jsonl")
             command = [
@@ -66,21 +67,20 @@ class Bench:
                 "--speedups", ",".join(str(s) for s in self.speedups), "--zero-share", "40", "--",
                 self.program, *args, "--per-us", f"{self.per_us:.3f}", "--seconds", f"{self.seconds:g}",
             ]  # fmt: skip
-            subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=self.seconds + 60)
+            for _ in range(runs):
+                subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=self.seconds + 60)
             out = subprocess.run([self.cozbpf, "report", "--json", path], check=True, capture_output=True, text=True, timeout=60)
         return json.loads(out.stdout)["points"][0]
 
 
-def figures(point, speedups, names):
-    """{(statistic, speedup): (effect, low, high)} in percent, of what the report has; for speedup 0 the latency in ms."""
-    cells = {round(100 * cell["speedup"]): cell for cell in point["lines"][0]["latency"]["cells"]}
-    found = {(statistic, 0): (point["intervals"]["ns"][statistic] / 1e6,) for statistic in names}
-    for statistic in names:
-        for s in speedups:
-            change = cells.get(s, {}).get(statistic, {})
-            values = [change.get(k) for k in ("effect", "low", "high")]
+def changes(rows, names):
+    """{(statistic, speedup): (effect, low, high)} in percent."""
+    found = {}
+    for row in rows:
+        for statistic in names:
+            values = [row.get(statistic, {}).get(k) for k in ("effect", "low", "high")]
             if None not in values:
-                found[statistic, s] = tuple(100 * v for v in values)
+                found[statistic, round(100 * row["speedup"])] = tuple(100 * v for v in values)
     return found
 
 
@@ -92,34 +92,33 @@ def allowed(bar, wanted):
 
 
 def judge(bench, name, line, args, options, model, bar, runs):
-    """None: as the arithmetic says, in the median of the runs; else what is not."""
-    whole, all_found, why = model(line, 1), [], []
-    for _ in range(runs):
-        point = bench.report(line, args, options)
-        said = point["intervals"]
-        print(f"# {name}: {said['intervals']:.0f} intervals, in flight {said['in_flight']:.2f}, crossed {said['crossed']:.0f}")
-        why += [f"{key} {said[key]:.0f}" for key in ("unmatched", "unended", "lost") if said[key] > 1]
-        all_found.append(figures(point, bench.speedups, (*whole, "little")))
+    """None: as the arithmetic says; else what is not."""
+    whole, why = model(line, 1), []
+    point = bench.report(line, args, options, runs)
+    said, latency = point["intervals"], point["lines"][0]["latency"]
+    found, alone = changes(latency["at"], (*whole, "little")), changes(latency["cells"], whole)
+    print(f"# {name}: {said['intervals']:.0f} intervals, in flight {said['in_flight']:.2f}, crossed {said['crossed']:.0f}")
+    why += [f"{key} {said[key]:.0f}" for key in ("unmatched", "unended", "lost") if said[key] > runs]
     for statistic, base in whole.items():
-        measured = statistics.median(found[statistic, 0][0] for found in all_found)
-        little = statistics.median(found["little", 0][0] for found in all_found)
+        measured, little = said["ns"][statistic] / 1e6, said["ns"]["little"] / 1e6
         print(f"#   {statistic}: {measured:.2f} ms, by arithmetic {base:.2f}; by Little's law {little:.2f}")
         if abs(measured - base) > 0.25 * base:
             why.append(f"{statistic} {measured:.2f} ms for {base:.2f}")
         for s in bench.speedups:
             wanted = 100 * (1 - model(line, 1 - s / 100)[statistic] / base)
-            got = [found[statistic, s] for found in all_found if (statistic, s) in found]
-            if len(got) < runs:
+            if (statistic, s) not in found:
                 why.append(f"{statistic} at {s} %: nothing said")
                 continue
-            middle = statistics.median(g[0] for g in got)
-            each = ", ".join(f"{effect:.1f} ({low:.1f} to {high:.1f})" for effect, low, high in got)
-            little = [found["little", s][0] for found in all_found if ("little", s) in found]
-            print(f"#     {s} %: {middle:6.1f}, by arithmetic {wanted:.1f}; {each}; Little {statistics.median(little):.1f}")
+            effect, low, high = found[statistic, s]
+            cell, little = (f.get(k, (math.nan,))[0] for f, k in ((alone, (statistic, s)), (found, ("little", s))))
+            print(
+                f"#     {s} %: {effect:6.2f}, by arithmetic {wanted:.2f}; {low:.1f} to {high:.1f}; "
+                f"its experiments alone {cell:.2f}; Little {little:.1f}"
+            )
             if bar.endswith("%") and statistic not in JUDGED:
                 continue
-            if abs(middle - wanted) > allowed(bar, wanted):
-                why.append(f"{statistic} at {s} %: {middle:.1f} for {wanted:.1f}")
+            if abs(effect - wanted) > allowed(bar, wanted):
+                why.append(f"{statistic} at {s} %: {effect:.2f} for {wanted:.2f}")
     return "; ".join(why)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads a profile (JSON lines) and pools its experiments by speedup."""
 
+import copy
 import json
 import statistics
 
@@ -36,8 +37,8 @@ class Profile:
     def __init__(self, path, point="progress"):
         self.startup = {}
         self.experiments = []
-        self.cells = {}
-        visits = []
+        self.reported = None  # what the report makes of it
+        self.visits = []  # (experiment, record of the point)
         experiment = None
         with open(path, encoding="utf-8") as lines:
             for line in lines:
@@ -52,10 +53,23 @@ class Profile:
                     experiment = record
                     self.experiments.append(record)
                 elif kind == "throughput-point" and experiment and record.get("name") == point:
-                    visits.append((experiment, record))
-        for experiment, record in visits:
-            if self.settled(experiment):
-                self.cells.setdefault(round(100 * experiment["speedup"]), Cell()).add(experiment, record)
+                    self.visits.append((experiment, record))
+        self.cells = self.pool("")
+
+    def pool(self, line):
+        """Experiments by speedup: at 0 % all, else those of the line FILE:LINE, or with "" of any."""
+        cells = {}
+        for experiment, record in self.visits:
+            other = line and experiment["speedup"] > 0 and not f"/{experiment.get('selected')}".endswith(f"/{line}")
+            if self.settled(experiment) and not other:
+                cells.setdefault(round(100 * experiment["speedup"]), Cell()).add(experiment, record)
+        return cells
+
+    def of_line(self, line):
+        """The same, but for the experiments with other lines."""
+        ret = copy.copy(self)
+        ret.cells = self.pool(line)
+        return ret
 
     def settled(self, experiment):
         """Was it sampled at the rate of the run's end? Ticks cost time: at another rate visits are faster or slower by per cents."""
@@ -73,10 +87,18 @@ class Profile:
     def largest(self, key):
         return max((abs(x.get(key, 0)) for x in self.experiments), default=0)
 
-    def foreign(self):
-        """The share of time behind foreign tasks, mean over the experiments, 0..1."""
+    def mean_share(self, key):
+        """The time-weighted mean over the experiments of a share, 0..1."""
         elapsed = sum(x.get("elapsed", 0) for x in self.experiments)
-        return sum(x.get("foreign", 0) * x.get("elapsed", 0) for x in self.experiments) / elapsed if elapsed else 0.0
+        return sum(x.get(key, 0) * x.get("elapsed", 0) for x in self.experiments) / elapsed if elapsed else 0.0
+
+    def foreign(self):
+        """The share of time behind foreign tasks."""
+        return self.mean_share("foreign")
+
+    def stolen(self):
+        """What a hypervisor took, of the time that the program ran or waited for a CPU."""
+        return self.mean_share("stolen")
 
     def late(self):
         """Hit to pause, nanoseconds: the median of the experiments' medians."""
@@ -91,7 +113,7 @@ class Profile:
             f"hits {self.total('hits')}",
             f"late {self.late() / 1000:.0f} us",
             f"imbalance {self.largest('imbalance')} ns",
-            f"foreign {100 * self.foreign():.1f} %",
+            f"foreign {100 * self.foreign():.1f} %, stolen {100 * self.stolen():.1f} %",
         ]
         if self.startup.get("fallback"):
             parts.append(f"fallback: {self.startup['fallback']}")

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Samples of a line as a progress point beside the exact point, in the same runs: sampled.py COZBPF PROGRAMS SECONDS BAR RUNS [CASE]. Either
-line of the program is counted so, and the calls of its function; what the two say of a case's line may differ by BAR points at each speedup, in
-the median of RUNS. (Not the program's own point: a queue between the two that fills is more visits of the one.) Prints "ok NAME" or
+"""Samples of a line, and of a function, as a progress point beside the exact point, in the same runs: sampled.py COZBPF PROGRAMS SECONDS BAR RUNS
+[CASE]. Either line of the program is counted so, its function as well, and the calls of that; what they say of a case's line may differ from the
+calls by BAR points at each speedup, in the median of RUNS. (Not the program's own point: a queue between the two that fills is more visits of the one.) Prints "ok NAME" or
 "not ok NAME: WHY"."""
 
-import argparse
 import os
 import statistics
 import sys
@@ -16,7 +15,7 @@ sys.path.insert(0, HERE)
 
 from cases import CASES, SPEEDUPS  # noqa: E402
 from profiles import Profile  # noqa: E402
-from truth import Failure, Runner, line_of  # noqa: E402
+from truth import Failure, Runner, line_of, parse  # noqa: E402
 
 COMPARED = ("pipeline-5ms/a", "pingpong-mutex-5ms/a", "lock-outside-mutex-5ms/b")
 
@@ -30,6 +29,7 @@ def effects(path, point):
 def compare(runner, case, runs, bar):
     """What differs too much; "" if nothing does."""
     points = {f"sampled-{mark}": f"sampled:{case.source}:{line_of(case.source, mark)}" for mark in "ab"}
+    points |= {f"function-{mark}": f"sampled:work_{mark}" for mark in "ab"}
     points |= {f"exact-{mark}": f"work_{mark}" for mark in "ab"}
     runner.options.sync = [word for name, where in points.items() for word in ("-p", f"{name}={where}")]
     found = {name: [] for name in ("progress", *points)}
@@ -49,16 +49,15 @@ def compare(runner, case, runs, bar):
     for name, values in middle.items():
         print(f"#   {name}: " + " ".join(f"{values[s]:.1f}" for s in SPEEDUPS))
     return "; ".join(
-        f"line {mark} at {s} %: {middle[f'sampled-{mark}'][s]:.1f}, the exact point {middle[f'exact-{mark}'][s]:.1f}"
-        for mark in "ab" for s in SPEEDUPS if abs(middle[f"sampled-{mark}"][s] - middle[f"exact-{mark}"][s]) > bar
+        f"{kind}-{mark} at {s} %: {middle[f'{kind}-{mark}'][s]:.1f}, the exact point {middle[f'exact-{mark}'][s]:.1f}"
+        for kind in ("sampled", "function") for mark in "ab" for s in SPEEDUPS
+        if abs(middle[f"{kind}-{mark}"][s] - middle[f"exact-{mark}"][s]) > bar
     )  # fmt: skip
 
 
 def main(cozbpf, programs, seconds, bar, runs, only=""):
-    options = argparse.Namespace(
-        cozbpf=cozbpf, programs=programs, seconds=float(seconds), per_us=None, seed=1, keep=None, sync=[], bar="strict"
-    )
-    runner = Runner(options)
+    # One run, one file: none is made again.
+    runner = Runner(parse(["--cozbpf", cozbpf, "--programs", programs, "--seconds", seconds, "--bar", "loose"]))
     for case in CASES:
         if case.name not in COMPARED or only not in ("", case.name):
             continue

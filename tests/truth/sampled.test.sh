@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# sampled:FILE:LINE says what the exact point says: one case briefly, or with FULL=1 all of them against the bar, 3 points.
+# sampled:FILE:LINE and sampled:FUNCTION say what the exact point says: one case briefly, or with FULL=1 all of them against the bar, 3 points.
 # needs: root btf python3
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,13 +17,16 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import summary  # noqa: E402
 from cases import CASES, SPEEDUPS, cpus  # noqa: E402
 from peer import Coz, Missing  # noqa: E402
 from profiles import Profile  # noqa: E402
+from summary import mean_size, median_or_none, worst_size  # noqa: E402
 
 BUILD = os.path.join(HERE, "..", "..", "build")
 LOOSE_BAR = 10.0  # points, or percent
 LOOSE_REPEATS = 2
+STOLEN_BAR, STOLEN_REPEATS = 0.015, 2  # more that a hypervisor took, and a run is no measurement
 FOREIGN_SEEN = 0.05  # with one CPU kept busy the profile must own to at least this share
 NATIVE_BAR, NATIVE_BAR_SHORT = 3.0, 5.0
 VALIDATE_BAR = 3.0
@@ -62,9 +64,14 @@ class Runner:
         self.per_us = options.per_us
         self.seed = options.seed
         self.native_periods = {}
+        self.between = {}  # what between_us() measured
         self.coz = None  # or a Coz
         self.peers = []  # (name, mean error of ours, of Coz's) of each case that both measured
         self.intervals = []  # (covers the truth, half-width in points) of each reported cell
+        self.shared = {}  # profiles of runs whose lines are judged apart
+        self.flat = []  # of each run of a line without effect: was it called one that helps or hurts?
+        self.knees = []  # (name, distance in points of line speedup or None) of each run of a line with a knee
+        self.errors = {}  # of each group (see Case.group): {cell's name: error in points}
 
     def program(self, name):
         path = os.path.join(self.options.programs, name)
@@ -113,14 +120,30 @@ class Runner:
             busy.kill()
             busy.wait()
 
+    def shared_profile(self, case, pay, turn):
+        """The profile of a run in which all lines of the case's program were drawn; of these cases the first one runs it."""
+        key = (case.program, case.args, case.foreign, pay, turn)
+        if key not in self.shared:
+            lines = sum((c.program, c.args, c.foreign) == key[:3] for c in CASES)
+            self.shared[key] = self.profile(case, pay, lines * self.options.seconds, (0, *SPEEDUPS))[0]
+        return self.shared[key].of_line(place_of(case))
+
     def profile(self, case, pay, seconds, speedups):
-        """One profiled run; (the profile, what the program printed)."""
+        """One profiled run; (the profile, what the program printed). The bars are for a quiet machine: one that is not is tried again."""
+        for attempt in range(1 + (STOLEN_REPEATS if self.options.bar == "strict" else 0)):
+            profile, out = self.profile_once(case, pay, seconds, speedups)
+            if profile.stolen() <= STOLEN_BAR:
+                break
+            print(f"    a hypervisor took {100 * profile.stolen():.1f} % of the time in run {attempt + 1}", flush=True)
+        return profile, out
+
+    def profile_once(self, case, pay, seconds, speedups):
         self.seed += 1
         where = self.options.keep or tempfile.mkdtemp(prefix="cozbpf-truth-")
         path = os.path.join(where, f"{case.name.replace('/', '-')}-{pay}-{self.seed}.jsonl")
+        line = [] if self.options.together and case.kind == "effect" else ["--fixed-line", place_of(case)]
         command = [
-            self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path,
-            "-p", "progress", "--fixed-line", f"{case.source}:{line_of(case.source, case.line)}",
+            self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line,
             "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms),
             "--seed", str(self.seed), *PAYERS[pay], *self.options.sync,
         ]  # fmt: skip
@@ -145,28 +168,49 @@ class Runner:
 
     # The three kinds of cases: each prints what it measured and returns (distance to the bar's subject, other complaint or None).
 
+    def between_us(self, case):
+        """What a visit takes beside its work: waking who waits for it, above all. Without a profiler, in microseconds. Threads that outnumber the
+        CPUs wait for these meanwhile, which takes nothing from a visit."""
+        if case.flat or case.foreign or (case.threads or 0) > case.cpus:
+            return 0.0
+        key = (case.program, case.args)
+        if key not in self.between:
+            runs = [numbers_in(self.execute(self.command(case, 0.7), 30))["period_ns"] / 1000 for _ in range(3)]
+            self.between[key] = max(0.0, min(runs) - case.period(case.a_us, case.b_us))
+        return self.between[key]
+
     def effect(self, case, pay):
-        wanted = {s: case.truth(s) for s in SPEEDUPS}
+        between = self.between_us(case) if self.options.wakes else 0.0
+        wanted = {s: case.truth(s, between) for s in SPEEDUPS}
         runs = []
-        for _ in range(self.options.repeat):
-            profile, _ = self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))
-            runs.append(profile)
+        for turn in range(self.options.repeat):
+            if self.options.together:
+                runs.append(self.shared_profile(case, pay, turn))
+            else:
+                runs.append(self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))[0])
         table = {
             how: {s: median_or_none(p.effect(s, timed) for p in runs) for s in SPEEDUPS}
             for how, timed in (("as Coz", False), ("timed", True))
         }
-        by = "as Coz" if self.options.estimate == "coz" or None in table["timed"].values() else "timed"
+        table["reported"] = {s: median_or_none(reported(p, case).get(s, (None,))[0] for p in runs) for s in SPEEDUPS}
+        by = {"coz": "as Coz"}.get(self.options.estimate, self.options.estimate)
+        if None in table[by].values():
+            by = "as Coz"
+        if between:
+            show("arithmetic", {s: case.truth(s) for s in SPEEDUPS}, f"and {between:.0f} us, natively, beside the work of a visit:")
         show("truth", wanted)
         for how, values in table.items():
             show(how, values)
         for profile in runs:
-            self.compare_intervals(profile, wanted)
+            self.compare_report(case, profile, wanted)
             print(f"    {profile.fidelity()}")
         missing = [s for s in SPEEDUPS if table[by][s] is None]
         if missing:
             raise Failure(f"nothing measured at {', '.join(f'{s} %' for s in missing)}")
         error = {s: table[by][s] - wanted[s] for s in SPEEDUPS}
         show("error", error, f"of {by}, mean {mean_size(error.values()):.2f}, worst {worst_size(error.values()):.2f}")
+        group = self.errors.setdefault(case.group, {})
+        group.update({f"{case.name} {pay} at {s} %": error[s] for s in SPEEDUPS})
         if self.options.real and not case.foreign:
             got = self.really(case, max(1.0, self.options.seconds / 30))
             show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in SPEEDUPS):.2f} in the mean")
@@ -196,18 +240,21 @@ class Runner:
         self.peers.append((case.name, ours, theirs))
         show("its error", error, f"mean {theirs:.2f}, worst {worst_size(error.values()):.2f}; ours {ours:.2f}")
 
-    def compare_intervals(self, profile, wanted):
-        """What the report says, with its 95 % intervals, beside the truth."""
-        curves = [line["curve"]["at"] for point in profile.reported["points"] for line in point["lines"][:1]]
-        cells = {}
-        for cell in curves[0] if curves else []:
-            s = round(100 * cell["speedup"])
-            if s not in wanted or cell["effect"] is None or cell["low"] is None:
-                continue
-            half = 50 * (cell["high"] - cell["low"])
-            cells[s] = f"{100 * cell['effect']:.1f}+-{half:.1f}"
-            self.intervals.append((100 * cell["low"] - 1e-9 <= wanted[s] <= 100 * cell["high"] + 1e-9, half))
-        print("    reported  " + "".join(f"{cells.get(s, '-'):>8}" if s == min(wanted) else f"{cells.get(s, '-'):>11}" for s in wanted))
+    def compare_report(self, case, profile, wanted):
+        """What the report says, with its 95 % intervals, its verdict and its knee, beside the truth."""
+        said, cells = reported_line(profile, case), {}
+        for s, (effect, low, high) in reported(profile, case).items():
+            half = (high - low) / 2
+            cells[s] = f"{effect:.1f}+-{half:.1f}"
+            self.intervals.append((low - 1e-9 <= wanted[s] <= high + 1e-9, half))
+        note = said.get("verdict") or "no verdict"
+        if case.flat:
+            self.flat.append(note in ("helps", "hurts"))
+        knee, found = case.knee, said["curve"].get("knee")
+        if knee is not None:
+            self.knees.append((case.name, None if found is None else 100 * found - knee))
+            note += f", knee {'none' if found is None else f'{100 * found:.0f}'} for {knee:.0f}"
+        print("    intervals " + "".join(f"{cells.get(s, '-'):>8}" if s == min(wanted) else f"{cells.get(s, '-'):>11}" for s in wanted) + f"   {note}")
 
     def hits(self, case, pay):
         """Sampling against CPU time. The time of an iteration, with sampling but no pauses, is that of the 0 % run; iterations in
@@ -341,8 +388,25 @@ class Runner:
             if loose and attempt < LOOSE_REPEATS:
                 print(f"    noisy round ({why}): repeated, {attempt + 1} of {LOOSE_REPEATS}", flush=True)
                 self.native_periods.clear()
+                self.shared.clear()
         print(f"    FAIL: {why}", flush=True)
         return False
+
+
+def place_of(case):
+    return f"{case.source}:{line_of(case.source, case.line)}"
+
+
+def reported_line(profile, case):
+    """What the report says of the case's line."""
+    lines = [line for point in profile.reported["points"] for line in point["lines"]]
+    return next((line for line in lines if f"/{line.get('selected')}".endswith(f"/{place_of(case)}")), {"curve": {"at": ()}})
+
+
+def reported(profile, case):
+    """Its effects and their 95 % intervals, in percent: {speedup: (effect, low, high)}."""
+    cells = {round(100 * c["speedup"]): (c["effect"], c["low"], c["high"]) for c in reported_line(profile, case)["curve"]["at"]}
+    return {s: tuple(100 * v for v in cell) for s, cell in cells.items() if s in SPEEDUPS and None not in cell}
 
 
 def stopped_and_lived(out):
@@ -351,19 +415,6 @@ def stopped_and_lived(out):
     if len(found) != 2 or not all(lived > 0 for _, lived in found.values()):
         raise Failure("the program's account is incomplete")
     return found
-
-
-def median_or_none(values):
-    values = list(values)
-    return None if None in values else statistics.median(values)
-
-
-def mean_size(values):
-    return statistics.mean(abs(v) for v in values)
-
-
-def worst_size(values):
-    return max(abs(v) for v in values)
 
 
 def show(title, values, note="", form="8.2f"):
@@ -385,7 +436,9 @@ def parse(argv):
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
     p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
     p.add_argument("--bar", choices=("strict", "loose"), default="strict")
-    p.add_argument("--estimate", choices=("timed", "coz"), default="timed", help="what is compared (both are printed)")
+    p.add_argument("--estimate", choices=("timed", "reported", "coz"), help="what is compared (all are printed; default: timed, or reported with --together)")
+    p.add_argument("--wakes", action="store_true", help="count what a visit takes beside its work, measured without a profiler, as a piece that nothing shortens")
+    p.add_argument("--together", action="store_true", help="all lines of a program in one run, drawn as they are by default; --seconds is for each")
     p.add_argument("--cozbpf", default=os.path.normpath(os.path.join(BUILD, "user", "cmd", "cozbpf")), metavar="PATH")
     p.add_argument("--programs", default=os.path.normpath(os.path.join(BUILD, "tests", "truth")), metavar="DIR")
     p.add_argument("--per-us", type=float, help="iterations in a microsecond, of an earlier calibration")
@@ -394,6 +447,8 @@ def parse(argv):
     options = p.parse_args(argv)
     if options.seconds is None:
         options.seconds = 1.0 if options.native else 60.0
+    if options.estimate is None:
+        options.estimate = "reported" if options.together else "timed"
     options.sync = ("--sync", options.sync) if options.sync else ()
     if options.repeat < 1 or options.seconds <= 0:
         p.error("--repeat and --seconds must be positive")
@@ -443,14 +498,7 @@ def judge_all(options, runner, chosen):
             results.append((runner.judge(case, pay), f"{case.name} {pay}"))
     if beside:
         print(f"{beside} not defined for their payer: more threads than CPUs, or load from outside, with one that sleeps")
-    if runner.intervals:
-        covering = sum(covers for covers, _ in runner.intervals)
-        half = statistics.median(half for _, half in runner.intervals)
-        print(f"95 % intervals: {covering} of {len(runner.intervals)} hold the truth, median half-width {half:.2f} points")
-    if runner.peers:
-        nearer = [name for name, ours, theirs in runner.peers if theirs < ours]
-        means = [statistics.mean(p[i] for p in runner.peers) for i in (1, 2)]
-        print(f"mean error over {len(runner.peers)} cases: {means[0]:.2f} points, Coz {means[1]:.2f}; Coz nearer: {', '.join(nearer) or 'none'}")
+    summary.show(runner)
     for verdict, name in results:
         if verdict is not True:
             print(f"{'skipped' if verdict is None else 'failed'}: {name}")
