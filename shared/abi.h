@@ -190,9 +190,6 @@ struct abi_calibration {
 };
 _Static_assert(sizeof(struct abi_calibration) == 32, "abi_calibration");
 
-/* Sampling events a CPU can have. */
-#define ABI_MAX_EVENTS 6
-
 /* G, on a cache line of its own: every CPU reads it all the time. */
 struct abi_global {
 	abi_s64 g;

@@ -22,25 +22,27 @@
 /* What a thread executes in a visit beside its work. */
 enum kind { WORKS, SPINS, BURNS, NOT_RECORDED };
 
-/* A visit takes @ns; the machine takes @slow times as long as it mostly does. */
-static void add(struct profile *p, const char *line, double speedup, double ns, double slow, enum kind kind)
+/* A visit takes @ns and @paused beside, in which who waits for it waits on; the machine takes @slow times as long as it mostly does. */
+static void add(struct profile *p, const char *line, double speedup, double ns, double paused, double slow, enum kind kind)
 {
-	uint64_t elapsed = (uint64_t)(VISITS * ns * slow);
+	uint64_t effective = (uint64_t)(VISITS * ns * slow);
 	struct profile_run_experiment *x;
 	double work = 3 * MS * slow;
 
-	sample_timed(p, line, speedup, elapsed, VISITS + 1, elapsed);
+	sample_timed(p, line, speedup, effective, VISITS + 1, effective);
 	x = &p->experiments[p->n_experiments - 1];
-	x->x.elapsed = elapsed;
+	x->x.elapsed = (uint64_t)(VISITS * (ns + paused) * slow);
+	x->points[0].last_ns = x->points[0].first_ns + x->x.elapsed;
 	if (kind == SPINS)
-		work = 2 * ns * slow; /* two CPUs are always busy */
+		work = (2 * ns + paused) * slow; /* two CPUs are always busy */
 	if (kind == BURNS)
 		work += 0.2 * ns * slow; /* another thread does something else for a fifth of the time */
 	x->x.executed_ns = kind == NOT_RECORDED ? 0 : (uint64_t)(VISITS * work);
 }
 
-/* The machine's speed is drawn anew for each experiment, by up to a fifth. @lines: of the two the first, the second, or both. */
-static struct analysis analysed(struct profile *p, enum kind kind, int lines, uint64_t seed)
+/* The machine's speed is drawn anew for each experiment, by up to a fifth. @lines: of the two the first, the second, or both. @pauses: of a round, what
+ * they take at 100 %. */
+static struct analysis analysed(struct profile *p, enum kind kind, int lines, double pauses, uint64_t seed)
 {
 	struct analysis a;
 	struct rng r;
@@ -51,7 +53,7 @@ static struct analysis analysed(struct profile *p, enum kind kind, int lines, ui
 		double s = rng_unit(&r) < 0.35 ? 0 : 0.25 * (double)(1 + rng_below(&r, 4));
 		double own = 1 + 0.004 * (rng_unit(&r) - 0.5), slow = 1 + 0.2 * rng_unit(&r);
 
-		add(p, helpful ? HELPFUL : FLAT, s, ROUND * (helpful ? 1 - fmin(s, 0.4) : 1) * own, slow, kind);
+		add(p, helpful ? HELPFUL : FLAT, s, ROUND * (helpful ? 1 - fmin(s, 0.4) : 1) * own, s * pauses * ROUND, slow, kind);
 	}
 	assert_int_equal(analyse(p, 7, &a), 0);
 	assert_int_equal(a.n_points, 1);
@@ -89,7 +91,7 @@ static void the_machine_is_taken_out(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		struct profile p = {0}, q = {0};
-		struct analysis a = analysed(&p, WORKS, 3, seed), raw = analysed(&q, NOT_RECORDED, 3, seed);
+		struct analysis a = analysed(&p, WORKS, 3, 0, seed), raw = analysed(&q, NOT_RECORDED, 3, 0, seed);
 
 		near_to(a.points[0].speed.slope, 1, 0.05, "the slope");
 		assert_true(a.points[0].speed.before > 0.04 && a.points[0].speed.after < 0.004);
@@ -113,7 +115,7 @@ static void cpu_time_that_follows_the_wait_is_not(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 10; seed++) {
 		struct profile p = {0};
-		struct analysis a = analysed(&p, kinds[seed % 2], 3, seed);
+		struct analysis a = analysed(&p, kinds[seed % 2], 3, 0, seed);
 		const struct analysis_line *l = line_of(&a, HELPFUL);
 
 		assert_true(a.points[0].speed.slope == 0);
@@ -123,15 +125,33 @@ static void cpu_time_that_follows_the_wait_is_not(void **state)
 	}
 }
 
-/* Where nothing has an effect, nothing shows whether CPU time would follow one. */
+/* Where nothing has an effect and nothing is paused, nothing shows whether CPU time would follow. */
 static void without_an_effect_nothing_is_known(void **state)
 {
 	struct profile p = {0};
-	struct analysis a = analysed(&p, WORKS, 2, 3);
+	struct analysis a = analysed(&p, WORKS, 2, 0, 3);
 
 	(void)state;
 	assert_true(a.points[0].speed.slope == 0);
 	end(&a, &p);
+}
+
+/* Where nothing has an effect, the pauses show it: they make visits longer, and who spins meanwhile executes more. */
+static void pauses_show_who_spins(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct profile p = {0}, q = {0};
+		struct analysis a = analysed(&p, WORKS, 2, 0.8, seed), spun = analysed(&q, SPINS, 2, 0.8, seed);
+
+		near_to(a.points[0].speed.slope, 1, 0.05, "the slope");
+		assert_true(a.points[0].speed.after < 0.004);
+		assert_int_equal(line_of(&a, FLAT)->verdict, VERDICT_NO_EFFECT);
+		assert_true(half_width(line_of(&a, FLAT)) < half_width(line_of(&spun, FLAT)) / 2);
+		assert_true(spun.points[0].speed.slope == 0);
+		end(&a, &p);
+		end(&spun, &q);
+	}
 }
 
 /* Few experiments, one of each kind, one without visits: nothing to go by, and nothing that must break. */
@@ -142,7 +162,7 @@ static void little_is_known_of_little(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++)
-		add(&p, HELPFUL, 0.25 * i, ROUND * (1 - 0.25 * i), 1, WORKS);
+		add(&p, HELPFUL, 0.25 * i, ROUND * (1 - 0.25 * i), 0, 1, WORKS);
 	sample_visits(&p, HELPFUL, 1, (uint64_t)ROUND, 0);
 	assert_int_equal(analyse(&p, 7, &a), 0);
 	assert_true(a.points[0].speed.slope == 0);
@@ -155,6 +175,7 @@ int main(void)
 		cmocka_unit_test(the_machine_is_taken_out),
 		cmocka_unit_test(cpu_time_that_follows_the_wait_is_not),
 		cmocka_unit_test(without_an_effect_nothing_is_known),
+		cmocka_unit_test(pauses_show_who_spins),
 		cmocka_unit_test(little_is_known_of_little),
 	};
 

@@ -57,18 +57,21 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 }
 
 /* Of the visits that were timed, as their time per visit is, if they were. */
-static double work_of(const struct profile_experiment *x, const struct profile_point *p, bool timed)
+static void read_work(const struct profile_experiment *x, const struct profile_point *p, struct observation *o)
 {
-	double all = (double)x->executed_ns;
+	double passed;
 
+	o->work = o->passed = NAN;
 	if (p->delta == 0 || x->elapsed == 0)
-		return NAN;
-	return log(timed ? all * (double)(p->last_ns - p->first_ns) / (double)x->elapsed / (double)(p->delta - 1) : all / (double)p->delta);
+		return;
+	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->delta - 1) : (double)x->elapsed / (double)p->delta;
+	o->work = log((double)x->executed_ns / (double)x->elapsed * passed);
+	o->passed = log(passed);
 }
 
 static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
 {
-	struct observation o = {.work = NAN};
+	struct observation o = {.work = NAN, .passed = NAN};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
 
 	o.key = (uint16_t)lround(speedup * 1000);
@@ -92,7 +95,7 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	o.timed = p->timed && p->delta >= 2 && p->effective_ns > 0;
 	o.few = p->delta < 2;
 	o.plenty = p->delta >= 3;
-	o.work = work_of(x, p, o.timed);
+	read_work(x, p, &o);
 	o.num[READ_TIMED] = o.timed ? (double)p->effective_ns : o.num[READ_WHOLE];
 	o.den[READ_TIMED] = o.timed ? (double)(p->delta - 1) : o.den[READ_WHOLE];
 	return o;

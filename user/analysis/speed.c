@@ -21,72 +21,79 @@
 /* Fewer of a line are no baseline. */
 #define MIN_OWN_ZEROS 3
 
-/* Logs of an experiment's CPU time and time per visit, or of their means in a cell: the experiments at 0 %, or of one line at one speedup. */
-struct pair {
-	double x, y, weight;
+/* Logs of an experiment's CPU time per visit (x), effective time (y) and real time (z), or of their means in a cell: the experiments at 0 %, or of
+ * one line at one speedup. */
+struct triple {
+	double x, y, z, weight;
 };
 
 /* Within cells, around their means: weighted sums of squares and products. */
 struct scatter {
-	double xx, xy, yy, freedom;
+	double xx, xy, yy, zz, freedom;
 };
 
-/* Of cells against the line's own experiments at 0 %, or all. What such a mean is off by is off in all cells that it is compared with. */
+/* Of cells against the line's own experiments at 0 %, or all. What such a mean is off by is off in all cells that it is compared with. With r, what
+ * is left of y when the machine's speed is taken out. */
 struct contrast {
-	double xx, xy, yy;
+	double xx, yy, zz, rr, xr;
 	double noise, deviation; /* of such a sum of squares, of noise whose variance is 1: mean, and standard deviation squared */
-	double noise_xy;	 /* of xy, of such noise in x alone: variance */
+	double noise_xr;	 /* of xr, of such noise in x alone: variance */
 };
 
 static bool readable(const struct observation *o)
 {
-	return isfinite(o->work) && o->num[READ_TIMED] > 0 && o->den[READ_TIMED] > 0;
+	return isfinite(o->work) && isfinite(o->passed) && o->num[READ_TIMED] > 0 && o->den[READ_TIMED] > 0;
 }
 
 /* Of weight 0 where there is nothing to read. */
-static struct pair pair_of(const struct observation *o)
+static struct triple triple_of(const struct observation *o)
 {
 	if (!readable(o))
-		return (struct pair){0};
-	return (struct pair){o->work, log(o->num[READ_TIMED] / o->den[READ_TIMED]), o->weight};
+		return (struct triple){0};
+	return (struct triple){o->work, log(o->num[READ_TIMED] / o->den[READ_TIMED]), o->passed, o->weight};
 }
 
-static void sum_add(struct pair *sum, const struct pair *v)
+static void sum_add(struct triple *sum, const struct triple *v)
 {
 	sum->x += v->x * v->weight;
 	sum->y += v->y * v->weight;
+	sum->z += v->z * v->weight;
 	sum->weight += v->weight;
 }
 
-static struct pair mean_of_sum(struct pair sum)
+static struct triple mean_of_sum(struct triple sum)
 {
 	if (sum.weight > 0) {
 		sum.x /= sum.weight;
 		sum.y /= sum.weight;
+		sum.z /= sum.weight;
 	}
 	return sum;
 }
 
-static struct pair mean_of(const struct pair *v, size_t n)
+static struct triple mean_of(const struct triple *v, size_t n)
 {
-	struct pair sum = {0};
+	struct triple sum = {0};
 
 	for (size_t i = 0; i < n; i++)
 		sum_add(&sum, &v[i]);
 	return mean_of_sum(sum);
 }
 
-static void scatter_add(struct scatter *s, const struct pair *v, size_t n, const struct pair *mean)
+static void scatter_add(struct scatter *s, const struct triple *v, size_t n)
 {
+	struct triple mean = mean_of(v, n);
+
 	for (size_t i = 0; i < n; i++) {
-		double x = v[i].x - mean->x, y = v[i].y - mean->y;
+		double x = v[i].x - mean.x, y = v[i].y - mean.y, z = v[i].z - mean.z;
 
 		s->xx += v[i].weight * x * x;
 		s->xy += v[i].weight * x * y;
 		s->yy += v[i].weight * y * y;
+		s->zz += v[i].weight * z * z;
 		s->freedom += v[i].weight > 0;
 	}
-	s->freedom -= mean->weight > 0;
+	s->freedom -= mean.weight > 0;
 }
 
 static size_t length_of(const struct observation *obs, size_t n, bool line)
@@ -99,47 +106,67 @@ static size_t length_of(const struct observation *obs, size_t n, bool line)
 }
 
 /* One line's cells; @all: the mean of all lines' experiments at 0 %. */
-static void compare_line(const struct observation *obs, const struct pair *pairs, size_t n, const struct pair *all, struct scatter *within,
-			 struct contrast *between)
+static void compare_line(const struct observation *obs, const struct triple *v, size_t n, const struct triple *all, double slope, struct contrast *ret)
 {
-	struct pair zero = *all;
+	struct triple zero = *all;
 	double common = 0, slanted = 0;
 
 	for (size_t i = 0, len; i < n; i += len) {
-		struct pair cell;
+		struct triple cell;
+		double x, y, z, r;
 
 		len = length_of(obs + i, n - i, false);
-		cell = mean_of(pairs + i, len);
+		cell = mean_of(v + i, len);
 		if (!(cell.weight > 0))
 			continue;
-		scatter_add(within, pairs + i, len, &cell);
 		if (obs[i].key == 0) {
 			if (len >= MIN_OWN_ZEROS)
 				zero = cell;
 			continue;
 		}
-		between->xx += cell.weight * (cell.x - zero.x) * (cell.x - zero.x);
-		between->xy += cell.weight * (cell.x - zero.x) * (cell.y - zero.y);
-		between->yy += cell.weight * (cell.y - zero.y) * (cell.y - zero.y);
-		between->noise++;
-		between->deviation += 2;
+		x = cell.x - zero.x;
+		y = cell.y - zero.y;
+		z = cell.z - zero.z;
+		r = y - slope * x;
+		ret->xx += cell.weight * x * x;
+		ret->yy += cell.weight * y * y;
+		ret->zz += cell.weight * z * z;
+		ret->rr += cell.weight * r * r;
+		ret->xr += cell.weight * x * r;
+		ret->noise++;
+		ret->deviation += 2;
 		common += cell.weight / zero.weight;
-		slanted += cell.weight * (cell.y - zero.y);
-		between->noise_xy += cell.weight * (cell.y - zero.y) * (cell.y - zero.y);
+		slanted += cell.weight * r;
+		ret->noise_xr += cell.weight * r * r;
 	}
-	between->noise += common;
-	between->deviation += 2 * common * common;
-	between->noise_xy += slanted * slanted / zero.weight;
+	ret->noise += common;
+	ret->deviation += 2 * common * common;
+	ret->noise_xr += slanted * slanted / zero.weight;
 }
 
-/* Is the CPU time per visit the same at all speedups, as far as there is an effect that would show if it were not? */
+/* Bounds of what is no noise in such a sum of squares. */
+struct bounds {
+	double low, high;
+};
+
+static struct bounds bounds_of(double squares, double within, const struct scatter *s, const struct contrast *c, double beyond)
+{
+	double variance = within / s->freedom, deviation = beyond * sqrt(c->deviation) * variance, got = squares - variance * c->noise;
+
+	return (struct bounds){fmax(0, got - deviation), fmax(0, got) + deviation};
+}
+
+/* Is the CPU time per visit the same at all speedups? Where the effective time is not, that must show it, or else the real time, which is longer by what
+ * others were stopped for: who waits and spins executes more in that time, or less where it is itself stopped instead. */
 static bool independent(const struct contrast *c, const struct scatter *s)
 {
-	double vx = s->xx / s->freedom, vy = s->yy / s->freedom, deviation = sqrt(c->deviation);
-	double x = fmax(0, c->xx - vx * c->noise) + vx * deviation;
-	double y = c->yy - vy * (c->noise + BEYOND * deviation);
+	struct bounds x = bounds_of(c->xx, s->xx, s, c, 1);
+	struct bounds y = bounds_of(c->yy, s->yy, s, c, BEYOND), z = bounds_of(c->zz, s->zz, s, c, BEYOND);
+	double share = INDEPENDENT * INDEPENDENT;
 
-	return y > 0 && x <= INDEPENDENT * INDEPENDENT * y;
+	if (y.low > 0 && x.high <= share * y.low)
+		return true;
+	return z.low > 0 && x.high <= share * z.low && x.low <= share * y.high;
 }
 
 static double slope_of(const struct scatter *s)
@@ -159,40 +186,48 @@ static double slope_of(const struct scatter *s)
 /* What CPU time per visit changed by when the time per visit did, beyond chance. */
 static double follows(const struct contrast *c, const struct scatter *s)
 {
-	return sqrt(fmax(0, c->xy * c->xy - s->xx / s->freedom * c->noise_xy)) / c->yy;
+	double beyond = sqrt(fmax(0, c->xr * c->xr - s->xx / s->freedom * c->noise_xr));
+
+	return c->rr > 0 ? fmin(beyond / c->rr, 1) : 0;
 }
 
 int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 {
-	_cleanup_free_ struct pair *pairs = calloc(n + 1, sizeof(*pairs));
-	struct pair mean, zero = {0};
+	_cleanup_free_ struct triple *v = calloc(n + 1, sizeof(*v));
+	struct triple mean, zero = {0};
 	size_t unread = 0;
 	struct contrast between = {0};
 	struct scatter within = {0};
 	double slope, variance;
 
 	*ret = SPEED_UNCHANGED;
-	if (!pairs)
+	if (!v)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		pairs[i] = pair_of(&obs[i]);
-		unread += !(pairs[i].weight > 0);
+		v[i] = triple_of(&obs[i]);
+		unread += !(v[i].weight > 0);
 		if (obs[i].key == 0)
-			sum_add(&zero, &pairs[i]);
+			sum_add(&zero, &v[i]);
 	}
 	zero = mean_of_sum(zero);
 	if (!(zero.weight > 0) || unread > n / MOST_UNREAD)
 		return 0;
 	for (size_t i = 0, len; i < n; i += len) {
-		len = length_of(obs + i, n - i, true);
-		compare_line(obs + i, pairs + i, len, &zero, &within, &between);
+		len = length_of(obs + i, n - i, false);
+		scatter_add(&within, v + i, len);
 	}
 	slope = slope_of(&within);
-	if (!(slope > 0) || !independent(&between, &within))
+	if (!(slope > 0))
 		return 0;
-	mean = mean_of(pairs, n);
+	for (size_t i = 0, len; i < n; i += len) {
+		len = length_of(obs + i, n - i, true);
+		compare_line(obs + i, v + i, len, &zero, slope, &between);
+	}
+	if (!independent(&between, &within))
+		return 0;
+	mean = mean_of(v, n);
 	for (size_t i = 0; i < n; i++) {
-		double scale = pairs[i].weight > 0 ? exp(slope * (mean.x - pairs[i].x)) : 1;
+		double scale = v[i].weight > 0 ? exp(slope * (mean.x - v[i].x)) : 1;
 
 		for (int how = 0; how < N_READINGS; how++)
 			obs[i].num[how] *= scale;

@@ -73,7 +73,6 @@ struct session {
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
-	unsigned int events_per_cpu;
 	unsigned int rate_hz;    /* in force */
 	uint64_t begin_ns;       /* of the experiment under way or just ended */
 	uint64_t begin_visits[ABI_MAX_POINTS];
@@ -126,7 +125,6 @@ struct session {
 };
 
 /* events.c */
-unsigned int events_per_cpu(unsigned int nr_cpus);
 int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
 /* Has the rate be what the program needs by what an experiment has shown, unless it was chosen. */

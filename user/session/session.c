@@ -100,7 +100,6 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	stolen_open(s);
 	s->nr_cpus = (unsigned int)cpus;
 	s->rate_hz = o->rate_hz ? o->rate_hz : SESSION_RATE_LOW;
-	s->events_per_cpu = events_per_cpu(s->nr_cpus);
 	rng_seed(&s->rng, o->seed ^ 0x7065726632);
 	s->percpu = calloc((size_t)cpus, sizeof(*s->percpu));
 	s->percpu_points = calloc((size_t)cpus, sizeof(*s->percpu_points));
