@@ -42,6 +42,7 @@ struct thread {
 	u32 outside;     /* its last wake-up came from outside of the scope (R6) */
 	u32 pending;     /* a callback is scheduled */
 	u32 work;        /* which of its two task works is next */
+	u32 last_slice;  /* holding, and no further callback will go on with it */
 	u32 sync_blocked; /* --sync pthread: in a call that blocks: pays nothing, what it owes may be credited when that returns */
 	u32 sync_pay;     /* ... but for once, before it wakes others */
 	u32 maker; /* the thread that made it */

@@ -227,7 +227,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 
 /* A payment is held in slices, between which the scheduler can run others: each callback has the next one go on. They end after three,
  * since the verifier follows a chain of callbacks as calls where it cannot tell that they are asynchronous, and one that named itself
- * would be endless; the next tick asks again. */
+ * would be endless. Whoever hits during the last slice asks again, to go on right after it; else the next tick does. */
 #define PAY_CALLBACK(name, go_on)                                      \
 	static int name(struct bpf_map *map, void *key, void *value)   \
 	{                                                              \
@@ -239,14 +239,26 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 		return 0;                                              \
 	}
 
-PAY_CALLBACK(pay_third, (void)0)
+static int pay_third(struct bpf_map *map, void *key, void *value)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_get(task);
+
+	if (!t)
+		return 0;
+	t->last_slice = 1;
+	pay_now(task, t);
+	t->last_slice = 0;
+	return 0;
+}
+
 PAY_CALLBACK(pay_second, pay_schedule(task, t, 0, pay_third))
 PAY_CALLBACK(pay_first, pay_schedule(task, t, 0, pay_second))
 
 /* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
 static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
-	if (config.payer == ABI_PAY_NONE || t->hold_from || pay_waits(t) || thread_due(t) < config.threshold_ns)
+	if (config.payer == ABI_PAY_NONE || (t->hold_from && !t->last_slice) || pay_waits(t) || thread_due(t) < config.threshold_ns)
 		return false;
 	/* In the middle of a payment by the shim: what was added to the debt since is paid in the same go. */
 	if (thread_pays_in_shim(t)) {
