@@ -49,9 +49,15 @@ void noise_add(struct noise *total, const struct group *g)
 	total->df += (double)(g->n - 1);
 }
 
+/* Relative, a standard deviation: two or three pairs that agree by chance say nothing of the machine, whatever Student's t makes of them. */
+#define FEW_FREEDOM 4
+#define LEAST_NOISE 0.02
+
 void noise_finish(struct noise *total)
 {
 	total->variance = total->df > 0 ? total->variance / total->df : NAN;
+	if (total->df > 0 && total->df < FEW_FREEDOM)
+		total->variance = fmax(total->variance, LEAST_NOISE * LEAST_NOISE);
 }
 
 double group_variance(const struct group *g, const struct noise *noise, double *ret_df)

@@ -14,6 +14,8 @@
 #define SURE 2.5
 /* What CPU time may change with the speedup, of what the time per visit does; what is seen of that, the intervals allow for. */
 #define INDEPENDENT 0.15
+/* ... and of how much longer pauses make the real time, which is mostly much more. Who waits and spins executes in half or all of that. */
+#define OF_PAUSES 0.3
 /* Standard deviations beyond which a change is not noise. */
 #define BEYOND 2.0
 /* One in so many may have no visits, and stays as it is. */
@@ -21,8 +23,8 @@
 /* Fewer of a line are no baseline. */
 #define MIN_OWN_ZEROS 3
 
-/* Logs of an experiment's CPU time per visit (x), effective time (y) and real time (z), or of their means in a cell: the experiments at 0 %, or of
- * one line at one speedup. */
+/* Logs of an experiment's CPU time per visit (x), effective time per visit (y) and of how much longer the real time is (z), or of their means in a
+ * cell: the experiments at 0 %, or of one line at one speedup. */
 struct triple {
 	double x, y, z, weight;
 };
@@ -48,9 +50,12 @@ static bool readable(const struct observation *o)
 /* Of weight 0 where there is nothing to read. */
 static struct triple triple_of(const struct observation *o)
 {
+	double period;
+
 	if (!readable(o))
 		return (struct triple){0};
-	return (struct triple){o->work, log(o->num[READ_TIMED] / o->den[READ_TIMED]), o->passed, o->weight};
+	period = log(o->num[READ_TIMED] / o->den[READ_TIMED]);
+	return (struct triple){o->work, period, o->passed - period, o->weight};
 }
 
 static void sum_add(struct triple *sum, const struct triple *v)
@@ -156,8 +161,8 @@ static struct bounds bounds_of(double squares, double within, const struct scatt
 	return (struct bounds){fmax(0, got - deviation), fmax(0, got) + deviation};
 }
 
-/* Is the CPU time per visit the same at all speedups? Where the effective time is not, that must show it, or else the real time, which is longer by what
- * others were stopped for: who waits and spins executes more in that time, or less where it is itself stopped instead. */
+/* Is the CPU time per visit the same at all speedups? Where the effective time is not, that shows it, or else the pauses, unless the effective time
+ * contradicts: who waits and spins executes more in the time that others are stopped for, or less where it is itself stopped instead. */
 static bool independent(const struct contrast *c, const struct scatter *s)
 {
 	struct bounds x = bounds_of(c->xx, s->xx, s, c, 1);
@@ -166,7 +171,7 @@ static bool independent(const struct contrast *c, const struct scatter *s)
 
 	if (y.low > 0 && x.high <= share * y.low)
 		return true;
-	return z.low > 0 && x.high <= share * z.low && x.low <= share * y.high;
+	return z.low > 0 && x.high <= OF_PAUSES * OF_PAUSES * z.low && x.low <= share * y.high;
 }
 
 static double slope_of(const struct scatter *s)

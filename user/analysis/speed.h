@@ -13,5 +13,5 @@
 /* Corrects the times of a throughput point's observations, ordered as in a collection. Nothing is changed where CPU
  * times were not recorded, do not tell more than chance would, or change with the speedup, if only by a seventh of what the time per visit does: who
  * spins while it waits executes more in a visit that takes longer, and its CPU time says nothing of the machine. Nor where neither the effective time nor
- * the real time, with all pauses, changes by enough to show that they do not. Returns whether something was changed. -ENOMEM. */
+ * the pauses change by enough to show that they do not. Returns whether something was changed. -ENOMEM. */
 int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret);
