@@ -66,5 +66,5 @@ double fidelity_allowed_share(double period_ns, double visit_ns)
 
 double fidelity_allowance(double share, double effect)
 {
-	return isnan(share) ? 0 : METHOD_POINTS + POINTS_OF_SHARE * fmax(0, share - LONG_SHARE) + share * fabs(effect);
+	return isnan(share) ? 0 : METHOD_POINTS + POINTS_OF_SHARE * fmax(0, fmin(share, MOST_SHARE) - LONG_SHARE) + share * fabs(effect);
 }

@@ -14,8 +14,10 @@
 #define SURE 2.5
 /* What CPU time may change with the speedup, of what the time per visit does; what is seen of that, the intervals allow for. */
 #define INDEPENDENT 0.15
-/* ... and of how much longer pauses make the real time, which is mostly much more. Who waits and spins executes in half or all of that. */
-#define OF_PAUSES 0.3
+/* ... and of how much longer pauses make the real time, which is mostly much more. Who waits and spins executes in a third of that, or in all. */
+#define OF_PAUSES 0.2
+/* More of what is left of the effects, and they are not independent. */
+#define MOST_FOLLOWING 0.3
 /* Standard deviations beyond which a change is not noise. */
 #define BEYOND 2.0
 /* One in so many may have no visits, and stays as it is. */
@@ -31,13 +33,18 @@ struct triple {
 
 /* Within cells, around their means: weighted sums of squares and products. */
 struct scatter {
-	double xx, xy, yy, zz, freedom;
+	double xx, xy, yy, freedom;
+};
+
+/* Of x on z, line by line. */
+struct trend {
+	double zz, explained, left, lines, freedom;
 };
 
 /* Of cells against the line's own experiments at 0 %, or all. What such a mean is off by is off in all cells that it is compared with. With r, what
  * is left of y when the machine's speed is taken out. */
 struct contrast {
-	double xx, yy, zz, rr, xr;
+	double xx, yy, rr, xr;
 	double noise, deviation; /* of such a sum of squares, of noise whose variance is 1: mean, and standard deviation squared */
 	double noise_xr;	 /* of xr, of such noise in x alone: variance */
 };
@@ -90,12 +97,11 @@ static void scatter_add(struct scatter *s, const struct triple *v, size_t n)
 	struct triple mean = mean_of(v, n);
 
 	for (size_t i = 0; i < n; i++) {
-		double x = v[i].x - mean.x, y = v[i].y - mean.y, z = v[i].z - mean.z;
+		double x = v[i].x - mean.x, y = v[i].y - mean.y;
 
 		s->xx += v[i].weight * x * x;
 		s->xy += v[i].weight * x * y;
 		s->yy += v[i].weight * y * y;
-		s->zz += v[i].weight * z * z;
 		s->freedom += v[i].weight > 0;
 	}
 	s->freedom -= mean.weight > 0;
@@ -118,7 +124,7 @@ static void compare_line(const struct observation *obs, const struct triple *v, 
 
 	for (size_t i = 0, len; i < n; i += len) {
 		struct triple cell;
-		double x, y, z, r;
+		double x, y, r;
 
 		len = length_of(obs + i, n - i, false);
 		cell = mean_of(v + i, len);
@@ -131,11 +137,9 @@ static void compare_line(const struct observation *obs, const struct triple *v, 
 		}
 		x = cell.x - zero.x;
 		y = cell.y - zero.y;
-		z = cell.z - zero.z;
 		r = y - slope * x;
 		ret->xx += cell.weight * x * x;
 		ret->yy += cell.weight * y * y;
-		ret->zz += cell.weight * z * z;
 		ret->rr += cell.weight * r * r;
 		ret->xr += cell.weight * x * r;
 		ret->noise++;
@@ -149,29 +153,51 @@ static void compare_line(const struct observation *obs, const struct triple *v, 
 	ret->noise_xr += slanted * slanted / zero.weight;
 }
 
-/* Bounds of what is no noise in such a sum of squares. */
-struct bounds {
-	double low, high;
-};
-
-static struct bounds bounds_of(double squares, double within, const struct scatter *s, const struct contrast *c, double beyond)
+/* How one line's CPU time goes with the pauses: around its mean, which hangs on nothing. @all as above. */
+static void trend_add(struct trend *t, const struct triple *v, size_t n, const struct triple *all)
 {
-	double variance = within / s->freedom, deviation = beyond * sqrt(c->deviation) * variance, got = squares - variance * c->noise;
+	struct triple mean = {0};
+	double zz = 0, xz = 0, xx = 0;
+	size_t got = 0;
 
-	return (struct bounds){fmax(0, got - deviation), fmax(0, got) + deviation};
+	for (size_t i = 0; i < n; i++)
+		sum_add(&mean, &v[i]);
+	sum_add(&mean, all);
+	mean = mean_of_sum(mean);
+	for (size_t i = 0; i <= n; i++) {
+		const struct triple *e = i < n ? &v[i] : all;
+
+		zz += e->weight * (e->z - mean.z) * (e->z - mean.z);
+		xz += e->weight * (e->x - mean.x) * (e->z - mean.z);
+		xx += e->weight * (e->x - mean.x) * (e->x - mean.x);
+		got += e->weight > 0;
+	}
+	if (got < 3 || !(zz > 0))
+		return;
+	t->zz += zz;
+	t->explained += xz * xz / zz;
+	t->left += xx - xz * xz / zz;
+	t->lines++;
+	t->freedom += (double)got - 2;
 }
 
-/* Is the CPU time per visit the same at all speedups? Where the effective time is not, that shows it, or else the pauses, unless the effective time
- * contradicts: who waits and spins executes more in the time that others are stopped for, or less where it is itself stopped instead. */
+/* Does x not follow z? Noise is all that a straight line leaves, also between cells: a machine that is slow now and then is so for one cell more than
+ * for another. */
+static bool level(const struct trend *t)
+{
+	double variance = t->left / t->freedom, more = t->explained - variance * t->lines;
+
+	return t->freedom > 0 && fmax(0, more) + BEYOND * variance * sqrt(2 * t->lines) <= OF_PAUSES * OF_PAUSES * t->zz;
+}
+
+/* Is the CPU time per visit the same at all speedups, as far as the effective time shows, which is not? */
 static bool independent(const struct contrast *c, const struct scatter *s)
 {
-	struct bounds x = bounds_of(c->xx, s->xx, s, c, 1);
-	struct bounds y = bounds_of(c->yy, s->yy, s, c, BEYOND), z = bounds_of(c->zz, s->zz, s, c, BEYOND);
-	double share = INDEPENDENT * INDEPENDENT;
+	double vx = s->xx / s->freedom, vy = s->yy / s->freedom, deviation = sqrt(c->deviation);
+	double x = fmax(0, c->xx - vx * c->noise) + vx * deviation;
+	double y = c->yy - vy * (c->noise + BEYOND * deviation);
 
-	if (y.low > 0 && x.high <= share * y.low)
-		return true;
-	return z.low > 0 && x.high <= OF_PAUSES * OF_PAUSES * z.low && x.low <= share * y.high;
+	return y > 0 && x <= INDEPENDENT * INDEPENDENT * y;
 }
 
 static double slope_of(const struct scatter *s)
@@ -191,7 +217,7 @@ static double slope_of(const struct scatter *s)
 /* What CPU time per visit changed by when the time per visit did, beyond chance. */
 static double follows(const struct contrast *c, const struct scatter *s)
 {
-	double beyond = sqrt(fmax(0, c->xr * c->xr - s->xx / s->freedom * c->noise_xr));
+	double beyond = sqrt(fmax(0, c->xr * c->xr - BEYOND * BEYOND * s->xx / s->freedom * c->noise_xr));
 
 	return c->rr > 0 ? fmin(beyond / c->rr, 1) : 0;
 }
@@ -203,7 +229,8 @@ int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 	size_t unread = 0;
 	struct contrast between = {0};
 	struct scatter within = {0};
-	double slope, variance;
+	struct trend trend = {0};
+	double slope, share, variance;
 
 	*ret = SPEED_UNCHANGED;
 	if (!v)
@@ -227,8 +254,10 @@ int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 	for (size_t i = 0, len; i < n; i += len) {
 		len = length_of(obs + i, n - i, true);
 		compare_line(obs + i, v + i, len, &zero, slope, &between);
+		trend_add(&trend, v + i, len, &zero);
 	}
-	if (!independent(&between, &within))
+	share = follows(&between, &within);
+	if ((!independent(&between, &within) && !level(&trend)) || share > MOST_FOLLOWING)
 		return 0;
 	mean = mean_of(v, n);
 	for (size_t i = 0; i < n; i++) {
@@ -242,7 +271,7 @@ int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 		.slope = slope,
 		.before = sqrt(within.yy / within.freedom),
 		.after = sqrt(fmax(0, variance) / within.freedom),
-		.share = slope * follows(&between, &within),
+		.share = slope * share,
 	};
 	return 1;
 }
