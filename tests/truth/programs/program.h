@@ -89,9 +89,8 @@ static inline int compare_doubles(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Iterations in a microsecond of this thread's CPU time: the median of 15 batches of about 2 ms, after one to wake the
- * CPU up. */
-/* Of batches @apart_us from each other: a virtual machine's CPUs are slow for a quarter of a second now and then, and never fast for a while. */
+/* Iterations in a microsecond of this thread's CPU time: the upper quartile of 15 batches of about 2 ms, after one to wake the CPU up. With @apart_us
+ * between them they outlast a virtual machine's slow moments, which can be a quarter of a second long. */
 static inline double calibrate(useconds_t apart_us)
 {
 	enum { BATCHES = 15, STEPS = 1500000 };
