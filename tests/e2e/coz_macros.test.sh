@@ -3,6 +3,7 @@
 # A program built with Debian's coz.h, with nothing of ours: its throughput and latency points are in the profile, with the counts that
 # the program itself tells.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Children of the program, however they come to be, are part of its profile; or are not, where that is asked.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

@@ -19,13 +19,13 @@ else
 	for case in 'barrier-20ms/*' 'pipeline-5ms/*' 'lock-inside-mutex-5ms/*' 'pingpong-mutex-5ms/*' 'pingpong-pipe-5ms/*' 'window-futex-5ms/*' 'hits/*'; do
 		together+=(--case "$case")
 	done
-	apart=(--bar loose --seconds 9)
+	apart=(--estimate reported --bar loose --seconds 9)
 	for case in 'independent-1/a' 'independent-2/a' 'stealing/a' 'workers-pingpong-pipe/a' 'programs/a' 'lock-taken-16/a' 'pool-permits-4/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
-	older=(--together --bar loose --seconds 9 --pay older --case "barrier-20ms/*" --case "pipeline-5ms/*")
-	calls=(--bar loose --seconds 8 --case "pipeline-5ms/a" --case "pingpong-semaphore-5ms/a")
+	older=(--together --bar loose --seconds 9 --pay older --case "barrier-20ms/*")
+	calls=(--estimate reported --bar loose --seconds 8 --case "pipeline-5ms/a" --case "pingpong-semaphore-5ms/a")
 fi
 
 # Verdicts stand under their case's line, "NAME  (SOURCE:LINE, pay PAYER)"; the details go along as comments.
