@@ -12,19 +12,30 @@ source "$directory/helpers.sh"
 
 own=$(line_of library burn)
 
-# shares NAME ARGUMENTS...: samples to CPU time in the libraries are about what they are in the program's loop.
+# ratio_of ARGUMENTS...: runs it; sets ratio, in percent, and why.
+ratio_of() {
+	why=''
+	ratio=
+	profiled -p progress -- "$@" || why="exit status $?"
+	[ -z "$why" ] || return
+	# shellcheck disable=SC2046 # burn_ns=N library_ns=N
+	local $(tail -n 1 "$tmp/out")
+	ratio=$(ask "round(100 * (lambda own: (sum(n for where, n in samples.items() if 'library.c:' in where) - own) / ${library_ns:?} /
+		(own / ${burn_ns:?}))(sum(n for where, n in samples.items() if where.endswith('/$own'))))")
+	{ [ "$ratio" -ge 75 ] && [ "$ratio" -le 130 ]; } 2>/dev/null ||
+		why="samples of library work are $ratio % of what its CPU time asks for"
+}
+
+# shares NAME ARGUMENTS...: samples to CPU time in the libraries are about what they are in the program's loop. Some hundred samples of
+# two clocks are off by a fifth now and then, where the program's rounds fall in step with them: two more attempts.
 shares() {
 	local name=$1 why='' ratio=
 	shift
-	profiled -p progress -- "$@" || why="exit status $?"
-	if [ -z "$why" ]; then
-		# shellcheck disable=SC2046 # burn_ns=N library_ns=N
-		local $(tail -n 1 "$tmp/out")
-		ratio=$(ask "round(100 * (lambda own: (sum(n for where, n in samples.items() if 'library.c:' in where) - own) / ${library_ns:?} /
-			(own / ${burn_ns:?}))(sum(n for where, n in samples.items() if where.endswith('/$own'))))")
-		{ [ "$ratio" -ge 75 ] && [ "$ratio" -le 130 ]; } 2>/dev/null ||
-			why="samples of library work are $ratio % of what its CPU time asks for"
-	fi
+	for _ in 1 2 3; do
+		ratio_of "$@"
+		[ -n "$why" ] || break
+		printf '# %s: %s\n' "$name" "$why"
+	done
 	verdict "library work in $name is charged to its callers" "$why" "$tmp/err" "$tmp/out"
 	printf '# %s %%\n' "$ratio"
 }
