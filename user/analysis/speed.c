@@ -156,12 +156,11 @@ static void compare_line(const struct observation *obs, const struct triple *v, 
 /* How one line's CPU time goes with the pauses: around its mean, which hangs on nothing. @all as above. */
 static void trend_add(struct trend *t, const struct triple *v, size_t n, const struct triple *all)
 {
-	struct triple mean = {0};
+	struct triple mean = {0}, own = mean_of(v, n);
 	double zz = 0, xz = 0, xx = 0;
 	size_t got = 0;
 
-	for (size_t i = 0; i < n; i++)
-		sum_add(&mean, &v[i]);
+	sum_add(&mean, &own);
 	sum_add(&mean, all);
 	mean = mean_of_sum(mean);
 	for (size_t i = 0; i <= n; i++) {
