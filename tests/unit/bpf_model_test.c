@@ -26,6 +26,8 @@
 #define BANK_AGE_NS (50000 * US)
 /* As user/session/events.c has them: on each CPU, of so many times the distance between samples, more or less. */
 #define CLOCKS 2
+#define PERIOD_SPREAD 1.2
+#define PERIOD 1.155
 #define REDRAW_NS (500000 * US)
 /* Rounds of one length to the nanosecond would fall in step with the clocks. */
 #define UNEVEN 0.03
@@ -114,10 +116,18 @@ static const struct program programs[] = {
 	 {{{TASK, 75}, {OTHER, 800}, {VISIT, 0}, {BATCH, 32}, {AGAIN, 0}},
 	  {{TASK, 75}, {OTHER, 800}, {VISIT, 0}, {BATCH, 32}, {AGAIN, 0}}},
 	 {0}},
-	{"turns of 20 ms, who waits spins", 30, 60, 3.5,
+	{"turns of 20 ms, who waits spins", 30, 60, 4.5,
 	 {{{SPIN, 0}, {LINE, 12000}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
 	  {{SPIN, 1}, {OTHER, 8000}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0}, .period = 500},
+	{"independent, rounds of 1.7 ms", 25, 50, 2.5,
+	 {{{OTHER, 850}, {LINE, 850}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 850}, {LINE, 850}, {VISIT, 0}, {AGAIN, 0}}},
+	 {0}, .period = 500},
+	{"independent, rounds of 1 ms", 25, 50, 3.5,
+	 {{{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}},
+	 {0}, .period = 500},
 	{"independent", 30, 60, 1.5,
 	 {{{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}},
 	  {{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}}},
@@ -168,7 +178,7 @@ static double uneven(struct model *m, double by)
 
 static void start_clock(struct model *m, int cpu, int n, double next)
 {
-	m->cpus[cpu].clocks[n].period = CLOCKS * (double)m->period * uneven(m, 0.5);
+	m->cpus[cpu].clocks[n].period = CLOCKS * (double)m->period * PERIOD * uneven(m, PERIOD_SPREAD);
 	m->cpus[cpu].clocks[n].next = (double)m->now + next * m->cpus[cpu].clocks[n].period;
 }
 
