@@ -54,6 +54,8 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 	o->flight = ((double)p->latency->in_flight_begin + (double)p->latency->in_flight_end) / 2;
 	o->departures = (double)p->departures;
 	o->scale = o->length_scale = 1;
+	o->work = log((double)x->executed_ns / m.count);
+	o->stretch = log((double)x->elapsed / (double)x->duration);
 }
 
 /* Of the visits that were timed, as their time per visit is, if they were. */
@@ -61,17 +63,16 @@ static void read_work(const struct profile_experiment *x, const struct profile_p
 {
 	double passed;
 
-	o->work = o->passed = NAN;
 	if (p->delta == 0 || x->elapsed == 0)
 		return;
 	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->delta - 1) : (double)x->elapsed / (double)p->delta;
 	o->work = log((double)x->executed_ns / (double)x->elapsed * passed);
-	o->passed = log(passed);
+	o->stretch = log(passed / (o->num[READ_TIMED] / o->den[READ_TIMED]));
 }
 
 static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
 {
-	struct observation o = {.work = NAN, .passed = NAN};
+	struct observation o = {.work = NAN, .stretch = NAN};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
 
 	o.key = (uint16_t)lround(speedup * 1000);
@@ -95,9 +96,9 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	o.timed = p->timed && p->delta >= 2 && p->effective_ns > 0;
 	o.few = p->delta < 2;
 	o.plenty = p->delta >= 3;
-	read_work(x, p, &o);
 	o.num[READ_TIMED] = o.timed ? (double)p->effective_ns : o.num[READ_WHOLE];
 	o.den[READ_TIMED] = o.timed ? (double)(p->delta - 1) : o.den[READ_WHOLE];
+	read_work(x, p, &o);
 	return o;
 }
 

@@ -29,7 +29,7 @@ struct observation {
 	double visits;
 	double sampling_ns;	    /* between samples; 0: not known */
 	double work;		    /* log of the CPU time per visit, in ns; NaN: not known */
-	double passed;		    /* log of the time per visit, in ns, with what others were stopped for; NaN: not known */
+	double stretch;		    /* log of how much longer the real time is than the effective one, by pauses; NaN: not known */
 	double weight;		    /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
 	/* A latency point that measured. */

@@ -65,7 +65,7 @@ static double mean_pace(const struct observation *o)
 
 static double middle_pace(const struct observation *o)
 {
-	return histogram_middle(o->latency, o->window);
+	return histogram_middle(o->latency, o->window) + log(o->length_scale);
 }
 
 typedef double (*pace_reading)(const struct observation *o);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/speed.h"
 
+#include "analysis/histogram.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -49,20 +50,26 @@ struct contrast {
 	double noise_xr;	 /* of xr, of such noise in x alone: variance */
 };
 
-static bool readable(const struct observation *o)
+typedef double (*period_reading)(const struct observation *o);
+
+static double mean_period(const struct observation *o)
 {
-	return isfinite(o->work) && isfinite(o->passed) && o->num[READ_TIMED] > 0 && o->den[READ_TIMED] > 0;
+	return o->num[READ_TIMED] > 0 && o->den[READ_TIMED] > 0 ? log(o->num[READ_TIMED] / o->den[READ_TIMED]) : NAN;
+}
+
+static double middle_length(const struct observation *o)
+{
+	return histogram_middle(o->latency, o->window);
 }
 
 /* Of weight 0 where there is nothing to read. */
-static struct triple triple_of(const struct observation *o)
+static struct triple triple_of(const struct observation *o, period_reading read)
 {
-	double period;
+	double period = read(o);
 
-	if (!readable(o))
+	if (!isfinite(o->work) || !isfinite(o->stretch) || !isfinite(period))
 		return (struct triple){0};
-	period = log(o->num[READ_TIMED] / o->den[READ_TIMED]);
-	return (struct triple){o->work, period, o->passed - period, o->weight};
+	return (struct triple){o->work, period, o->stretch, o->weight};
 }
 
 static void sum_add(struct triple *sum, const struct triple *v)
@@ -221,7 +228,8 @@ static double follows(const struct contrast *c, const struct scatter *s)
 	return c->rr > 0 ? fmin(beyond / c->rr, 1) : 0;
 }
 
-int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
+/* What each observation's times are to be multiplied by, in @scales. Returns whether anything is. */
+static int find_scales(const struct observation *obs, size_t n, period_reading read, double *scales, struct analysis_speed *ret)
 {
 	_cleanup_free_ struct triple *v = calloc(n + 1, sizeof(*v));
 	struct triple mean, zero = {0};
@@ -231,11 +239,10 @@ int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 	struct trend trend = {0};
 	double slope, share, variance;
 
-	*ret = SPEED_UNCHANGED;
 	if (!v)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		v[i] = triple_of(&obs[i]);
+		v[i] = triple_of(&obs[i], read);
 		unread += !(v[i].weight > 0);
 		if (obs[i].key == 0)
 			sum_add(&zero, &v[i]);
@@ -259,12 +266,8 @@ int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 	if ((!independent(&between, &within) && !level(&trend)) || share > MOST_FOLLOWING)
 		return 0;
 	mean = mean_of(v, n);
-	for (size_t i = 0; i < n; i++) {
-		double scale = v[i].weight > 0 ? exp(slope * (mean.x - v[i].x)) : 1;
-
-		for (int how = 0; how < N_READINGS; how++)
-			obs[i].num[how] *= scale;
-	}
+	for (size_t i = 0; i < n; i++)
+		scales[i] = v[i].weight > 0 ? exp(slope * (mean.x - v[i].x)) : 1;
 	variance = within.yy - 2 * slope * within.xy + slope * slope * within.xx;
 	*ret = (struct analysis_speed){
 		.slope = slope,
@@ -273,4 +276,31 @@ int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 		.share = slope * share,
 	};
 	return 1;
+}
+
+int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
+{
+	_cleanup_free_ double *scales = calloc(n + 1, sizeof(*scales));
+	struct analysis_speed of_lengths = {0};
+	int lengths = 0, means;
+
+	*ret = SPEED_UNCHANGED;
+	if (!scales)
+		return -ENOMEM;
+	if (n && obs[0].latency)
+		lengths = find_scales(obs, n, middle_length, scales, &of_lengths);
+	if (lengths < 0)
+		return lengths;
+	for (size_t i = 0; lengths && i < n; i++)
+		obs[i].length_scale *= scales[i];
+	means = find_scales(obs, n, mean_period, scales, ret);
+	if (means < 0)
+		return means;
+	for (size_t i = 0; means && i < n; i++) {
+		for (int how = 0; how < N_READINGS; how++)
+			obs[i].num[how] *= scales[i];
+		obs[i].scale *= scales[i];
+	}
+	ret->share = fmax(ret->share, of_lengths.share);
+	return lengths || means;
 }

@@ -10,8 +10,10 @@
 
 #define SPEED_UNCHANGED ((struct analysis_speed){.before = NAN, .after = NAN})
 
-/* Corrects the times of a throughput point's observations, ordered as in a collection. Nothing is changed where CPU
+/* Corrects the times of a point's observations, ordered as in a collection. Nothing is changed where CPU
  * times were not recorded, do not tell more than chance would, or change with the speedup, if only by a seventh of what the time per visit does: who
  * spins while it waits executes more in a visit that takes longer, and its CPU time says nothing of the machine. Nor where neither the effective time nor
- * the pauses change by enough to show that they do not. Returns whether something was changed. -ENOMEM. */
+ * the pauses change by enough to show that they do not. Where intervals were measured, their lengths are corrected by what their middle follows,
+ * apart from their mean: that, and the CPU time, hang on how many long ones there were by chance as well. *ret tells of times, not of lengths. Returns
+ * whether something was changed. -ENOMEM. */
 int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret);
