@@ -82,15 +82,22 @@ class Case:
     payers: Optional[Tuple[str, ...]] = None  # where it is defined; None: with any
     short: bool = False  # rounds so short that a wake-up, which the arithmetic leaves out, is some points of them
     foreign: bool = False  # an unrelated process keeps one CPU busy
+    executes: str = ""  # where something sleeps, or waits for real time, beside it: which of the two kinds of work take CPU time
     kind: str = "effect"
 
     @property
     def source(self):
         return self.program + ".c"
 
-    def truth(self, percent, between_us=0):
-        """The effect in percent when the line gets `percent` faster. `between_us` is what a visit takes beside all work, at any speedup."""
-        a, b = self.a_us, self.b_us
+    @property
+    def cpu_us(self):
+        """CPU time of a visit, of a case that also sleeps."""
+        return sum(us for kind, us in (("a", self.a_us), ("b", self.b_us)) if kind in self.executes)
+
+    def truth(self, percent, between_us=0, slowness=1):
+        """The effect in percent when the line gets `percent` faster. `between_us` is what a visit takes beside all work, at any speedup. `slowness`: how
+        many times its calibrated length the work takes that a case which sleeps as well executes; to others that makes no difference."""
+        a, b = (us * (slowness if kind in self.executes else 1) for kind, us in (("a", self.a_us), ("b", self.b_us)))
         rest = 1 - percent / 100
         faster = self.period(a * rest, b) if self.line == "a" else self.period(a, b * rest)
         return 100 * (1 - (faster + between_us) / (self.period(a, b) + between_us))
@@ -175,7 +182,7 @@ def independent_cases():
             f"independent-{threads}", "independent", r / 2, r / 2, args, independent(threads), 3 if threads <= 4 else 6,
             cpus=1 if threads == 1 else 2, payers=payers,
         )
-    for threads in (2, 4, 8):
+    for threads in (2, 4, 8, 16):
         yield from both_lines(
             f"foreign-{threads}", "independent", r / 2, r / 2, ["--round", number(r), "--threads", str(threads), "--no-pin"],
             independent(threads), 8, payers=("hold", "spin", "auto"), foreign=True,
@@ -244,7 +251,7 @@ def pool_cases():
     ):  # fmt: skip
         args = ["--threads", str(threads), "--window", str(permits), "--asleep", str(asleep)]
         yield from crowd_cases(f"pool-{name}-{threads}", "pool", a, b, args, pooled(threads, permits, asleep), name != "permits",
-                               **timing(a + asleep + b, False))
+                               executes="ab" if asleep else "", **timing(a + asleep + b, False))
 
 
 def handover_cases():
@@ -276,7 +283,7 @@ def waiting_cases():
         r = 12000
         a = share / 100 * r
         args = ["--round", number(r), "--share-a", f"{share:.6f}"]
-        case = Case(f"{name}/a", "overlap", "a", tuple(args), a, r - a, slower, 3, **timing(r, False))
+        case = Case(f"{name}/a", "overlap", "a", tuple(args), a, r - a, slower, 3, executes="a", **timing(r, False))
         yield case if not case.flat else dataclasses.replace(case, bar=1)
 
 

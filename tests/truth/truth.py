@@ -125,23 +125,28 @@ class Runner:
         key = (case.program, case.args, case.foreign, pay, turn)
         if key not in self.shared:
             lines = sum((c.program, c.args, c.foreign) == key[:3] for c in CASES)
-            self.shared[key] = self.profile(case, pay, lines * self.options.seconds, (0, *SPEEDUPS))[0]
-        return self.shared[key].of_line(place_of(case))
+            self.shared[key] = self.profile(case, pay, lines * self.options.seconds, (0, *SPEEDUPS), together=True)[0]
+        own = self.shared[key].of_line(place_of(case))
+        if any(s not in own.cells for s in SPEEDUPS):
+            print("    drawn too rarely among all lines of its program: a run of its own")
+            return self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))[0]
+        return own
 
-    def profile(self, case, pay, seconds, speedups):
-        """One profiled run; (the profile, what the program printed). The bars are for a quiet machine: one that is not is tried again."""
+    def profile(self, case, pay, seconds, speedups, together=False):
+        """One profiled run, of the case's line or of all of its program's; (the profile, what the program printed). The bars are for a quiet machine: one
+        that is not is tried again."""
         for attempt in range(1 + (STOLEN_REPEATS if self.options.bar == "strict" else 0)):
-            profile, out = self.profile_once(case, pay, seconds, speedups)
+            profile, out = self.profile_once(case, pay, seconds, speedups, together)
             if profile.stolen() <= STOLEN_BAR:
                 break
             print(f"    a hypervisor took {100 * profile.stolen():.1f} % of the time in run {attempt + 1}", flush=True)
         return profile, out
 
-    def profile_once(self, case, pay, seconds, speedups):
+    def profile_once(self, case, pay, seconds, speedups, together):
         self.seed += 1
         where = self.options.keep or tempfile.mkdtemp(prefix="cozbpf-truth-")
         path = os.path.join(where, f"{case.name.replace('/', '-')}-{pay}-{self.seed}.jsonl")
-        line = [] if self.options.together and case.kind == "effect" else ["--fixed-line", place_of(case)]
+        line = [] if together else ["--fixed-line", place_of(case)]
         command = [
             self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line,
             "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms),
@@ -179,15 +184,21 @@ class Runner:
             self.between[key] = max(0.0, min(runs) - case.period(case.a_us, case.b_us))
         return self.between[key]
 
+    def slowness(self, case, runs):
+        """What calibration, which is of one moment, has got wrong of the machine's speed in these runs, where real time matters beside it."""
+        executed = [p.executed_us() for p in runs] if case.executes else []
+        return sum(executed) / len(executed) / case.cpu_us if executed and None not in executed else 1.0
+
     def effect(self, case, pay):
-        between = self.between_us(case) if self.options.wakes else 0.0
-        wanted = {s: case.truth(s, between) for s in SPEEDUPS}
+        between = self.between_us(case) if self.options.wakes and not case.executes else 0.0
         runs = []
         for turn in range(self.options.repeat):
             if self.options.together:
                 runs.append(self.shared_profile(case, pay, turn))
             else:
                 runs.append(self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))[0])
+        slowness = self.slowness(case, runs)
+        wanted = {s: case.truth(s, between, slowness) for s in SPEEDUPS}
         table = {
             how: {s: median_or_none(p.effect(s, timed) for p in runs) for s in SPEEDUPS}
             for how, timed in (("as Coz", False), ("timed", True))
@@ -198,6 +209,8 @@ class Runner:
             by = "as Coz"
         if between:
             show("arithmetic", {s: case.truth(s) for s in SPEEDUPS}, f"and {between:.0f} us, natively, beside the work of a visit:")
+        if slowness != 1:
+            show("arithmetic", {s: case.truth(s) for s in SPEEDUPS}, f"and {100 * (slowness - 1):+.1f} % CPU time of the work, as was executed at 0 %:")
         show("truth", wanted)
         for how, values in table.items():
             show(how, values)
