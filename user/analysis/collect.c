@@ -208,6 +208,21 @@ int collect(const struct profile *p, struct collection *ret)
 	return 0;
 }
 
+void observations_scale_times(struct observation *obs, size_t n, const double *scales)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (int how = 0; how < N_READINGS; how++)
+			obs[i].num[how] *= scales[i];
+		obs[i].scale *= scales[i];
+	}
+}
+
+void observations_scale_lengths(struct observation *obs, size_t n, const double *scales)
+{
+	for (size_t i = 0; i < n; i++)
+		obs[i].length_scale *= scales[i];
+}
+
 void collection_free(struct collection *c)
 {
 	free(c->obs);

@@ -55,6 +55,10 @@ struct collection {
 	size_t n_lines;
 };
 
+/* Multiplies the observations' times, or the lengths of their intervals, by one factor each. */
+void observations_scale_times(struct observation *obs, size_t n, const double *scales);
+void observations_scale_lengths(struct observation *obs, size_t n, const double *scales);
+
 /* -ENOMEM. The strings stay @p's. */
 int collect(const struct profile *p, struct collection *ret);
 void collection_free(struct collection *c);

@@ -166,15 +166,12 @@ int drift_remove(struct observation *obs, size_t n)
 		lengths = find_scales(obs, n, middle_pace, scales);
 	if (lengths < 0)
 		return lengths;
-	for (size_t i = 0; lengths && i < n; i++)
-		obs[i].length_scale *= scales[i];
+	if (lengths)
+		observations_scale_lengths(obs, n, scales);
 	means = find_scales(obs, n, mean_pace, scales);
 	if (means < 0)
 		return means;
-	for (size_t i = 0; means && i < n; i++) {
-		for (int how = 0; how < N_READINGS; how++)
-			obs[i].num[how] *= scales[i];
-		obs[i].scale *= scales[i];
-	}
+	if (means)
+		observations_scale_times(obs, n, scales);
 	return lengths || means;
 }

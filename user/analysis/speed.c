@@ -291,16 +291,13 @@ int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 		lengths = find_scales(obs, n, middle_length, scales, &of_lengths);
 	if (lengths < 0)
 		return lengths;
-	for (size_t i = 0; lengths && i < n; i++)
-		obs[i].length_scale *= scales[i];
+	if (lengths)
+		observations_scale_lengths(obs, n, scales);
 	means = find_scales(obs, n, mean_period, scales, ret);
 	if (means < 0)
 		return means;
-	for (size_t i = 0; means && i < n; i++) {
-		for (int how = 0; how < N_READINGS; how++)
-			obs[i].num[how] *= scales[i];
-		obs[i].scale *= scales[i];
-	}
+	if (means)
+		observations_scale_times(obs, n, scales);
 	ret->share = fmax(ret->share, of_lengths.share);
 	return lengths || means;
 }
