@@ -81,6 +81,9 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	pay_signal(task, t, owed, now);
 }
 
+/* Between the ticks of each CPU in the mean, with the periods that its clocks have now; ns. */
+abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
+
 /* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's period would have the same mean, but
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
  * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
@@ -88,10 +91,11 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
 	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->exec;
+	u32 me = bpf_get_smp_processor_id();
 
-	/* Unknown: each tick stands for the mean distance. */
+	/* Unknown: each tick stands for the mean distance on this CPU. */
 	if (sync_by_calls() && !config.has_switch)
-		return control.spacing_ns;
+		return me < ABI_MAX_CPUS ? spacings[me] : control.spacing_ns;
 	ADD(c->exec, -w);
 	c->sampled_at = now;
 	if (!sync_by_calls()) {

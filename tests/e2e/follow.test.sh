@@ -33,10 +33,11 @@ for how in fork vfork spawn exec double; do
 	verdict "follows: $how" "$why" out err
 done
 
-# Lines of the parent are sped up: the child is paused for it, and the other way round.
+# Lines of the parent are sped up: the child is paused for it, or stands in the queue of its CPU meanwhile, where it has only one.
 why=''
 profiled -p progress --fixed-line "$parent" --fixed-speedup 50 --experiment 200 -- "$programs/tree" fork 2 || why+=" status $?;"
-holds "total('paid') > 0" || why+=' nothing was paid;'
+holds "total('hit_ns') > 0" || why+=' nothing was earned;'
+holds "total('paid') + total('rq_credited') > 0.5 * total('hit_ns')" || why+=" paid $(ask "total('paid')") and waited $(ask "total('rq_credited')") of $(ask "total('hit_ns')") ns;"
 verdict "a child pays for its parent's line" "$why" err
 
 why=''

@@ -270,7 +270,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 {
 	struct run *r = l->run;
 	uint64_t first = r->start_ns + r->options.delay_ns, last = first + r->options.duration_ns;
-	uint64_t scope_ns = UINT64_MAX, discovery_ns;
+	uint64_t scope_ns = UINT64_MAX, discovery_ns, vary_ns;
 	bool loaded;
 	int err;
 
@@ -315,6 +315,9 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		*ret_next = last;
 	if (scope_ns < *ret_next)
 		*ret_next = scope_ns;
+	vary_ns = session_vary_clocks(r->session, now);
+	if (vary_ns < *ret_next)
+		*ret_next = vary_ns;
 	discovery_ns = run_discovery_step(&l->discovery, r, now);
 	if (discovery_ns < *ret_next)
 		*ret_next = discovery_ns;

@@ -264,7 +264,7 @@ static int end(void *b)
 		clocks_tidy(s);
 		trace_drain(s);
 		deliveries_tidy(s);
-		events_redraw(s);
+		events_redraw(s, clock_monotonic_ns());
 		adapt(s);
 		own_cost_begin(s);
 	}

@@ -45,12 +45,11 @@ static void start(struct session *s, unsigned int cpu)
 	s->resting[cpu] = false;
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct sampler *v = &s->events[i];
-		uint64_t period = events_period(s);
 
 		if (v->cpu != cpu)
 			continue;
 		if (keeper(v) || s->rate_hz != s->rest_hz[cpu])
-			(void)ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &period);
+			events_draw(s, v);
 		if (!keeper(v))
 			(void)ioctl(v->fd, PERF_EVENT_IOC_ENABLE, 0);
 	}

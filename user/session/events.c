@@ -14,7 +14,7 @@
  * clock, rounds shorter than the distance are 3 to 9 points off; with two, no more than with many.
  *
  * For the same reason clocks must not start together, and a new period every now and then keeps them from falling in step with the
- * program's own rounds: after every experiment one clock of each CPU starts afresh. Periods must differ by much: from a thread's own hit to the
+ * program's own rounds: ten times a second, and after every experiment, one clock of each CPU starts afresh. Periods must differ by much: from a thread's own hit to the
  * next tick of the same clock it gets on by one period for sure, and where that is a certain part of its round it is found in the line too often or too
  * seldom. Two busy threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in the kernel) with periods from 0.75 to 1.25 of the
  * mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1. */
@@ -38,8 +38,9 @@
 #define PERIOD_SPREAD 1.2
 #define MEAN_FREQUENCY 1.155
 #define SPREAD_START_NS (5 * NSEC_PER_MSEC)
+#define REDRAW_EVERY_NS (100 * NSEC_PER_MSEC)
 
-uint64_t events_period(struct session *s)
+static uint64_t draw(struct session *s)
 {
 	double middle = (double)NSEC_PER_SEC / s->rate_hz * EVENTS_PER_CPU * MEAN_FREQUENCY;
 
@@ -57,6 +58,24 @@ static int open_event(unsigned int cpu, uint64_t period)
 	};
 
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+/* Until its clocks get other periods, a CPU ticks more or less often than all do in the mean. */
+static void note_spacing(struct session *s, unsigned int cpu)
+{
+	double frequency = 0;
+
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].cpu == cpu)
+			frequency += 1 / (double)s->events[i].period;
+	s->skel->bss->spacings[cpu] = (uint64_t)(1 / frequency);
+}
+
+void events_draw(struct session *s, struct sampler *v)
+{
+	v->period = draw(s);
+	(void)ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &v->period);
+	note_spacing(s, v->cpu);
 }
 
 /* A random distance to the next clock's start. */
@@ -78,7 +97,8 @@ int events_open(struct session *s, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
 		for (size_t i = 0; i < EVENTS_PER_CPU; i++) {
-			int fd = open_event(cpu, events_period(s));
+			uint64_t period = draw(s);
+			int fd = open_event(cpu, period);
 
 			if (fd < 0 && errno == ENODEV) /* the CPU is offline */
 				continue;
@@ -87,7 +107,8 @@ int events_open(struct session *s, struct error *e)
 					    cpu, strerror(errno));
 			struct sampler *v = &s->events[s->n_events++];
 
-			*v = (struct sampler){.fd = fd, .kind = i, .cpu = cpu};
+			*v = (struct sampler){.fd = fd, .kind = i, .cpu = cpu, .period = period};
+			note_spacing(s, cpu);
 			v->link = bpf_program__attach_perf_event(s->skel->progs.sample_tick, fd);
 			if (!v->link)
 				return fail(e, errno, "cannot attach to the sampling clock: %s", strerror(errno));
@@ -130,25 +151,28 @@ void events_adapt(struct session *s, const struct rate_seen *x)
 	s->rate_hz = rate;
 	s->skel->bss->control.spacing_ns = session_period_ns(s);
 	for (size_t i = 0; i < s->n_events; i++) {
-		uint64_t period = events_period(s);
-
 		if (clocks_rest(s, s->events[i].cpu))
 			continue;
-		(void)ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &period);
+		events_draw(s, &s->events[i]);
 		spread_start(s);
 	}
 }
 
-void events_redraw(struct session *s)
+void events_redraw(struct session *s, uint64_t now)
 {
 	s->redraws++;
+	s->redraw_ns = now + REDRAW_EVERY_NS;
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct sampler *v = &s->events[i];
-		uint64_t period;
 
-		if ((v->kind + v->cpu + s->redraws) % EVENTS_PER_CPU || clocks_rest(s, v->cpu))
-			continue;
-		period = events_period(s);
-		(void)ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &period);
+		if ((v->kind + v->cpu + s->redraws) % EVENTS_PER_CPU == 0 && !clocks_rest(s, v->cpu))
+			events_draw(s, v);
 	}
+}
+
+uint64_t session_vary_clocks(struct session *s, uint64_t now)
+{
+	if (now >= s->redraw_ns)
+		events_redraw(s, now);
+	return s->redraw_ns;
 }

@@ -54,6 +54,7 @@ struct sampler {
 	int fd;
 	size_t kind; /* which of the CPU's clocks */
 	unsigned int cpu;
+	uint64_t period; /* ns, but while the CPU's clocks rest */
 	struct bpf_link *link;
 };
 
@@ -81,6 +82,7 @@ struct session {
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
+	uint64_t redraw_ns; /* when the next one is due */
 	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
 	FILE *trace;
 	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go, or deliveries; NULL: all go, always */
@@ -131,11 +133,10 @@ void events_close(struct session *s);
 void events_adapt(struct session *s, const struct rate_seen *x);
 /* Can the rate still change? */
 bool events_adaptable(const struct session *s);
-/* Draws a new period for one event of each CPU and starts it afresh. */
-void events_redraw(struct session *s);
-
-/* A random period for one clock, ns. */
-uint64_t events_period(struct session *s);
+/* Draws a new period for one event of each CPU and starts it afresh. @now: CLOCK_MONOTONIC, ns. */
+void events_redraw(struct session *s, uint64_t now);
+/* Gives one clock a new random period, and starts it afresh. */
+void events_draw(struct session *s, struct sampler *v);
 
 /* clocks.c */
 void trace_configure(struct session *s); /* before the load */

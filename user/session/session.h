@@ -181,8 +181,9 @@ uint64_t session_exit_ns(const struct session *s);
 uint64_t session_samples_outside(struct session *s);
 /* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees; NULL: out of memory. */
 char *session_counters(struct session *s);
-/* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average. */
-/* As it is now. */
+/* Gives sampling clocks new random periods where that is due at @now. Returns when to call next. All times ns, CLOCK_MONOTONIC. */
+uint64_t session_vary_clocks(struct session *s, uint64_t now);
+/* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average, as it is now. */
 uint64_t session_period_ns(const struct session *s);
 /* What a payment, and a hit that has others pay, cost their threads beside what the ledger sees, as measured by session_open. */
 void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns);
