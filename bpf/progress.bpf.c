@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock. */
+/* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock; and of the first one after the experiment's
+ * first part, in which the program gets used to it. */
 #include "bpf/latency.h"
 
 /* @regs: a function's arguments are in them; NULL: they are not. */
 static __always_inline void visit(struct task_struct *task, u32 i, const struct pt_regs *regs)
 {
-	u64 epoch = *(volatile u64 *)&control.epoch, now;
+	u64 epoch = *(volatile u64 *)&control.epoch, now, settled;
 	struct abi_point *p = bpf_map_lookup_elem(&points, &i);
 	struct thread *t;
 
@@ -31,6 +32,13 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 		p->first_local = t->local;
 		p->first_visits = p->visits;
 		p->epoch = epoch;
+	}
+	settled = *(volatile u64 *)&control.setups[(epoch >> 1) & 1].settled_ns;
+	if (p->settled_epoch != epoch && settled && now >= settled) {
+		p->settled_ns = now;
+		p->settled_local = t->local;
+		p->settled_visits = p->visits;
+		p->settled_epoch = epoch;
 	}
 	p->last_ns = now;
 	p->last_local = t->local;

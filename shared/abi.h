@@ -154,10 +154,11 @@ struct abi_setup {
 	abi_u64 speedup_q16; /* 65536 = 100 % */
 	abi_u64 lump_ns;     /* not 0: what a thread earns is booked in multiples of this */
 	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
+	abi_u64 settled_ns;  /* when the program has got used to it, CLOCK_MONOTONIC; 0: unknown */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 32 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 40 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* A cost that nothing can measure where it arises, but which goes with one that can be: @ns when that was @beside_ns, and @slope_q8 / 256 for each ns
  * that it is more or less. Calibrated before the program starts. */
@@ -268,8 +269,12 @@ struct abi_point {
 	abi_u64 first_ns, last_ns;
 	abi_s64 first_local, last_local;
 	abi_u64 first_visits; /* what visits was at the first of the epoch */
+	abi_u64 settled_epoch; /* of the three below: the same of the first one after abi_setup.settled_ns */
+	abi_u64 settled_ns;
+	abi_s64 settled_local;
+	abi_u64 settled_visits;
 };
-_Static_assert(sizeof(struct abi_point) == 56, "abi_point");
+_Static_assert(sizeof(struct abi_point) == 88, "abi_point");
 
 /* After so many visits in an experiment the last one's time is taken of one in so many: what it is off by is less than a thousandth in the
  * mean, the same at every speedup, and to take it is most of what a visit costs. */

@@ -14,7 +14,7 @@ class Cell:
     def __init__(self):
         self.experiments = 0
         self.duration = self.delta = 0  # as Coz: effective time, visits
-        self.effective = self.spans = 0  # timed: from first to last visit, visits after the first
+        self.effective = self.spans = 0  # timed: from the first timed visit to the last, visits after the first
         self.sums = {}
 
     def add(self, experiment, point):
@@ -23,7 +23,7 @@ class Cell:
         self.delta += point.get("delta", 0)
         if point.get("effective_ns", 0) > 0 and point.get("delta", 0) >= 2:
             self.effective += point["effective_ns"]
-            self.spans += point["delta"] - 1
+            self.spans += point.get("timed_visits", point["delta"]) - 1
         for key, value in experiment.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
                 self.sums[key] = self.sums.get(key, 0) + value

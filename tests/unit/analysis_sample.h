@@ -52,5 +52,6 @@ static inline void sample_timed(struct profile *p, const char *line, double spee
 	struct profile_run_experiment *x = sample_visits(p, line, speedup, duration, visits);
 
 	x->points[0].timed = visits >= 2;
+	x->points[0].timed_visits = visits;
 	x->points[0].last_ns = x->points[0].effective_ns = visits >= 2 ? effective_ns : 0;
 }

@@ -139,6 +139,13 @@ static void visits_are_timed_in_virtual_time(void **state)
 	assert_int_equal(p.first_ns, 1000);
 	assert_int_equal(p.last_ns, 9000);
 	assert_int_equal(p.effective_ns, 6000);
+	assert_int_equal(p.timed_visits, 5);
+
+	/* Not those of the experiment's first part. */
+	end.points[0].timed_visits = 4;
+	assert_int_equal(throughput(0).timed_visits, 4);
+	end.points[0].timed_visits = 1;
+	assert_int_equal(throughput(0).timed_visits, 5);
 
 	/* The first visitor was ahead of the last one: more virtual time than wall time. */
 	end.points[0].last_local = 100;

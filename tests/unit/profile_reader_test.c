@@ -31,7 +31,9 @@ static void native_keys(void **state)
 		"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0.25,\"duration\":500,\"selected_samples\":3,"
 		"\"function\":\"f\",\"elapsed\":600,\"credited\":-5,\"foreign\":0.125,\"unknown\":{}}\n"
 		"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
-		"390}\n"
+		"390,\"timed_visits\":3}\n"
+		"{\"type\":\"throughput-point\",\"name\":\"r\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
+		"390,\"timed_visits\":5}\n"
 		"{\"type\":\"throughput-point\",\"name\":\"q\",\"delta\":1,\"first_ns\":10,\"last_ns\":10,\"effective_ns\":"
 		"0}\n"
 		"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
@@ -59,13 +61,15 @@ static void native_keys(void **state)
 	assert_int_equal(x->x.elapsed, 600);
 	assert_int_equal(x->x.credited, -5);
 	assert_true(x->x.foreign == 0.125);
-	assert_int_equal(x->n_points, 3);
+	assert_int_equal(x->n_points, 4);
 	assert_true(x->points[0].timed);
 	assert_int_equal(x->points[0].effective_ns, 390);
-	assert_false(x->points[1].timed); /* one visit spans nothing */
-	assert_int_equal(x->points[2].kind, PROFILE_LATENCY);
-	assert_int_equal(x->points[2].departures, 4);
-	assert_int_equal(x->points[2].difference, -1);
+	assert_int_equal(x->points[0].timed_visits, 3);
+	assert_int_equal(x->points[1].timed_visits, 4); /* no more than there were */
+	assert_false(x->points[2].timed); /* one visit spans nothing */
+	assert_int_equal(x->points[3].kind, PROFILE_LATENCY);
+	assert_int_equal(x->points[3].departures, 4);
+	assert_int_equal(x->points[3].difference, -1);
 	assert_int_equal(p.runtime_ns, 900);
 	assert_int_equal(p.n_samples, 1);
 	profile_free(&p);

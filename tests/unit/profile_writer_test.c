@@ -84,7 +84,7 @@ static struct profile_experiment experiment = {.selected = "/a/b.c:12",
 					       .oversleep = INT64_MIN,
 					       .foreign = 0.1};
 static struct profile_point points[] = {
-	{.kind = PROFILE_THROUGHPUT, .name = "p", .delta = 5, .timed = true, .first_ns = 1, .last_ns = 9, .effective_ns = 7},
+	{.kind = PROFILE_THROUGHPUT, .name = "p", .delta = 5, .timed = true, .first_ns = 1, .last_ns = 9, .effective_ns = 7, .timed_visits = 4},
 	{.kind = PROFILE_THROUGHPUT, .name = "q\t\"\n\x1b\xff", .delta = 1},
 	{.kind = PROFILE_LATENCY, .name = "l", .arrivals = 3, .departures = 2, .difference = -2},
 };
@@ -120,7 +120,7 @@ static void json_is_as_specified(void **state)
 	assert_non_null(strstr(text, "\"foreign\":0.1}\n"));
 	assert_non_null(strstr(text,
 			       "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":1,\"last_ns\":9,"
-			       "\"effective_ns\":7}\n"));
+			       "\"effective_ns\":7,\"timed_visits\":4}\n"));
 	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"q\\t\\\"\\n\\u001b?\",\"delta\":1}\n"));
 	assert_non_null(strstr(
 		text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));

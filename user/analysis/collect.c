@@ -65,7 +65,7 @@ static void read_work(const struct profile_experiment *x, const struct profile_p
 
 	if (p->delta == 0 || x->elapsed == 0)
 		return;
-	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->delta - 1) : (double)x->elapsed / (double)p->delta;
+	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->timed_visits - 1) : (double)x->elapsed / (double)p->delta;
 	o->work = log((double)x->executed_ns / (double)x->elapsed * passed);
 	o->stretch = log(passed / (o->num[READ_TIMED] / o->den[READ_TIMED]));
 }
@@ -93,11 +93,11 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	o.visits = (double)p->delta;
 	o.num[READ_WHOLE] = (double)x->duration;
 	o.den[READ_WHOLE] = (double)p->delta;
-	o.timed = p->timed && p->delta >= 2 && p->effective_ns > 0;
+	o.timed = p->timed && p->timed_visits >= 2 && p->effective_ns > 0;
 	o.few = p->delta < 2;
 	o.plenty = p->delta >= 3;
 	o.num[READ_TIMED] = o.timed ? (double)p->effective_ns : o.num[READ_WHOLE];
-	o.den[READ_TIMED] = o.timed ? (double)(p->delta - 1) : o.den[READ_WHOLE];
+	o.den[READ_TIMED] = o.timed ? (double)(p->timed_visits - 1) : o.den[READ_WHOLE];
 	read_work(x, p, &o);
 	return o;
 }

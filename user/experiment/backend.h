@@ -22,6 +22,7 @@ struct backend_setup {
 	size_t n_intervals;                       /* at most BACKEND_MAX_INTERVALS */
 	double speedup;                           /* 0..1 */
 	double slow;                              /* above 0, at most 1: the line is really slowed by this share instead; speedup is 0 */
+	uint64_t length_ns;                       /* how long the experiment is going to take; 0: that is not known */
 };
 
 struct backend_point {
@@ -29,6 +30,7 @@ struct backend_point {
 	uint64_t departures; /* latency only */
 	/* Of the visits since begin(), by probes that stamp the time; 0 when there was none or the point is not timed. */
 	uint64_t first_ns, last_ns;
+	uint64_t timed_visits; /* from the one to the other; 0: all since begin() */
 	uint64_t cost_ns; /* of counting a visit; 0: nothing, or not known */
 	int64_t first_local, last_local; /* the visitor's local then: virtual time is ns - local */
 };

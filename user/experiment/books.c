@@ -69,6 +69,7 @@ static void time_point(const struct backend_totals *begin, const struct backend_
 	ret->first_ns = since(p->first_ns, begin->time_ns);
 	ret->last_ns = since(p->last_ns, begin->time_ns);
 	ret->effective_ns = (uint64_t)effective;
+	ret->timed_visits = p->timed_visits >= 2 && p->timed_visits < ret->delta ? p->timed_visits : ret->delta;
 	ret->timed = true;
 }
 
@@ -88,7 +89,7 @@ void books_point(const struct backend_totals *begin, const struct backend_totals
 	const struct backend_point *b = index < begin->n_points ? &begin->points[index] : &none;
 	const struct backend_point *e = index < end->n_points ? &end->points[index] : &none;
 
-	ret->delta = ret->first_ns = ret->last_ns = ret->effective_ns = 0;
+	ret->delta = ret->first_ns = ret->last_ns = ret->effective_ns = ret->timed_visits = 0;
 	ret->arrivals = ret->departures = 0;
 	ret->difference = 0;
 	ret->timed = false;

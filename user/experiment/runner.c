@@ -236,6 +236,7 @@ static int try_begin(struct runner *r, uint64_t now)
 	r->speedup = plan_speedup(&r->plan);
 	setup.speedup = r->speedup > 0 ? r->speedup : 0;
 	setup.slow = r->speedup < 0 ? -r->speedup : 0;
+	setup.length_ns = r->o.whole_run ? 0 : r->next_length;
 	err = r->ops->begin(r->backend, &setup);
 	if (err < 0)
 		return err;

@@ -54,6 +54,12 @@ static const struct field throughput_timing_list[] = {
 };
 const struct field_table throughput_timing_fields = {throughput_timing_list, COUNT(throughput_timing_list)};
 
+/* Where not all visits were timed. */
+static const struct field throughput_part_list[] = {
+	P(timed_visits, FIELD_U64, true),
+};
+const struct field_table throughput_part_fields = {throughput_part_list, COUNT(throughput_part_list)};
+
 /* Of points that cost something. */
 static const struct field throughput_cost_list[] = {
 	P(cost_ns, FIELD_U64, true),

@@ -83,9 +83,10 @@ struct profile_point {
 	char *name;
 	/* throughput */
 	uint64_t delta;        /* visits in the experiment */
-	uint64_t first_ns, last_ns; /* monotonic time of first and last visit since the experiment's begin; both 0: not timed */
-	uint64_t effective_ns; /* last - first in virtual time (growth of the visitor's local subtracted); spans delta - 1 visits */
-	bool timed;            /* the three above are valid (delta >= 2) */
+	uint64_t first_ns, last_ns; /* monotonic time of first and last timed visit since the experiment's begin; both 0: not timed */
+	uint64_t effective_ns; /* last - first in virtual time (growth of the visitor's local subtracted); spans timed_visits - 1 visits */
+	uint64_t timed_visits; /* those two and what was between: at least 2, at most delta. The first part of an experiment may be left out */
+	bool timed;            /* the four above are valid (delta >= 2) */
 	uint64_t cost_ns;      /* what counting a visit takes of the program's time, as measured before the run; 0: nothing, or not known */
 	/* latency */
 	uint64_t arrivals, departures;

@@ -29,6 +29,9 @@ static int parse_throughput(const struct source *src, struct profile_point *p)
 		p->first_ns = timing.first_ns;
 		p->last_ns = timing.last_ns;
 		p->effective_ns = timing.effective_ns;
+		p->timed_visits = p->delta;
+		if (source_fill(src, &throughput_part_fields, &timing) == 0 && timing.timed_visits >= 2 && timing.timed_visits < p->delta)
+			p->timed_visits = timing.timed_visits;
 		p->timed = true;
 	}
 	if (source_fill(src, &throughput_cost_fields, &timing) == 0)
