@@ -37,6 +37,25 @@ static const struct analysis_cell *cell(const struct analysis_line *l, double sp
 	return NULL;
 }
 
+/* What the experiment before has left is visited in the first part. */
+static void first_parts_do_not_count(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct profile_run_experiment *x = sample_visits(&p, "a.c:1", i % 2 ? 0.5 : 0, 500 * MS, i % 2 ? 58 : 50);
+
+		x->x.settled_elapsed = x->x.settled_duration = 450 * MS;
+		x->points[0].settled_delta = 45;
+	}
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	near(cell(find(&a, 0, "a.c:1"), 0.5)->effect, 0);
+	analysis_free(&a);
+	profile_free(&p);
+}
+
 static void sums_as_coz_does(void **state)
 {
 	struct profile p = {0};
@@ -289,6 +308,7 @@ static void fine_grids_are_joined(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_parts_do_not_count),
 		cmocka_unit_test(sums_as_coz_does),
 		cmocka_unit_test(littles_law),
 		cmocka_unit_test(spans_have_no_edges),

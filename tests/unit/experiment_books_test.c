@@ -85,6 +85,33 @@ static void every_number_is_a_difference(void **state)
 	assert_true(x.foreign == 0.2);
 }
 
+static void what_comes_after_the_first_part_is_known(void **state)
+{
+	struct backend_totals settled = begin;
+	struct profile_experiment x = { 0 };
+	struct profile_point p = { .kind = PROFILE_THROUGHPUT, .delta = 5 };
+
+	(void)state;
+	settled.time_ns = begin.time_ns + SEC / 4;
+	settled.growth = SEC / 8;
+	settled.executed_ns = 1000;
+	end.growth = SEC / 2;
+	end.executed_ns = 1500;
+	books_settled(&settled, &end, UINT64_MAX, &x);
+	assert_int_equal(x.settled_elapsed, 3 * SEC / 4);
+	assert_int_equal(x.settled_duration, 3 * SEC / 8);
+	assert_int_equal(x.settled_executed_ns, 500);
+	settled.points[0].visits = 1001;
+	end.points[0].visits = 1005;
+	books_settled_point(&settled, &end, 0, &p);
+	assert_int_equal(p.settled_delta, 4);
+
+	/* The program had ended before. */
+	x = (struct profile_experiment){ 0 };
+	books_settled(&settled, &end, begin.time_ns + SEC / 8, &x);
+	assert_int_equal(x.settled_elapsed, 0);
+}
+
 static void the_program_s_end_cuts_the_clock_only(void **state)
 {
 	struct profile_experiment x = { 0 };
@@ -242,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(every_number_is_a_difference, fresh),
+		cmocka_unit_test_setup(what_comes_after_the_first_part_is_known, fresh),
 		cmocka_unit_test_setup(the_program_s_end_cuts_the_clock_only, fresh),
 		cmocka_unit_test_setup(impossible_readings_do_not_wrap, fresh),
 		cmocka_unit_test_setup(visits_are_timed_in_virtual_time, fresh),

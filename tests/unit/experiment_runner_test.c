@@ -95,6 +95,30 @@ static void run_to_begin(void)
 	} while (!status.selected);
 }
 
+static void its_first_part_is_told_apart(void **state)
+{
+	uint64_t begin;
+
+	(void)state;
+	options.settling_part = 10;
+	options.fixed_line = LINE_B;
+	options.fixed_speedup = 0;
+	open_runner();
+	run_to_begin();
+	begin = fake.now;
+	assert_int_equal(fake.setup.settling_ns, 50 * MSEC);
+	assert_int_equal(next, begin + 50 * MSEC);
+	memset(fake.calls, 0, sizeof(fake.calls));
+	run_until(next);
+	assert_string_equal(fake.calls, "s");
+	assert_int_equal(next, begin + 500 * MSEC);
+	run_until(next);
+	assert_int_equal(n_records, 1);
+	assert_int_equal(records[0].elapsed, 500 * MSEC);
+	assert_int_equal(records[0].settled_elapsed, 450 * MSEC);
+	assert_int_equal(records[0].settled_duration, 450 * MSEC);
+}
+
 static void an_experiment_takes_its_time(void **state)
 {
 	uint64_t begin;
@@ -420,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_whole_run_is_one_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(half_a_run_is_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(its_first_part_is_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_experiment_takes_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_late_step_makes_a_longer_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_sample_it_waits, set_up, tear_down),

@@ -61,12 +61,14 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 /* Of the visits that were timed, as their time per visit is, if they were. */
 static void read_work(const struct profile_experiment *x, const struct profile_point *p, struct observation *o)
 {
-	double passed;
+	bool settled = x->settled_duration > 0;
+	double executed = (double)(settled ? x->settled_executed_ns : x->executed_ns), elapsed = (double)(settled ? x->settled_elapsed : x->elapsed);
+	double visits = (double)(settled ? p->settled_delta : p->delta), passed;
 
-	if (p->delta == 0 || x->elapsed == 0)
+	if (!(visits > 0) || !(elapsed > 0))
 		return;
-	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->timed_visits - 1) : (double)x->elapsed / (double)p->delta;
-	o->work = log((double)x->executed_ns / (double)x->elapsed * passed);
+	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->timed_visits - 1) : elapsed / visits;
+	o->work = log(executed / elapsed * passed);
 	o->stretch = log(passed / (o->num[READ_TIMED] / o->den[READ_TIMED]));
 }
 
@@ -91,8 +93,8 @@ static struct observation read_point(const struct profile_experiment *x, const s
 		return o;
 	}
 	o.visits = (double)p->delta;
-	o.num[READ_WHOLE] = (double)x->duration;
-	o.den[READ_WHOLE] = (double)p->delta;
+	o.num[READ_WHOLE] = (double)(x->settled_duration ? x->settled_duration : x->duration);
+	o.den[READ_WHOLE] = (double)(x->settled_duration ? p->settled_delta : p->delta);
 	o.timed = p->timed && p->timed_visits >= 2 && p->effective_ns > 0;
 	o.few = p->delta < 2;
 	o.plenty = p->delta >= 3;

@@ -6,7 +6,7 @@
 
 /* Two ways to read a period per visit off an experiment; a line's cells and baseline all use the same. Either is a quotient
  * of sums, num / den, over experiments:
- *  - WHOLE (Coz): whole duration and all visits. Unbiased whatever the visits do, but a visit more or less at the edges
+ *  - WHOLE (Coz): whole duration, after the experiment's first part, and all visits in it. Unbiased whatever the visits do, but a visit more or less at the edges
  * counts in full: with five visits +-20 %. Latency uses it too: Little's law, W = L / lambda = sum(L * duration) /
  * sum(departures), or, where the intervals themselves were measured, their sum and their number (latency.h).
  *  - TIMED: from first to last visit, and one visit less. No edges; but gaps that fit into an experiment are the shorter

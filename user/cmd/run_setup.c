@@ -163,6 +163,7 @@ int run_open_runner(struct run *r, struct error *e)
 		.experiment_ns = o->experiment_ns,
 		.cool_off_ns = o->cool_off_ns,
 		.max_experiment_ns = 16 * o->experiment_ns,
+		.settling_part = 10,
 		.min_visits = 5, /* what Coz's viewer asks of a cell */
 		.fixed_line = o->fixed_line,
 		.fixed_speedup = o->fixed_speedup,

@@ -22,7 +22,7 @@ struct backend_setup {
 	size_t n_intervals;                       /* at most BACKEND_MAX_INTERVALS */
 	double speedup;                           /* 0..1 */
 	double slow;                              /* above 0, at most 1: the line is really slowed by this share instead; speedup is 0 */
-	uint64_t length_ns;                       /* how long the experiment is going to take; 0: that is not known */
+	uint64_t settling_ns;                     /* visits are timed from that long after the begin; 0: all are */
 };
 
 struct backend_point {

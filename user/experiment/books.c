@@ -23,11 +23,16 @@ static double share(uint64_t part, uint64_t whole)
 	return part < whole ? (double)part / (double)whole : 1;
 }
 
+static uint64_t passed_ns(const struct backend_totals *from, const struct backend_totals *end, uint64_t end_ns)
+{
+	return since(end_ns < end->time_ns ? end_ns : end->time_ns, from->time_ns);
+}
+
 void books_experiment(const struct backend_totals *begin, const struct backend_totals *end, const struct backend_owed *owed,
 		      uint64_t end_ns, struct profile_experiment *ret)
 {
 	/* G cannot grow after the program's end, so only the clock is cut there. */
-	ret->elapsed = since(end_ns < end->time_ns ? end_ns : end->time_ns, begin->time_ns);
+	ret->elapsed = passed_ns(begin, end, end_ns);
 	ret->began = begin->time_ns;
 	ret->growth = since(end->growth, begin->growth);
 	ret->duration = since(ret->elapsed, ret->growth);
@@ -89,7 +94,7 @@ void books_point(const struct backend_totals *begin, const struct backend_totals
 	const struct backend_point *b = index < begin->n_points ? &begin->points[index] : &none;
 	const struct backend_point *e = index < end->n_points ? &end->points[index] : &none;
 
-	ret->delta = ret->first_ns = ret->last_ns = ret->effective_ns = ret->timed_visits = 0;
+	ret->delta = ret->first_ns = ret->last_ns = ret->effective_ns = ret->timed_visits = ret->settled_delta = 0;
 	ret->arrivals = ret->departures = 0;
 	ret->difference = 0;
 	ret->timed = false;
@@ -102,6 +107,25 @@ void books_point(const struct backend_totals *begin, const struct backend_totals
 	ret->delta = since(e->visits, b->visits);
 	ret->cost_ns = e->cost_ns;
 	time_point(begin, e, ret);
+}
+
+void books_settled(const struct backend_totals *settled, const struct backend_totals *end, uint64_t end_ns, struct profile_experiment *ret)
+{
+	uint64_t elapsed = passed_ns(settled, end, end_ns), growth = since(end->growth, settled->growth);
+
+	if (elapsed <= growth)
+		return;
+	ret->settled_elapsed = elapsed;
+	ret->settled_duration = elapsed - growth;
+	ret->settled_executed_ns = since(end->executed_ns, settled->executed_ns);
+}
+
+void books_settled_point(const struct backend_totals *settled, const struct backend_totals *end, size_t index, struct profile_point *ret)
+{
+	uint64_t before = index < settled->n_points ? settled->points[index].visits : 0;
+
+	if (ret->kind == PROFILE_THROUGHPUT && index < end->n_points)
+		ret->settled_delta = since(end->points[index].visits, before);
 }
 
 int books_latency(const struct backend_ops *ops, void *backend, size_t index, struct profile_point *ret)

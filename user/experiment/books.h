@@ -16,6 +16,10 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index,
 		 struct profile_point *ret);
 
+/* What has passed of it since @settled was read, and how often the point was visited since. */
+void books_settled(const struct backend_totals *settled, const struct backend_totals *end, uint64_t end_ns, struct profile_experiment *ret);
+void books_settled_point(const struct backend_totals *settled, const struct backend_totals *end, size_t index, struct profile_point *ret);
+
 /* What point number @index measured in the experiment whose end() was called, for @ret, which loses what it had. Nothing (NULL) where the
  * point only counts. -ENOMEM, and what the backend says. */
 int books_latency(const struct backend_ops *ops, void *backend, size_t index, struct profile_point *ret);

@@ -35,7 +35,8 @@ struct runner {
 	size_t experiments;
 
 	/* The experiment under way. */
-	uint64_t length;
+	uint64_t length, end_due;
+	struct backend_totals settled; /* time_ns 0: not yet, or never */
 	const char *selected, *function;
 	double speedup;
 	struct backend_totals begin;
@@ -221,6 +222,7 @@ static int try_begin(struct runner *r, uint64_t now)
 {
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
 	struct backend_setup setup = { .intervals = intervals };
+	uint64_t settling;
 	int err;
 
 	err = tally_drain(r->tally);
@@ -236,7 +238,8 @@ static int try_begin(struct runner *r, uint64_t now)
 	r->speedup = plan_speedup(&r->plan);
 	setup.speedup = r->speedup > 0 ? r->speedup : 0;
 	setup.slow = r->speedup < 0 ? -r->speedup : 0;
-	setup.length_ns = r->o.whole_run ? 0 : r->next_length;
+	settling = r->o.settling_part && !r->o.whole_run ? r->next_length / r->o.settling_part : 0;
+	setup.settling_ns = settling;
 	err = r->ops->begin(r->backend, &setup);
 	if (err < 0)
 		return err;
@@ -246,7 +249,9 @@ static int try_begin(struct runner *r, uint64_t now)
 		return err;
 	}
 	r->length = r->o.whole_run ? UINT64_MAX : r->next_length;
-	r->due = later(r->begin.time_ns, r->length);
+	r->end_due = later(r->begin.time_ns, r->length);
+	r->due = settling ? later(r->begin.time_ns, settling) : r->end_due;
+	r->settled.time_ns = 0;
 	r->state = EXPERIMENT;
 	return 0;
 }
@@ -288,8 +293,12 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	if (err < 0)
 		return err;
 	books_experiment(&r->begin, &end, &owed, end_ns, &x);
+	if (r->settled.time_ns)
+		books_settled(&r->settled, &end, end_ns, &x);
 	for (size_t i = 0; i < r->n_points; i++) {
 		books_point(&r->begin, &end, i, &r->points[i]);
+		if (x.settled_elapsed)
+			books_settled_point(&r->settled, &end, i, &r->points[i]);
 		err = books_latency(r->ops, r->backend, i, &r->points[i]);
 		if (err < 0)
 			return err;
@@ -323,7 +332,10 @@ int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
 	int err = 0;
 
 	if (r->state != OVER && now >= r->due) {
-		if (r->state == EXPERIMENT) {
+		if (r->state == EXPERIMENT && now < r->end_due) {
+			err = r->ops->snapshot(r->backend, &r->settled);
+			r->due = r->end_due;
+		} else if (r->state == EXPERIMENT) {
 			err = finish_experiment(r, UINT64_MAX, 0);
 			if (err >= 0)
 				err = start_samples(r);

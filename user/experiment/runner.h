@@ -11,6 +11,9 @@ struct rng;
 struct runner_options {
 	uint64_t seed;
 	uint64_t experiment_ns; /* length; an experiment with few visits lengthens the next ones */
+	/* One in so many parts of an experiment, its first, is not read by the analysis: its visits are also what the one before has left. A queue that
+	 * was full, and that a faster consumer empties, has items for it that nobody had to produce. 0: all is. */
+	unsigned int settling_part;
 	uint64_t cool_off_ns;   /* pause between two experiments, without payments */
 	uint64_t max_experiment_ns;
 	uint64_t min_visits;    /* fewer visits of every point than this: the next experiments are twice as long */

@@ -26,6 +26,8 @@ static const struct field experiment_list[] = {
 	X(threads, FIELD_U64, false),	  X(imbalance, FIELD_I64, false),
 	X(began, FIELD_U64, false),	  X(selected_ns, FIELD_U64, false),
 	X(executed_ns, FIELD_U64, false),
+	X(settled_elapsed, FIELD_U64, false), X(settled_duration, FIELD_U64, false),
+	X(settled_executed_ns, FIELD_U64, false),
 	X(held, FIELD_U64, false),	  X(owed_at_exit, FIELD_U64, false),
 	X(period_ns, FIELD_U64, false),
 	X(stolen, FIELD_SHARE, false),	  X(foreign, FIELD_SHARE, false),
@@ -53,6 +55,12 @@ static const struct field throughput_timing_list[] = {
 	P(effective_ns, FIELD_U64, true),
 };
 const struct field_table throughput_timing_fields = {throughput_timing_list, COUNT(throughput_timing_list)};
+
+/* Of experiments whose first part is not read. */
+static const struct field throughput_settled_list[] = {
+	P(settled_delta, FIELD_U64, true),
+};
+const struct field_table throughput_settled_fields = {throughput_settled_list, COUNT(throughput_settled_list)};
 
 /* Where not all visits were timed. */
 static const struct field throughput_part_list[] = {

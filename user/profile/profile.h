@@ -35,6 +35,8 @@ struct profile_experiment {
 	uint64_t hit_ns;    /* virtual time they earned (sum of s*P) */
 	uint64_t selected_ns; /* execution that the samples in the line stand for */
 	uint64_t executed_ns; /* CPU time of what is in scope, without pauses; 0: not known */
+	uint64_t settled_elapsed, settled_duration, settled_executed_ns; /* of elapsed, duration and executed_ns, what comes after the experiment's first
+									   * part; 0: not known */
 	uint64_t held;      /* ticks that found their thread stopped: no samples */
 	uint64_t owed;      /* debts still open at the end, summed over threads */
 	uint64_t ahead;     /* what threads were stopped for beyond G at the end, summed */
@@ -83,6 +85,7 @@ struct profile_point {
 	char *name;
 	/* throughput */
 	uint64_t delta;        /* visits in the experiment */
+	uint64_t settled_delta; /* of those, after its first part; only where the experiment's settled_duration is known */
 	uint64_t first_ns, last_ns; /* monotonic time of first and last timed visit since the experiment's begin; both 0: not timed */
 	uint64_t effective_ns; /* last - first in virtual time (growth of the visitor's local subtracted); spans timed_visits - 1 visits */
 	uint64_t timed_visits; /* those two and what was between: at least 2, at most delta. The first part of an experiment may be left out */

@@ -34,6 +34,8 @@ static int parse_throughput(const struct source *src, struct profile_point *p)
 			p->timed_visits = timing.timed_visits;
 		p->timed = true;
 	}
+	if (source_fill(src, &throughput_settled_fields, &timing) == 0)
+		p->settled_delta = timing.settled_delta;
 	if (source_fill(src, &throughput_cost_fields, &timing) == 0)
 		p->cost_ns = timing.cost_ns;
 	return 0;

@@ -229,6 +229,8 @@ static void json_throughput(struct buffer *b, const struct profile_point *p)
 		add_fields(b, o, &throughput_timing_fields, p);
 	if (p->timed && p->timed_visits < p->delta)
 		add_fields(b, o, &throughput_part_fields, p);
+	if (p->settled_delta)
+		add_fields(b, o, &throughput_settled_fields, p);
 	if (p->cost_ns)
 		add_fields(b, o, &throughput_cost_fields, p);
 	end(b, o);

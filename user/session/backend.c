@@ -16,9 +16,7 @@
 /* So that a quarter of these costs, which is how well they are known, makes about one part in a hundred. */
 #define LUMP_OVERHEADS 24
 #define LUMP_BELOW 0.24
-/* What an experiment's visits are in its first tenth is also what the one before has left: a queue that was full, and that a faster consumer empties,
- * has items for it that nobody had to produce. Timed is what comes after, if that is visits enough. */
-#define SETTLING_PART 10
+/* Where fewer visits come after the program has settled, all of the experiment's are timed. */
 #define SETTLED_ENOUGH 8
 
 static struct abi_control *control(struct session *s)
@@ -248,7 +246,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
 	a->lump_ns = lump(setup->speedup, c);
 	a->slow_q16 = (unsigned long long)(setup->slow * 65536 + 0.5);
-	a->settled_ns = setup->length_ns ? clock_monotonic_ns() + setup->length_ns / SETTLING_PART : 0;
+	a->settled_ns = setup->settling_ns ? clock_monotonic_ns() + setup->settling_ns : 0;
 	a->n_intervals = setup->n_intervals;
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
