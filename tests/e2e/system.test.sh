@@ -10,9 +10,9 @@ cd "$tmp" || exit 1
 
 cp "$programs/hostile" ./in-scope
 cp "$programs/hostile" ./out-of-scope
-./in-scope steady 60 >in.out &
+./in-scope steady 150 >in.out &
 inside=$!
-./out-of-scope steady 60 >out.out &
+./out-of-scope steady 150 >out.out &
 outside=$!
 await_line in.out '^pid' 5
 
@@ -108,4 +108,5 @@ grep -q 'was removed' complaint || why+=' no reason;'
 holds "len(experiments) > 2" || why+=' what was found is lost;'
 verdict "the group is removed in mid-run" "$why" complaint
 [ ! -d "$group" ] || rmdir "$group"
-kill "$outside" 2>/dev/null
+# On a slow machine it has ended by itself.
+kill "$outside" 2>/dev/null || true
