@@ -158,7 +158,7 @@ sees build_paths "a home directory" add README.md "see /""home/somebody/src"
 sees build_paths "a build directory" add tests/some.py "p = '/""work/tree'"
 sees build_paths "the checkout's own path" own_path
 sees package_hosts "a package index" add README.md "https://py""pi.org/simple"
-sees package_hosts "a distribution mirror" add tests/run "echo http://deb.debian"".org/debian"
+sees package_hosts "a distribution mirror" add tests/run "echo http://deb"".debian"".org/debian"
 sees markers "a marker in C" add user/base/base.c "/* FIX""ME: later */"
 sees markers "a marker in prose" add README.md "XX""X"
 sees generated_files "generated kernel types" put bpf/vmlinux.h

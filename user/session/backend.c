@@ -55,7 +55,7 @@ static int read_probed(struct session *s, unsigned int index, struct backend_poi
 		const struct abi_point *v = &s->percpu_points[cpu];
 
 		p->visits += v->visits;
-		if (v->settled_epoch == s->epoch && v->settled_ns) {
+		if (v->settled_epoch == s->epoch) {
 			settled += v->visits - v->settled_visits + 1;
 			if (!at || v->settled_ns < at->settled_ns)
 				at = v;
