@@ -14,11 +14,12 @@ attached() { # ARGUMENT...
 	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$@" >said 2>complaint </dev/null
 }
 
-# What must be as it was: mappings of code and of files, handlers, descriptors. The kernel's own page of probes stays.
+# What must be as it was: mappings of code and of files, handlers, descriptors. The kernel's own page of probes stays. Sockets do not count,
+# of which no handler has any: eintr's connections come and go.
 facts() { # PID
 	grep -E -- '-xp |rw-s ' "/proc/$1/maps" | grep -v '\[uprobes\]$'
 	grep '^Sig[A-Z]' "/proc/$1/status" | grep -v '^SigQ'
-	ls "/proc/$1/fd" | wc -l
+	find "/proc/$1/fd" -mindepth 1 ! -lname 'socket:*' -printf '%f\n' | sort -n
 }
 
 "$programs/steady" 120 >steady.out &
@@ -125,6 +126,7 @@ output=$!
 await_line err '^note' 5
 facts "$eintr" >before
 why=''
+: >difference
 turns=0
 while [ "$turns" -lt "$wanted" ] && [ -d "/proc/$eintr" ]; do
 	both=$eintr
@@ -133,7 +135,7 @@ while [ "$turns" -lt "$wanted" ] && [ -d "/proc/$eintr" ]; do
 	status=$?
 	if [ -d "/proc/$eintr" ]; then
 		[ "$status" -eq 0 ] || grep -q "process $output .*ended" complaint || why+=" turn $turns: $(head -n 1 complaint);"
-		facts "$eintr" 2>/dev/null | diff before - >difference || [ ! -d "/proc/$eintr" ] || why+=" turn $turns: it is not as it was;"
+		facts "$eintr" 2>/dev/null | diff before - >>difference || [ ! -d "/proc/$eintr" ] || why+=" turn $turns: it is not as it was;"
 	fi
 	turns=$((turns + 1))
 done
