@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The same behaviour with the newer kernel features switched off: threads pay through the shim, from their own ticks.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 export SWITCHED_OFF=task_work,send_signal_task,uprobe_multi
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
 
 status=0
-for name in points coz_macros kill9; do
+for name in points coz_macros; do
 	PAYERS="sleep" bash "$directory/$name.test.sh" | sed -E 's/^(ok|not ok|skip) /&with an older kernel: /' || status=1
 done
 

@@ -3,6 +3,7 @@
 # Progress points count what the program says that it visited: functions, an offset in one, lines, also one that was inlined in several
 # places, several at once. And what the options ask for is what the file says: line, speedups, seed. And the lists of names.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
