@@ -12,12 +12,12 @@
 
 #define APART_NS NSEC_PER_SEC
 
-static uint64_t run_time(const struct session *s)
+static uint64_t run_time_of(const struct cozbpf_bpf *skel)
 {
 	struct bpf_program *prog;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(prog, s->skel->obj) {
+	bpf_object__for_each_program(prog, skel->obj) {
 		struct bpf_prog_info info = {0};
 		unsigned int size = sizeof(info);
 		int fd = bpf_program__fd(prog);
@@ -25,6 +25,17 @@ static uint64_t run_time(const struct session *s)
 		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0)
 			sum += info.run_time_ns;
 	}
+	return sum;
+}
+
+/* Tracepoints have programs of their own. */
+static uint64_t run_time(const struct session *s)
+{
+	uint64_t sum = run_time_of(s->skel);
+
+	for (size_t i = 0; i < s->n_points; i++)
+		if (s->points[i].event)
+			sum += run_time_of(s->points[i].event);
 	return sum;
 }
 
