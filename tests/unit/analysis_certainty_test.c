@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* When a run may end, and how long it still takes: against lines whose intervals are set here, and against synthetic runs. */
 #include "analysis/certainty.h"
+#include "analysis/fidelity.h"
 #include "analysis_sample.h"
 #include "base/rng.h"
 
@@ -14,7 +15,7 @@
 
 static struct analysis_line line(const char *name, double share, double half, double allowed_share)
 {
-	struct analysis_line l = {.selected = name, .share = share, .experiments = 30, .allowed_share = allowed_share};
+	struct analysis_line l = {.selected = name, .share = share, .experiments = 30, .allow = {.share = allowed_share}};
 
 	l.curve.at[1].effect = 0.2;
 	l.curve.at[1].low = 0.2 - half;
@@ -79,6 +80,23 @@ static void the_method_has_a_floor(void **state)
 	assert_true(c.reached && c.at_floor);
 }
 
+static void dear_samples_raise_the_floor(void **state)
+{
+	struct analysis_allowance cheap = fidelity_allow(500e3, 8e6, 0), dear = fidelity_allow(500e3, 8e6, 0.12);
+
+	(void)state;
+	/* 16 samples a visit scatter by a quarter of what they cost; half of that is 1.5 points, beside half a point. */
+	assert_true(fabs(fidelity_allowance(cheap, 0) - 0.005) < 1e-9);
+	assert_true(fabs(fidelity_allowance(dear, 0) - hypot(0.015, 0.005)) < 1e-9);
+	/* Visits that are far shorter than the rate follows say nothing more. */
+	assert_true(fabs(fidelity_allow(500e3, 3e6, 0.12).scatter - fidelity_allow(500e3, 1e3, 0.12).scatter) < 1e-9);
+	assert_true(fabs(fidelity_allowance(dear, 0.4) - fidelity_allowance(dear, 0) - 0.4 * dear.share) < 1e-9);
+	/* Without a period nothing is known, and what a file says of samples that take all of the time is bounded. */
+	assert_true(fidelity_allowance(fidelity_allow(0, 1e8, 0.12), 0.4) == 0);
+	assert_true(fidelity_allowance(fidelity_allow(500e3, 8e6, 1e9), 0) < 0.05);
+	assert_true(fabs(fidelity_allowance(fidelity_allow(500e3, 8e6, NAN), 0) - 0.005) < 1e-9);
+}
+
 /* The estimate is honest: after as long as it says, the run is done, give or take what few experiments can tell. */
 static void the_estimate_comes_true(void **state)
 {
@@ -125,6 +143,7 @@ int main(void)
 		cmocka_unit_test(the_widest_of_the_top_counts),
 		cmocka_unit_test(the_unknown_keeps_it_going),
 		cmocka_unit_test(the_method_has_a_floor),
+		cmocka_unit_test(dear_samples_raise_the_floor),
 		cmocka_unit_test(the_estimate_comes_true),
 	};
 

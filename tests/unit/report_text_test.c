@@ -122,6 +122,26 @@ static void table_and_verdicts(void **state)
 	profile_free(&p);
 }
 
+static void disturbed_lines_are_marked(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	fill(&p);
+	for (size_t i = 0; i < p.n_experiments; i++)
+		if (strstr(p.experiments[i].x.selected, "hot.c"))
+			p.experiments[i].x.foreign = 0.2;
+	text = print(&p, NULL, NULL);
+	row_is(text, "hot.c:10 ", "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps * 20");
+	row_is(text, "lib/lock.c:20 ", "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
+	says(text, "\nhot.c:10 (helps; disturbed, 20 % of the wait time was behind other programs)\n");
+	says(text, "Warning: 20 of 60 experiments");
+	says(text, "those with a * behind the verdict");
+	free(text);
+	profile_free(&p);
+}
+
 /* Every fact in its place; what is unknown is null, and the result is well-formed whatever the names are. */
 static void json_says_the_same(void **state)
 {
@@ -437,7 +457,7 @@ static void sample_files(void **state)
 		text = print(&p, NULL, NULL);
 		row_is(text, "hot.c:10 ",
 		       i ? "hot.c:10 - 50.0 % 12.5 +-0.0 25.0 +-0.0 30.0 +-0.0 30.0 +-0.0 helps 10"
-			 : "hot.c:10 encode 50.0 % 12.5 +-0.9 25.0 +-1.4 30.0 +-1.6 30.0 +-1.6 helps 10");
+			 : "hot.c:10 encode 50.0 % 12.5 +-1.0 25.0 +-1.4 30.0 +-1.6 30.0 +-1.6 helps 10");
 		says(text, "hurts");
 		free(text);
 		profile_free(&p);
@@ -467,6 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_and_verdicts),
+		cmocka_unit_test(disturbed_lines_are_marked),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(inclusive_shares),
 		cmocka_unit_test(inlined_copies_are_shown),

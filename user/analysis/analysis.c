@@ -154,7 +154,7 @@ static int analyse_latency(const struct point_context *ctx, const struct observa
 		if (r < 0)
 			return r;
 	}
-	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool, line->allowed_share,
+	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool, line->allow,
 			    ctx->rng, &line->latency);
 }
 

@@ -78,6 +78,13 @@ struct analysis_intervals {
 	double distance_ns; /* between samples: what a single interval may be off by, times the speedup */
 };
 
+/* What the method's own error depends on (analysis/fidelity.h). */
+struct analysis_allowance {
+	double share;	 /* of an effect, that it may be off by; NaN: nothing known, nothing allowed */
+	double sampling; /* share of a thread's time that samples take */
+	double scatter;	 /* by how much of that two threads may differ in one visit */
+};
+
 struct analysis_line {
 	const char *selected; /* owned by the profile */
 	const char *function; /* or NULL */
@@ -86,9 +93,10 @@ struct analysis_line {
 	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
 	size_t n_cells;
 	struct analysis_curve curve;
-	double allowed_share; /* of an effect, that the intervals allow for the method's own error, beside noise; NaN: nothing known of it */
+	struct analysis_allowance allow; /* what the intervals allow for the method's own error, beside noise */
 	enum verdict verdict;
 	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
+	double foreign;	  /* mean share of the wait time behind other programs in the line's experiments */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
@@ -125,7 +133,7 @@ struct analysis {
 	int64_t imbalance_max;
 };
 
-/* Experiments in which in-scope threads waited this share of their time behind other programs are flagged. */
+/* Experiments in which in-scope threads waited this share of their time behind other programs are flagged; so are lines. */
 #define ANALYSIS_FOREIGN_FLAG 0.02
 /* The same of experiments during which a hypervisor took this share; it is told in ticks of 10 ms. */
 #define ANALYSIS_STOLEN_FLAG 0.03

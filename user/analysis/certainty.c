@@ -20,7 +20,7 @@ static bool is_asked(const struct analysis_line *l)
 static double factor_of(const struct analysis_line *l, double half, bool *ret_floor)
 {
 	double effect = l->curve.at[AT_50].effect, low = l->curve.at[AT_50].low, high = l->curve.at[AT_50].high;
-	double own = fidelity_allowance(l->allowed_share, effect), now = fmax(effect - low, high - effect), noise, target;
+	double own = fidelity_allowance(l->allow, effect), now = fmax(effect - low, high - effect), noise, target;
 
 	*ret_floor = false;
 	if (isnan(now) || l->experiments < MIN_EXPERIMENTS)

@@ -104,12 +104,19 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	return o;
 }
 
+/* Calibrated for a hit. Any other sample does little less: what stops the thread is the interrupt. */
+static double tick_ns(const struct profile *p, size_t run)
+{
+	return run < p->n_runs ? (double)p->runs[run].hit_overhead_ns : 0;
+}
+
 static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns, const struct profile_point *p)
 {
 	struct observation o = read_point(x, p);
 	double weight = fidelity_weight(x, settled_period_ns);
 
 	o.sampling_ns = (double)x->period_ns;
+	o.foreign = fidelity_share(x->foreign);
 	o.weight = weight;
 	for (int how = 0; how < N_READINGS; how++) {
 		o.num[how] *= weight;
@@ -174,6 +181,7 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 			const struct profile_point *point = &x->points[j];
 
 			c->obs[at] = observe(&x->x, settled[x->run], point);
+			c->obs[at].tick_ns = tick_ns(p, x->run);
 			c->obs[at].line = lines[i];
 			c->obs[at].experiment = (uint32_t)i;
 			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),

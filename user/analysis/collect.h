@@ -28,8 +28,10 @@ struct observation {
 	bool plenty;  /* three visits or more */
 	double visits;
 	double sampling_ns;	    /* between samples; 0: not known */
+	double tick_ns;		    /* what a sample stops its thread for, as far as the profile says */
 	double work;		    /* log of the CPU time per visit, in ns; NaN: not known */
 	double stretch;		    /* log of how much longer the real time is than the effective one, by pauses; NaN: not known */
+	double foreign;		    /* share of the wait time behind other programs */
 	double weight;		    /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
 	/* A latency point that measured. */

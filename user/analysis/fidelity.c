@@ -16,6 +16,11 @@
 #define METHOD_SHARE 0.01
 #define PERIOD_SHARE 0.25 /* per sampling period in the time between two visits */
 #define MOST_SHARE 0.10	  /* visits can be much shorter than what threads wait for */
+/* Of what samples cost in a visit, how much that scatters from visit to visit: as the root of their number if they come as they like. Of two
+ * threads that take equally long, the later is behind their mean by 1/sqrt(pi) of it; seldom are two so near to each other. */
+#define SCATTER_PART 0.5
+#define LEAST_SAMPLES 6.0 /* a visit: the rate follows to that; with fewer, visits are no rounds of anything */
+#define MOST_SAMPLING 0.3 /* a file can say anything */
 
 static double bounded(double value, double bound)
 {
@@ -57,14 +62,23 @@ bool fidelity_within_bounds(const struct profile_experiment *x, uint64_t settled
 	return fidelity_weight(x, settled_period_ns) >= 1;
 }
 
-double fidelity_allowed_share(double period_ns, double visit_ns)
+struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling)
 {
 	if (!(period_ns > 0) || !(visit_ns > 0))
-		return NAN;
-	return fmin(METHOD_SHARE + PERIOD_SHARE * period_ns / visit_ns, MOST_SHARE);
+		return (struct analysis_allowance){NAN, 0, 0};
+	return (struct analysis_allowance){
+		.share = fmin(METHOD_SHARE + PERIOD_SHARE * period_ns / visit_ns, MOST_SHARE),
+		.sampling = sampling > 0 ? fmin(sampling, MOST_SAMPLING) : 0,
+		.scatter = SCATTER_PART / sqrt(fmax(visit_ns / period_ns, LEAST_SAMPLES)),
+	};
 }
 
-double fidelity_allowance(double share, double effect)
+double fidelity_allowance(struct analysis_allowance allow, double effect)
 {
-	return isnan(share) ? 0 : METHOD_POINTS + POINTS_OF_SHARE * fmax(0, fmin(share, MOST_SHARE) - LONG_SHARE) + share * fabs(effect);
+	double points;
+
+	if (isnan(allow.share))
+		return 0;
+	points = METHOD_POINTS + POINTS_OF_SHARE * fmax(0, fmin(allow.share, MOST_SHARE) - LONG_SHARE);
+	return hypot(points, allow.scatter * allow.sampling) + allow.share * fabs(effect);
 }

@@ -2,6 +2,7 @@
 /* How far one experiment, and the method itself, can be trusted, by rules that do not look at what it shows. Internal. */
 #pragma once
 
+#include "analysis/analysis.h"
 #include "profile/reader.h"
 
 #include <stdbool.h>
@@ -20,9 +21,12 @@ bool fidelity_within_bounds(const struct profile_experiment *x, uint64_t settled
 /* One entry per run: between samples at its end; 0: the profile does not say. Owned by the caller; NULL: out of memory. */
 uint64_t *fidelity_settled_periods(const struct profile *p);
 
-/* What an effect can be off by for reasons that repeating does not average out, as a 95 % half-width: half a point, and a share of the
- * effect. Both are more where the share is: that is one per cent, and more where the time between visits is not many sampling periods: a pause is about
- * a period long, and one that stands for several rounds answers for none of them exactly. Found on the truth suite (tests/truth/README.md).
- * @period_ns: between samples; 0, a profile that does not say how it was measured: nothing is known, NaN. */
-double fidelity_allowed_share(double period_ns, double visit_ns);
-double fidelity_allowance(double share, double effect);
+/* What an effect can be off by for reasons that repeating does not average out, as a 95 % half-width: half a point, a share of the effect, and
+ * a part of what sampling costs. Points and share are more where the share is: that is one per cent, and more where the time between visits is
+ * not many sampling periods: a pause is about a period long, and one that stands for several rounds answers for none of them exactly. What samples cost
+ * scatters from round to round, so that a thread that natively is never the last to arrive is it now and then, and then does matter.
+ * Found on the truth suite (tests/truth/README.md).
+ * @period_ns: between samples; 0, a profile that does not say how it was measured: nothing is known, the share is NaN.
+ * @sampling: of a thread's time, the share that samples take. */
+struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling);
+double fidelity_allowance(struct analysis_allowance allow, double effect);

@@ -250,21 +250,21 @@ static void let_cells_speak(struct analysis_latency *l)
 		}
 }
 
-static void widen(struct analysis_latency *l, double allowed_share)
+static void widen(struct analysis_latency *l, struct analysis_allowance allow)
 {
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-			line_widen(allowed_share, l->at[i][k].effect, &l->at[i][k].low, &l->at[i][k].high);
+			line_widen(allow, l->at[i][k].effect, &l->at[i][k].low, &l->at[i][k].high);
 		for (size_t c = 0; c < l->n_cells; c++) {
 			struct analysis_change *cell = &l->cells[c].change[i];
 
-			line_widen(allowed_share, cell->effect, &cell->low, &cell->high);
+			line_widen(allow, cell->effect, &cell->low, &cell->high);
 		}
 	}
 }
 
 int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
-		 double allowed_share, struct rng *rng, struct analysis_latency **ret)
+		 struct analysis_allowance allow, struct rng *rng, struct analysis_latency **ret)
 {
 	_cleanup_(latency_line_freep) struct analysis_latency *l = calloc(1, sizeof(*l));
 	int r;
@@ -292,7 +292,7 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step, con
 			return r;
 	}
 	let_cells_speak(l);
-	widen(l, allowed_share);
+	widen(l, allow);
 	*ret = TAKE_PTR(l);
 	return 0;
 }

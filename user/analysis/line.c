@@ -134,8 +134,10 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 	struct noise compared[N_READINGS] = {0};
 
 	*ctx = (struct point_context){.obs = obs, .n = n, .rng = rng};
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		ctx->sampling_ns += obs[i].sampling_ns / (double)n;
+		ctx->tick_ns += obs[i].tick_ns / (double)n;
+	}
 	ctx->zeros = calloc(n + 1, sizeof(*ctx->zeros));
 	if (!ctx->zeros || !scratch)
 		return -ENOMEM;
@@ -307,7 +309,7 @@ static void fill_quarters(const struct point_context *ctx, const struct observat
 		ev->quarters[q] = effect_of(&g, &base->g, &ctx->noise[base->how]);
 	}
 	slope = trend(ev->quarters, speedups, base, &ctx->noise[base->how]);
-	ev->chance = effect_chance(&slope, fidelity_allowance(ev->allowed_share, 0));
+	ev->chance = effect_chance(&slope, fidelity_allowance(ev->allow, 0));
 	ev->sign = slope.value;
 }
 
@@ -355,7 +357,7 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 		r = fill_interval(ctx, obs + i, len, base, &e, cell);
 		if (r)
 			return r;
-		chance = effect_chance(&e, fidelity_allowance(ev->allowed_share, 0));
+		chance = effect_chance(&e, fidelity_allowance(ev->allow, 0));
 		if (!isnan(chance)) {
 			tried++;
 			if (!(least <= chance)) {
@@ -382,21 +384,21 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 	return 0;
 }
 
-void line_widen(double allowed_share, double effect, double *low, double *high)
+void line_widen(struct analysis_allowance allow, double effect, double *low, double *high)
 {
-	double allowance = fidelity_allowance(allowed_share, effect);
+	double allowance = fidelity_allowance(allow, effect);
 
 	*low = effect - hypot(effect - *low, allowance);
 	*high = effect + hypot(*high - effect, allowance);
 }
 
-static void allow_for_method(struct analysis_line *line, double allowed_share)
+static void allow_for_method(struct analysis_line *line)
 {
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		line_widen(allowed_share, line->curve.at[k].effect, &line->curve.at[k].low, &line->curve.at[k].high);
+		line_widen(line->allow, line->curve.at[k].effect, &line->curve.at[k].low, &line->curve.at[k].high);
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup > 0)
-			line_widen(allowed_share, line->cells[i].effect, &line->cells[i].low, &line->cells[i].high);
+			line_widen(line->allow, line->cells[i].effect, &line->cells[i].low, &line->cells[i].high);
 }
 
 static void let_cells_speak(struct analysis_line *line)
@@ -427,7 +429,12 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	if (r)
 		return r;
 	line->experiments = n;
-	ev.allowed_share = line->allowed_share = fidelity_allowed_share(ctx->sampling_ns, base.g.period) + ctx->speed_share;
+	line->foreign = 0;
+	for (size_t i = 0; i < n; i++)
+		line->foreign += obs[i].foreign / (double)n;
+	ev.allow = fidelity_allow(ctx->sampling_ns, base.g.period, ctx->tick_ns / ctx->sampling_ns);
+	ev.allow.share += ctx->speed_share;
+	line->allow = ev.allow;
 	fill_quarters(ctx, obs, n, &base, &ev);
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
 	if (r)
@@ -437,7 +444,7 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	if (r)
 		return r;
 	let_cells_speak(line);
-	allow_for_method(line, ev.allowed_share);
+	allow_for_method(line);
 	*ret = ev;
 	return 0;
 }

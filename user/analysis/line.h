@@ -14,6 +14,7 @@ struct point_context {
 	bool timed_pays; /* see enum reading */
 	double speed_share; /* of an effect, that the correction for the machine's speed may be off by */
 	double sampling_ns; /* mean time between samples; 0: not known */
+	double tick_ns;	    /* mean time that a sample takes */
 	/* The 0 % experiments of all lines are one baseline: at 0 % nothing is paused, so which line was selected makes no
 	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments
 	 * fall into the phases in which it runs, and then only its own are comparable. They are pooled if the lines' 0 %
@@ -33,7 +34,7 @@ struct evidence {
 	size_t best[2]; /* cells of largest evidence for an effect: below 0, above 0; SIZE_MAX: none */
 	size_t best_any;
 	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
-	double allowed_share; /* fidelity_allowed_share() */
+	struct analysis_allowance allow;
 };
 
 /* -ENOMEM. */
@@ -47,7 +48,7 @@ void line_baseline(const struct point_context *ctx, const struct observation *ob
 unsigned int line_cell_step(const struct observation *obs, size_t n);
 unsigned int line_cell_key(uint16_t key, unsigned int step);
 /* Adds what is no noise to an interval (fidelity_allowance). Both are 95 % half-widths of independent errors. */
-void line_widen(double allowed_share, double effect, double *low, double *high);
+void line_widen(struct analysis_allowance allow, double effect, double *low, double *high);
 /* How many of the line's observations, which come first, are at 0 %. */
 size_t line_zeros(const struct observation *obs, size_t n);
 /* Fills cells and evidence of the line whose observations are @obs. -ENOMEM. */

@@ -39,7 +39,7 @@ static bool is_flat(const struct evidence *ev)
 
 		if (isnan(e->value))
 			continue;
-		if (!(fabs(e->value) + hypot(effect_half_width(e), fidelity_allowance(ev->allowed_share, e->value)) <= NO_EFFECT))
+		if (!(fabs(e->value) + hypot(effect_half_width(e), fidelity_allowance(ev->allow, e->value)) <= NO_EFFECT))
 			return false;
 		measured++;
 	}
@@ -56,11 +56,11 @@ static double missing(const struct evidence *ev, double run_s)
 	for (size_t i = 0; i < N_QUARTERS; i++) {
 		const struct effect *e = &ev->quarters[i];
 		double half = effect_half_width(e), target, factor, size = fabs(e->value), room = NO_EFFECT - size;
-		double own = fidelity_allowance(ev->allowed_share, size);
+		double own = fidelity_allowance(ev->allow, size);
 
 		if (isnan(e->value) || isnan(half))
 			continue;
-		target = fmax(size - fidelity_allowance(ev->allowed_share, 0), room > own ? sqrt(room * room - own * own) : 0);
+		target = fmax(size - fidelity_allowance(ev->allow, 0), room > own ? sqrt(room * room - own * own) : 0);
 		if (!(target > 0))
 			continue;
 		factor = half / target * (half / target);

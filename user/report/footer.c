@@ -2,6 +2,7 @@
 /* What stands below the tables: how far the numbers can be trusted. */
 #include "report/text.h"
 
+#include "analysis/fidelity.h"
 #include "base/cleanup.h"
 
 #include <inttypes.h>
@@ -56,7 +57,7 @@ static void print_foreign(const struct report *r)
 	if (a->foreign_flagged)
 		paragraph(r, 2,
 			  "Warning: %zu of %zu experiments ran with other programs taking CPU (%.1f %% of the wait time). "
-			  "Effects can be off by several points: repeat the run on a quiet machine.",
+			  "Effects can be off by several points, those with a * behind the verdict above all: repeat the run on a quiet machine.",
 			  a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
 	else if (a->foreign > 0.0005)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
@@ -91,28 +92,57 @@ static void print_machine(const struct report *r)
 		paragraph(r, 2, "cozbpf itself took %.2f %% of the machine's CPU time; its programs in the kernel were not timed.", 100 * own);
 }
 
+struct range {
+	double least, most;
+};
+
+static void widen(struct range *range, double value)
+{
+	range->least = fmin(range->least, value); /* a NaN loses against a number */
+	range->most = fmax(range->most, value);
+}
+
+static void print_range(const struct range *range, int digits, char text[2 * NUMBER_ROOM])
+{
+	if (range->most - range->least < 0.5 * pow(10, -digits))
+		(void)snprintf(text, 2 * NUMBER_ROOM, "%.*f", digits, range->most);
+	else
+		(void)snprintf(text, 2 * NUMBER_ROOM, "%.*f to %.*f", digits, range->least, digits, range->most);
+}
+
+static void print_allowed(const struct report *r)
+{
+	struct range share = {NAN, NAN}, points = {NAN, NAN};
+	double sampling = 0;
+	char of[2 * NUMBER_ROOM], beside[2 * NUMBER_ROOM], dear[2 * NUMBER_ROOM] = "";
+
+	for (size_t i = 0; i < r->a->n_points; i++)
+		for (size_t j = 0; r->a->points[i].visits && j < r->a->points[i].n_lines; j++) {
+			struct analysis_allowance allow = r->a->points[i].lines[j].allow;
+
+			if (isnan(allow.share))
+				continue;
+			widen(&share, 100 * allow.share);
+			widen(&points, 100 * fidelity_allowance(allow, 0));
+			sampling = fmax(sampling, allow.sampling);
+		}
+	if (isnan(share.most))
+		return;
+	print_range(&share, 0, of);
+	print_range(&points, 1, beside);
+	if (sampling > 0)
+		(void)snprintf(dear, sizeof(dear), " Samples took about %.*f %% of the threads' time.", sampling < 0.01 ? 1 : 0, 100 * sampling);
+	paragraph(r, 2,
+		  "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and, beside that, for %s points "
+		  "and %s %% of the effect, which the method itself can be off by.%s",
+		  beside, of, dear);
+}
+
 static void print_intervals(const struct report *r)
 {
 	const struct analysis *a = r->a;
-	double least = NAN, most = NAN;
 
-	for (size_t i = 0; i < a->n_points; i++)
-		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++) {
-			least = fmin(least, a->points[i].lines[j].allowed_share);
-			most = fmax(most, a->points[i].lines[j].allowed_share);
-		}
-	if (!isnan(most)) {
-		char share[2 * NUMBER_ROOM];
-
-		if (most - least < 0.005)
-			(void)snprintf(share, sizeof(share), "%.0f %%", 100 * most);
-		else
-			(void)snprintf(share, sizeof(share), "%.0f to %.0f %%", 100 * least, 100 * most);
-		paragraph(r, 2,
-			  "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and, beside that, for half a point "
-			  "or somewhat more and %s of the effect, which the method itself can be off by.",
-			  share);
-	}
+	print_allowed(r);
 	if (a->marked)
 		paragraph(r, 2,
 			  "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, 3 %% taken by a hypervisor, books off by 1 %%, "

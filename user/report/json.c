@@ -177,7 +177,8 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
 		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
 		add_number(o, "best_speedup", l->best_speedup) | add_number(o, "best_effect", l->best_effect) |
-		add_number(o, "missing_s", l->missing_s) | add_number(o, "allowed_share", l->allowed_share) |
+		add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) | add_number(o, "allowed_share", l->allow.share) |
+		add_number(o, "sampling_share", l->allow.sampling) |
 		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve)) |
 		add(o, "inlined", copies_of(all, l->selected));
 

@@ -6,6 +6,7 @@
 
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
+#include <string.h>
 
 enum column { LINE, FUNCTION, SHARE, AT_25, AT_50, AT_75, AT_100, VERDICT, EXPERIMENTS, N_COLUMNS };
 
@@ -87,6 +88,9 @@ static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM
 		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f min)", ceil(s / 60));
 	else
 		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f s)", ceil(s));
+	/* A mark that the footer explains. */
+	if (line->foreign > ANALYSIS_FOREIGN_FLAG)
+		(void)strncat(text, " *", NUMBER_ROOM - strlen(text) - 1);
 }
 
 static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line)

@@ -103,6 +103,16 @@ size_t text_common_directory(const struct analysis *a)
 /* Beyond a knee, less than this share of the slope before it is nothing. */
 #define NO_MORE 0.15
 
+static char *disturbed(char *verdict, double foreign)
+{
+	char *text = NULL;
+
+	if (asprintf(&text, "%s; disturbed, %.0f %% of the wait time was behind other programs", verdict, 100 * foreign) < 0)
+		abort();
+	free(verdict);
+	return text;
+}
+
 char *text_verdict_long(const struct analysis_line *line)
 {
 	const struct analysis_curve *c = &line->curve;
@@ -124,7 +134,7 @@ char *text_verdict_long(const struct analysis_line *line)
 			     after < 0 ? "it hurts" : after < 1 ? "more slowly" : "faster");
 	if (r < 0)
 		abort();
-	return text;
+	return line->foreign > ANALYSIS_FOREIGN_FLAG ? disturbed(text, line->foreign) : text;
 }
 
 void text_effect(const struct report *r, double effect, double low, double high, char text[NUMBER_ROOM])
