@@ -23,9 +23,9 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
 
 /* Does @t only come by to go on sleeping off what it owes (pay_asleep)? In virtual time it is not awake yet, so it has not had the CPU. Were the
  * CPU's clock to be its own, whoever gets the CPU next would have to stay and pay the sleeper's debt as well. */
-static __always_inline bool passes_by(const struct thread *t)
+static __always_inline bool passes_by(const struct thread *t, bool pays_in_shim)
 {
-	return config.payer == ABI_PAY_HOLD && (t->outside || thread_pays_in_shim(t));
+	return config.payer == ABI_PAY_HOLD && (t->outside || pays_in_shim);
 }
 
 #define TASK_DEAD 0x80 /* include/linux/sched.h: its last switch */
@@ -34,9 +34,12 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(prev);
+	bool pays_in_shim, passed;
+	s64 local, before;
 
 	c->tid = 0;
 	c->scope_left = now;
+	c->passed = 0;
 	if (!t || !sum)
 		return;
 	if (experiment_active(epoch)) {
@@ -58,10 +61,14 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		t->blocked_at = now;
 		t->runnable_at = 0;
 	}
-	if (!passes_by(t))
-		c->local = expected_local(t, 0);
-	else
-		c->local = c->epoch == epoch ? ledger_cpu_advance(c->local, now - c->since, global_now()) : global_now();
+	pays_in_shim = thread_pays_in_shim(t);
+	local = expected_local(t, 0);
+	before = c->epoch == epoch ? ledger_cpu_advance(c->local, now - c->since, global_now()) : global_now();
+	passed = passes_by(t, pays_in_shim) || (t->late && local < before);
+	c->passed = passed;
+	c->local = passed ? before : local;
+	if (!runnable && !pays_in_shim)
+		t->late = 0;
 	c->epoch = epoch;
 	if (dead) {
 		ADD(c->exec, t->exec);
@@ -122,11 +129,13 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
 			ADD(sum->cpu_waits, 1);
 	}
+	if (t->outside)
+		t->late = 1;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
 		if (config.rq_edges && t->runnable_at && !paying && !experiment_slows(epoch))
-			thread_cpu_edge(t, c->local, outside, now - t->runnable_at);
+			thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->runnable_at);
 		pay_awake(t);
 		pay_ask(next, t, now);
 	}

@@ -40,6 +40,7 @@ struct thread {
 	u32 foreign_cpu;
 	u32 slot;        /* index + 1; 0: none */
 	u32 outside;     /* its last wake-up came from outside of the scope (R6) */
+	u32 late;        /* since it blocked it came from outside: what it owes, it is too early by, and whoever it took the CPU from need not wait for it */
 	u32 pending;     /* a callback is scheduled */
 	u32 work;        /* which of its two task works is next */
 	u32 last_slice;  /* holding, and no further callback will go on with it */

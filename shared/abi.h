@@ -225,7 +225,8 @@ struct abi_cpu {
 	abi_u64 foreign;    /* cumulative time of foreign tasks */
 	abi_u64 scope_left; /* when an in-scope thread left last */
 	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
-	abi_u32 idle;       /* nobody is on the CPU */
+	unsigned short idle;   /* nobody is on the CPU */
+	unsigned short passed; /* the in-scope thread that left last counts as not having been there */
 	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
 	abi_u64 sampled_at; /* when that was */
 };
@@ -248,6 +249,7 @@ struct abi_totals {
 	abi_u64 selected_ns;      /* the time they stand for */
 	abi_u64 hits, hit_ns;     /* R1 */
 	abi_u64 payments, paid;   /* R2 */
+	abi_u64 held_asleep;      /* of paid: owed for a sleep, and held all the same, since nothing could make the thread sleep it off */
 	abi_s64 credited;         /* R3 */
 	abi_s64 rq_credited;      /* R4 */
 	abi_u64 forgiven;         /* R7 */

@@ -274,6 +274,9 @@ def waiting_cases():
             a = share / 100 * r
             args = ["--round", number(r), "--share-a", number(share)]
             yield from both_lines(f"{name}-{number(r / 1000)}ms", program, a, r - a, args, alternating, bar, **timing(r, False))
+    # What the other thread takes of the CPU, a hundredth, it takes at any speedup.
+    r = 5000
+    yield from both_lines("bystander-5ms", "bystander", 0.6 * r, 0.4 * r, ["--round", number(r), "--share-a", "60"], alternating, 3, **timing(r, False))
     # No blocking call says that a thread waits: what it is made to pay after the last hit of the other's work comes on top of its wait.
     for r, bar in ((20000, 3),):
         args = ["--round", number(r), "--share-a", "60"]

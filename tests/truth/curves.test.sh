@@ -20,7 +20,7 @@ else
 		together+=(--case "$case")
 	done
 	apart=(--estimate reported --bar loose --seconds 9)
-	for case in 'independent-1/a' 'independent-2/a' 'stealing/a' 'workers-pingpong-pipe/a' 'programs/a' 'lock-taken-16/a' 'pool-permits-4/a'; do
+	for case in 'independent-1/a' 'independent-2/a' 'stealing/a' 'workers-pingpong-pipe/a' 'programs/a' 'lock-taken-16/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
