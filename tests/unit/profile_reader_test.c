@@ -112,9 +112,9 @@ static void logs_supersede_within_a_run(void **state)
 {
 	static const char text[] = "startup\ttime=1\n"
 				   "runtime\ttime=10\nsamples\tlocation=a\tcount=1\nsamples\tlocation=b\tcount=1\n"
-				   "runtime\ttime=20\nsamples\tlocation=b\tcount=5\nsamples\tlocation=a\tcount=3\n"
+				   "runtime\ttime=20\tunattributed=4\nsamples\tlocation=b\tcount=5\nsamples\tlocation=a\tcount=3\n"
 				   "startup\ttime=2\n"
-				   "runtime\ttime=100\nsamples\tlocation=a\tcount=1000\n";
+				   "runtime\ttime=100\tunattributed=30\nsamples\tlocation=a\tcount=1000\n";
 	struct profile p = {0};
 
 	(void)state;
@@ -122,6 +122,7 @@ static void logs_supersede_within_a_run(void **state)
 	assert_int_equal(p.n_runs, 2);
 	assert_int_equal(p.runtime_ns, 120);
 	assert_int_equal(p.sampled, 1008); /* not said: as many as the locations have */
+	assert_int_equal(p.unattributed, 34);
 	assert_int_equal(p.n_samples, 2);
 	assert_string_equal(p.samples[0].location, "a");
 	assert_int_equal(p.samples[0].count, 1003);

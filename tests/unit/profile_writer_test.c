@@ -382,7 +382,7 @@ static void samples_survive_unchanged(void **state)
 			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points,
 								  p.experiments[j].n_points),
 					 0);
-		t = (struct profile_runtime){.time = p.runtime_ns, .samples = p.sampled, .machine_ns = p.machine.own_of_ns,
+		t = (struct profile_runtime){.time = p.runtime_ns, .samples = p.sampled, .unattributed = p.unattributed, .machine_ns = p.machine.own_of_ns,
 					     .own_cpu_ns = p.machine.own_ns, .kernel_cpu_ns = p.machine.kernel_ns,
 					     .scope_cpu_ns = p.machine.scope_ns, .foreign_cpu_ns = p.machine.foreign_ns};
 		assert_int_equal(profile_write_log(w, &t, p.samples, p.n_samples), 0);

@@ -56,6 +56,7 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 	/* A sample can belong to several lines. */
 	if (p->sampled)
 		total = (double)p->sampled;
+	total += (double)p->unattributed;
 	if (!(total > 0))
 		return false;
 	qsort(sorted, n, sizeof(*sorted), by_location);

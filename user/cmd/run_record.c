@@ -141,6 +141,7 @@ int run_write_log(struct run *r, struct error *e)
 	r->profile.machine = (struct profile_machine){0};
 	profile_machine_add_run(&r->profile.machine, &t);
 	r->profile.sampled = t.samples;
+	r->profile.unattributed = t.unattributed;
 	err = r->writer ? profile_write_log(r->writer, &t, samples, n) : 0;
 	if (err < 0)
 		return fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err));

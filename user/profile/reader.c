@@ -127,6 +127,7 @@ static int end_run(struct parser *ps)
 	ps->n_log = 0;
 	ps->p.runtime_ns = add_saturated(ps->p.runtime_ns, ps->log_time.time);
 	ps->p.sampled = add_saturated(ps->p.sampled, sampled);
+	ps->p.unattributed = add_saturated(ps->p.unattributed, ps->log_time.unattributed);
 	profile_machine_add_run(&ps->p.machine, &ps->log_time);
 	ps->log_time = (struct profile_runtime){0};
 	return 0;
@@ -294,6 +295,7 @@ static int join(struct profile *p, struct profile *add)
 	p->n_experiments += add->n_experiments;
 	p->runtime_ns = add_saturated(p->runtime_ns, add->runtime_ns);
 	p->sampled = add_saturated(p->sampled, add->sampled);
+	p->unattributed = add_saturated(p->unattributed, add->unattributed);
 	profile_machine_add(&p->machine, &add->machine);
 	if (!p->first_bad_line)
 		p->first_bad_line = add->first_bad_line;
