@@ -196,7 +196,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	u64 epoch = *(volatile u64 *)&control.epoch, now;
 	s64 owed;
 
-	bool waits = pay_waits(t);
+	bool waits = pay_waits(t), asleep;
 
 	t->work++;
 	t->pending = 0;
@@ -211,7 +211,8 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	/* Whoever pays with the shim must not be held as well, whatever the payer: what the sleep pays is booked when it is over. */
 	if (pay_signalled(t, now))
 		return false;
-	if ((config.payer != ABI_PAY_HOLD || pay_asleep(t, owed)) && pay_may_signal(task)) {
+	asleep = config.payer == ABI_PAY_HOLD && pay_asleep(t, owed);
+	if ((config.payer != ABI_PAY_HOLD || asleep) && pay_may_signal(task)) {
 		if (!pay_unanswered(t)) {
 			pay_note_latency(t, now, sum);
 			pay_signal(task, t, owed, now);
@@ -221,6 +222,8 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	}
 	/* Also where a signal would not be answered, or would kill for want of a handler. */
 	pay_note_latency(t, now, sum);
+	if (asleep)
+		ADD(sum->held_asleep, t->outside ? config.slice_ns : (u64)owed);
 	pay_hold(task, t, epoch, now, sum);
 	return thread_due(t) > config.threshold_ns;
 }

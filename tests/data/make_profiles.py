@@ -55,7 +55,7 @@ def native(path, repeats, noise):
                         "oversleep": 700, "samples": 50, "threads": 4, "imbalance": -12,
                         "began": 5000, "selected_ns": 12000000, "executed_ns": 80000000,
                         "settled_elapsed": (duration + growth) * 9 // 10, "settled_duration": duration * 9 // 10, "settled_executed_ns": 72000000,
-                        "held": 3, "owed_at_exit": 400, "period_ns": 1000000,
+                        "held": 3, "owed_at_exit": 400, "period_ns": 1000000, "held_asleep": 250,
                         "stolen": share(0), "foreign": share(10 if line == "cold.c:30" else 0)})
         records.append({"type": "throughput-point", "name": "frame", "delta": visits, "first_ns": 1000, "last_ns": 1000 + span,
                         "effective_ns": span, "settled_delta": visits * 9 // 10})

@@ -146,6 +146,41 @@ cmp -s native.out out || why+=' stdout differs;'
 cmp -s native.err err || why+=' stderr differs;'
 verdict "attached $turns times under load" "$why" eintr.out complaint difference
 
+# Where the kernel does have task work it holds threads, also for what they owe for having slept. That keeps a CPU from others that want it, which
+# the report says; injected, a handler lets them sleep.
+refused '--inject and --no-inject' 'exclude each other' "$$" --inject --no-inject -d 1
+"$BUILD/tests/truth/bystander" >/dev/null &
+victim=$!
+beside() { # ARGUMENT...
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" attach -q -o "$profile" "$victim" -p progress -d 5 --experiment 300 --fixed-line "$line" --speedups 50 \
+		--zero-share 45 "$@" >report 2>complaint </dev/null
+}
+line=bystander.c:$(grep -n 'LINE:a' "$SRC/tests/truth/programs/bystander.c" | cut -d: -f1)
+sleep 0.3
+facts "$victim" >before
+if "$COZBPF" check 2>/dev/null | grep -qE '^task_work +ok'; then
+	beside && why='' || why=" status $?;"
+	holds 'total("held_asleep") > 0.3 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
+	grep -q 'threads that had slept' report || why+=' the report does not tell;'
+	verdict 'held sleepers are told of' "$why" complaint report
+	slept() {
+		beside --inject && why='' || why=" status $?;"
+		holds 'total("held_asleep") < 0.1 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
+		holds "abs($effect - 30) < 8" || why+=" 30 %, and it says $(ask "$effect") %;"
+		[ -z "$why" ]
+	}
+	slept || slept || slept
+	grep -q 'injecting a payment handler' complaint || why+=' injected without a word;'
+	! grep -q 'threads that had slept' report || why+=' the report warns;'
+	facts "$victim" | diff before - >difference || why+=' it is not as it was;'
+	verdict 'sleepers sleep by --inject' "$why" complaint difference report
+else
+	printf 'skip --inject beside task work: this kernel has none\n'
+fi
+kill "$victim"
+wait "$victim" 2>/dev/null
+
 # A program that starts another one, over and over, the last of which forks: that gets the handler anew, its child inherits it. Hits are in
 # the parent alone, so only the child pays.
 chain=()

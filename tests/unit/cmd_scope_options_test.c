@@ -69,6 +69,10 @@ static void pids_stand_among_options(void **state)
 	good(RUN_ATTACH, WORDS("1", "--no-inject", "--signal", "50"), &o);
 	assert_true(o.scope.no_inject);
 	assert_int_equal(o.signo, 50);
+	assert_false(o.scope.inject);
+	run_options_free(&o);
+	good(RUN_ATTACH, WORDS("1", "--inject"), &o);
+	assert_true(o.scope.inject);
 	run_options_free(&o);
 }
 
@@ -129,6 +133,7 @@ static void run_follows(void **state)
 	bad(RUN_LAUNCH, WORDS("--follow", "some", "ls"), "all, exec, none");
 	bad(RUN_LAUNCH, WORDS("--cgroup", "x", "ls"), "--cgroup");
 	bad(RUN_LAUNCH, WORDS("--no-inject", "ls"), "--no-inject");
+	bad(RUN_LAUNCH, WORDS("--inject", "ls"), "--inject");
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--only", "x", "ls"), "one process");
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--follow", "all", "ls"), "one process");
 	bad(RUN_ATTACH, WORDS("5", "--sync", "pthread"), "--sync");

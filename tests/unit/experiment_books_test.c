@@ -47,12 +47,12 @@ static void every_number_is_a_difference(void **state)
 	begin = (struct backend_totals){
 		.time_ns = 1000, .growth = 10, .hits = 1, .hit_ns = 2, .paid = 3, .payments = 4, .credited = -50,
 		.rq_credited = 60, .forgiven = 7, .oversleep = 8, .samples = 9, .selected_samples = 10,
-		.foreign_wait_ns = 100, .busy_ns = 1000, .executed_ns = 900, .stolen_ns = 50, .late_ns = 77, .selected_ns = 11, .held = 12, .owed_at_exit = 13, .period_ns = 500,
+		.foreign_wait_ns = 100, .busy_ns = 1000, .executed_ns = 900, .stolen_ns = 50, .late_ns = 77, .selected_ns = 11, .held = 12, .owed_at_exit = 13, .held_asleep = 14, .period_ns = 500,
 	};
 	end = (struct backend_totals){
 		.time_ns = 3000, .growth = 510, .hits = 12, .hit_ns = 23, .paid = 34, .payments = 45, .credited = -60,
 		.rq_credited = 50, .forgiven = 78, .oversleep = -1, .samples = 100, .selected_samples = 30,
-		.foreign_wait_ns = 300, .busy_ns = 2000, .executed_ns = 1500, .stolen_ns = 150, .late_ns = 99, .selected_ns = 21, .held = 32, .owed_at_exit = 43, .period_ns = 250,
+		.foreign_wait_ns = 300, .busy_ns = 2000, .executed_ns = 1500, .stolen_ns = 150, .late_ns = 99, .selected_ns = 21, .held = 32, .owed_at_exit = 43, .held_asleep = 64, .period_ns = 250,
 	};
 	books_experiment(&begin, &end, &owed, UINT64_MAX, &x);
 	assert_string_equal(x.selected, "a.c:1");
@@ -75,6 +75,7 @@ static void every_number_is_a_difference(void **state)
 	assert_true(x.stolen == 0.1);
 	assert_int_equal(x.held, 20);
 	assert_int_equal(x.owed_at_exit, 30);
+	assert_int_equal(x.held_asleep, 50);
 	assert_int_equal(x.began, 1000);
 	assert_int_equal(x.period_ns, 500);
 	assert_int_equal(x.late, 99);

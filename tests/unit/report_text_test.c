@@ -122,6 +122,36 @@ static void table_and_verdicts(void **state)
 	profile_free(&p);
 }
 
+/* Sleepers that are held where CPUs are short spoil what others do. With CPUs to spare they do no harm. */
+static void held_sleepers_are_told(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	fill(&p);
+	text = print(&p, NULL, NULL);
+	says_not(text, "that had slept");
+	free(text);
+	for (size_t i = 0; i < p.n_experiments; i++)
+		p.experiments[i].x.held_asleep = 207 * MS; /* of 1033 in the mean */
+	text = print(&p, NULL, NULL);
+	says(text, "Warning: for 20 % of the time threads that had slept were kept on a CPU");
+	says(text, "--inject");
+	free(text);
+	p.runtime_ns = 60000 * MS;
+	p.machine.scope_of_ns = 4 * p.runtime_ns;
+	p.machine.scope_ns = p.machine.foreign_ns = p.runtime_ns;
+	text = print(&p, NULL, NULL);
+	says_not(text, "that had slept");
+	free(text);
+	p.machine.foreign_ns += p.runtime_ns / 2;
+	text = print(&p, NULL, NULL);
+	says(text, "that had slept");
+	free(text);
+	profile_free(&p);
+}
+
 static void disturbed_lines_are_marked(void **state)
 {
 	struct profile p = {0};
@@ -205,6 +235,17 @@ static void inclusive_shares(void **state)
 	says_not(text, "inclusive");
 	free(text);
 	p.runs[0].attribution = strdup("inclusive");
+	p.unattributed = 80; /* of 400 */
+	text = print(&p, NULL, NULL);
+	says(text, "20 % of the samples belong to no line or function");
+	row_is(text, "hot.c:10 ", "hot.c:10 encode 75.0 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	free(text);
+	p.unattributed = 10;
+	text = print(&p, NULL, NULL);
+	says_not(text, "belong to no line");
+	row_is(text, "hot.c:10 ", "hot.c:10 encode 90.9 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	free(text);
+	p.unattributed = 0;
 	text = print(&p, NULL, NULL);
 	says(text, "Attribution is inclusive");
 	says_not(text, "not comparable");
@@ -487,6 +528,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_and_verdicts),
+		cmocka_unit_test(held_sleepers_are_told),
 		cmocka_unit_test(disturbed_lines_are_marked),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(inclusive_shares),

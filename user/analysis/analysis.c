@@ -265,6 +265,7 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 
 		a->owed_ns += (double)x->owed;
 		a->paid_ns += (double)x->paid;
+		a->held_asleep_ns += (double)x->held_asleep;
 		a->credited_ns += (double)x->credited;
 		a->rq_credited_ns += (double)x->rq_credited;
 		a->forgiven_ns += (double)x->forgiven;

@@ -55,7 +55,7 @@ struct run {
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
-	bool injects; /* the processes run already, and the kernel cannot pause them */
+	bool injects; /* the processes run already, and the kernel cannot pause them, or not by letting them sleep */
 	struct injector *injector; /* NULL: nothing is injected */
 	pid_t *uninjected; /* processes that it cannot be put into, as they are */
 	size_t n_uninjected;

@@ -48,8 +48,12 @@ static void announce(const struct run *r)
 		(void)process_read(o->pids[i], &f);
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%d (%.16s)", i ? ", " : "", (int)o->pids[i], f.comm);
 	}
-	(void)complain("the kernel has no task work: injecting a payment handler into process %s%s, until the end of the run (--no-inject forbids)",
-		       names, o->follow == FOLLOW_ALL ? " and its children" : "");
+	if (o->inject)
+		(void)complain("injecting a payment handler into process %s%s, until the end of the run", names,
+			       o->follow == FOLLOW_ALL ? " and its children" : "");
+	else
+		(void)complain("the kernel has no task work: injecting a payment handler into process %s%s, until the end of the run "
+			       "(--no-inject forbids)", names, o->follow == FOLLOW_ALL ? " and its children" : "");
 }
 
 /* 0: @pid pays from now on. */

@@ -25,7 +25,9 @@ int run_choose_payer(struct run *r, struct error *e)
 	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
 	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
 
-	r->injects = r->options.kind == RUN_ATTACH && !work && !r->options.scope.no_inject;
+	if (r->options.scope.inject && r->options.scope.no_inject)
+		return fail(e, EINVAL, "--inject and --no-inject exclude each other");
+	r->injects = r->options.kind == RUN_ATTACH && (r->options.scope.inject || (!work && !r->options.scope.no_inject));
 	if (r->options.kind != RUN_LAUNCH && !work && !r->injects)
 		return fail(e, EOPNOTSUPP, "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); %sstart the "
 			    "program with cozbpf run instead", r->options.kind == RUN_SYSTEM ? "cozbpf attach can inject a payment handler, or " : "");

@@ -70,6 +70,8 @@ static const struct option_row attach_rows[] = {
 	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", set_duration},
 	{"no-inject", 0, NULL, "where the kernel cannot pause threads (before Linux 6.18),\nfail, instead of injecting a handler of a signal that does", option_flag,
 	 AT(no_inject)},
+	{"inject", 0, NULL, "inject it in any case: by it threads sleep longer where they\nwould else be kept on a CPU, which others may need", option_flag,
+	 AT(inject)},
 	{"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo)},
 };
 

@@ -27,6 +27,7 @@ struct scope_options {
 	pid_t *pids;                      /* attach: at least one, distinct; owned */
 	size_t n_pids;
 	bool no_inject;                   /* attach: never inject a payment handler */
+	bool inject;                      /* attach: inject one also where the kernel can pause threads */
 };
 
 /* The rows that the command has beside those that they all have; their target is a struct run_options. */

@@ -44,6 +44,7 @@ struct backend_totals {
 	int64_t oversleep;
 	uint64_t samples, selected_samples;
 	uint64_t selected_ns;  /* what the selected samples stand for */
+	uint64_t held_asleep;  /* of paid: for sleeps, and held on a CPU all the same */
 	uint64_t held;         /* ticks that found their thread stopped: no samples */
 	uint64_t owed_at_exit; /* debts that ended with their threads */
 	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */

@@ -46,6 +46,7 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->hit_ns = since(end->hit_ns, begin->hit_ns);
 	ret->paid = since(end->paid, begin->paid);
 	ret->payments = since(end->payments, begin->payments);
+	ret->held_asleep = since(end->held_asleep, begin->held_asleep);
 	ret->credited = change(end->credited, begin->credited);
 	ret->rq_credited = change(end->rq_credited, begin->rq_credited);
 	ret->forgiven = since(end->forgiven, begin->forgiven);

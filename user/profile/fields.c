@@ -29,7 +29,7 @@ static const struct field experiment_list[] = {
 	X(settled_elapsed, FIELD_U64, false), X(settled_duration, FIELD_U64, false),
 	X(settled_executed_ns, FIELD_U64, false),
 	X(held, FIELD_U64, false),	  X(owed_at_exit, FIELD_U64, false),
-	X(period_ns, FIELD_U64, false),
+	X(period_ns, FIELD_U64, false),  X(held_asleep, FIELD_U64, false),
 	X(stolen, FIELD_SHARE, false),	  X(foreign, FIELD_SHARE, false),
 };
 const struct field_table experiment_fields = {experiment_list, COUNT(experiment_list)};

@@ -43,6 +43,7 @@ struct profile_experiment {
 	uint64_t owed_at_exit; /* debts that ended with their threads */
 	uint64_t paid;      /* time really stopped, summed over threads */
 	uint64_t payments;  /* how many */
+	uint64_t held_asleep; /* of paid, what was owed for a sleep and yet kept a CPU, since nothing could make the thread sleep longer */
 	int64_t credited;   /* R3, net */
 	int64_t rq_credited; /* R4, net */
 	uint64_t forgiven;  /* R7 */

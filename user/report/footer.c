@@ -63,6 +63,25 @@ static void print_foreign(const struct report *r)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
 }
 
+#define HELD_TOLD 0.01	/* of the time */
+#define CPUS_TO_SPARE 2 /* in the mean: then who wants a CPU gets one */
+
+/* Who slept and owes for it is asleep in virtual time. Held on a CPU instead, it keeps others from running whom nobody pauses. */
+static void print_held(const struct report *r)
+{
+	const struct profile_machine *m = &r->p->machine;
+	double used = (double)m->scope_ns + (double)m->foreign_ns, share = r->a->held_asleep_ns / r->a->elapsed_ns;
+	double spare = ((double)m->scope_of_ns - used) / (double)r->p->runtime_ns;
+
+	if (!(share > HELD_TOLD) || (m->scope_of_ns && spare >= CPUS_TO_SPARE))
+		return;
+	paragraph(r, 2,
+		  "Warning: for %.0f %% of the time threads that had slept were kept on a CPU, since nothing can make them sleep longer. Where no other CPU "
+		  "is free, the program or what it waits for stands still meanwhile, and effects are far too small. Attach with --inject (programs "
+		  "that cozbpf run starts need it not, unless they are static), or leave CPUs free.",
+		  100 * share);
+}
+
 static void print_stolen(const struct report *r)
 {
 	const struct analysis *a = r->a;
@@ -242,6 +261,20 @@ static void print_speed(const struct report *r)
 	}
 }
 
+#define UNATTRIBUTED_TOLD 0.05
+
+/* Samples that no line can be blamed for are in what shares are of: they are time as well. */
+static void print_unattributed(const struct report *r)
+{
+	double none = (double)r->p->unattributed, all = none + (double)r->p->sampled;
+
+	if (none > UNATTRIBUTED_TOLD * all)
+		paragraph(r, 2,
+			  "%.0f %% of the samples belong to no line or function of the tables: they are in code out of scope that nothing in scope called, "
+			  "or in functions without a name. Shares are of all samples, these included.",
+			  100 * none / all);
+}
+
 static bool any_verdict(const struct analysis *a, enum verdict v)
 {
 	for (size_t i = 0; i < a->n_points; i++)
@@ -255,6 +288,7 @@ void footer_print(const struct report *r)
 {
 	print_fidelity(r);
 	print_foreign(r);
+	print_held(r);
 	print_stolen(r);
 	print_machine(r);
 	print_intervals(r);
@@ -263,6 +297,7 @@ void footer_print(const struct report *r)
 	costs_print(r);
 	print_runs(r);
 	print_attribution(r);
+	print_unattributed(r);
 	if (any_verdict(r->a, VERDICT_HURTS))
 		paragraph(r, 2,
 			  "A negative effect means contention: if the line gets faster, threads meet more often where they "

@@ -141,6 +141,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 		.hit_ns = t.hit_ns,
 		.paid = t.paid,
 		.payments = t.payments,
+		.held_asleep = t.held_asleep,
 		.credited = t.credited,
 		.rq_credited = t.rq_credited,
 		.forgiven = t.forgiven,
