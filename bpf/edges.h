@@ -64,7 +64,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
 	before = c->epoch == epoch ? ledger_cpu_advance(c->local, now - c->since, global_now()) : global_now();
-	passed = passes_by(t, pays_in_shim) || (t->late && local < before);
+	passed = passes_by(t, pays_in_shim) | (t->late & (local < before));
 	c->passed = passed;
 	c->local = passed ? before : local;
 	if (!runnable && !pays_in_shim)
@@ -129,8 +129,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
 			ADD(sum->cpu_waits, 1);
 	}
-	if (t->outside)
-		t->late = 1;
+	t->late |= t->outside;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
