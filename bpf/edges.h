@@ -9,15 +9,22 @@
 #include "bpf/births.h"
 #include "bpf/context.h"
 
+/* A CPU's clock, of R4, after @ran of a task that has none. */
+static __always_inline s64 cpu_clock(const struct abi_cpu *c, u64 ran, u64 epoch)
+{
+	s64 g = global_now();
+
+	return c->epoch == epoch ? ledger_cpu_advance(c->local, ran, g) : g;
+}
+
 /* R4's clock of a CPU when the task on it leaves. */
 static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch, u64 now)
 {
-	s64 g = global_now();
 	u64 ran = c->since ? now - c->since : 0; /* the first switch that we see */
 
 	if (!idle)
 		c->foreign += ran;
-	c->local = idle || c->epoch != epoch ? g : ledger_cpu_advance(c->local, ran, g);
+	c->local = idle ? global_now() : cpu_clock(c, ran, epoch);
 	c->epoch = epoch;
 }
 
@@ -63,7 +70,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	}
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
-	before = c->epoch == epoch ? ledger_cpu_advance(c->local, now - c->since, global_now()) : global_now();
+	before = cpu_clock(c, now - c->since, epoch);
 	passed = passes_by(t, pays_in_shim) | (t->late & (local < before));
 	c->passed = passed;
 	c->local = passed ? before : local;
