@@ -151,14 +151,11 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 SEC("tp_btf/sched_switch")
 int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-	u32 me = bpf_get_smp_processor_id();
+	u32 me = cpu_index();
 	u64 now = bpf_ktime_get_ns(), epoch = *(volatile u64 *)&control.epoch;
 	bool scope = in_scope(prev);
-	struct abi_cpu *c;
+	struct abi_cpu *c = &cpus[me];
 
-	if (me >= ABI_MAX_CPUS)
-		return 0;
-	c = &cpus[me];
 	if (scope)
 		leave(prev, c, preempt || prev_state == 0, prev_state & TASK_DEAD, epoch, now);
 	else
@@ -180,27 +177,24 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
  * woken by that waited for the sender. From its own raise of the softirq to the end of that, the thread is the waker. */
 static __always_inline bool delivers_own(const struct task_struct *current)
 {
-	u32 me = bpf_get_smp_processor_id();
+	u32 me = cpu_index();
 
-	return me < ABI_MAX_CPUS && deliveries[me].sender == (u32)current->pid && !deliveries[me].timer;
+	return deliveries[me].sender == (u32)current->pid && !deliveries[me].timer;
 }
 
 static __always_inline void delivery_used(void)
 {
-	u32 me = bpf_get_smp_processor_id();
-
-	if (me < ABI_MAX_CPUS)
-		deliveries[me].used = 1;
+	deliveries[cpu_index()].used = 1;
 }
 
 SEC("tp_btf/softirq_raise")
 int BPF_PROG(edge_raise, unsigned int vec)
 {
-	u32 me = bpf_get_smp_processor_id();
+	u32 me = cpu_index();
 	struct task_struct *current;
 	u32 tid;
 
-	if (vec != NET_RX_SOFTIRQ || me >= ABI_MAX_CPUS)
+	if (vec != NET_RX_SOFTIRQ)
 		return 0;
 	deliveries[me].raised++;
 	/* One for each packet of everybody: the switch has found out already whose turn it is. */
@@ -216,10 +210,8 @@ int BPF_PROG(edge_raise, unsigned int vec)
 SEC("tp_btf/softirq_exit")
 int BPF_PROG(edge_softirq_exit, unsigned int vec)
 {
-	u32 me = bpf_get_smp_processor_id();
-
-	if (vec == NET_RX_SOFTIRQ && me < ABI_MAX_CPUS)
-		deliveries[me].sender = 0;
+	if (vec == NET_RX_SOFTIRQ)
+		deliveries[cpu_index()].sender = 0;
 	return 0;
 }
 
@@ -228,20 +220,14 @@ int BPF_PROG(edge_softirq_exit, unsigned int vec)
 SEC("tp_btf/hrtimer_expire_entry")
 int edge_timer(void *ctx)
 {
-	u32 me = bpf_get_smp_processor_id();
-
-	if (me < ABI_MAX_CPUS)
-		deliveries[me].timer = 1;
+	deliveries[cpu_index()].timer = 1;
 	return 0;
 }
 
 SEC("tp_btf/hrtimer_expire_exit")
 int edge_timer_exit(void *ctx)
 {
-	u32 me = bpf_get_smp_processor_id();
-
-	if (me < ABI_MAX_CPUS)
-		deliveries[me].timer = 0;
+	deliveries[cpu_index()].timer = 0;
 	return 0;
 }
 

@@ -84,6 +84,14 @@ typedef struct {
 	unsigned long sig[1];
 } sigset_t;
 
+struct pid {
+	unsigned int level; /* of the innermost PID namespace that it is in; 0: the first one */
+};
+
+struct seccomp {
+	int mode; /* 0: the task may make all system calls. Without CONFIG_SECCOMP there is no such field */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -93,6 +101,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct sighand_struct *sighand;
 	sigset_t blocked;
+	struct pid *thread_pid;
+	struct seccomp seccomp;
 };
 
 /* Never looked into; but libbpf compares a callback's type with the kernel's, and a mere declaration does not match. */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/kernel.h"
+#include "bpf/task_work.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -126,10 +127,6 @@ struct {
 	__type(value, struct abi_point);
 } points __weak SEC(".maps");
 
-/* Since 6.18. Kernels that dropped the suffix take the same arguments but the last one: they are not known to this build and count
- * as without task work. */
-extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct bpf_task_work *tw, void *map__map,
-					      int (*callback)(struct bpf_map *, void *, void *), void *aux__prog) __ksym __weak;
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak; /* 6.13 */
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
 extern void bpf_task_release(struct task_struct *p) __ksym __weak;
@@ -151,11 +148,24 @@ static __always_inline void count(enum abi_counter c)
 		ADD(t->counters[c], 1);
 }
 
+/* An index below @size, a power of two, that the verifier can see to be one. The barrier keeps clang from dropping the mask where it knows the
+ * range by itself, and from indexing with another copy than the one that was masked: the verifier of Linux 6.1 does not connect the two. */
+static __always_inline u32 index_below(u32 i, u32 size)
+{
+	barrier_var(i);
+	return i & (size - 1);
+}
+
+/* This CPU's number; there are no more of them, or the session is not opened. */
+static __always_inline u32 cpu_index(void)
+{
+	_Static_assert((ABI_MAX_CPUS & (ABI_MAX_CPUS - 1)) == 0, "a mask bounds the index");
+	return index_below(bpf_get_smp_processor_id(), ABI_MAX_CPUS);
+}
+
 static __always_inline struct abi_cpu *cpu_here(void)
 {
-	u32 me = bpf_get_smp_processor_id();
-
-	return me < ABI_MAX_CPUS ? &cpus[me] : NULL;
+	return &cpus[cpu_index()];
 }
 
 static __always_inline bool sync_by_calls(void)

@@ -4,11 +4,9 @@
 
 #include "bpf/thread.h"
 
-typedef int (*pay_callback)(struct bpf_map *map, void *key, void *value);
-
 /* Has the callback run when @task next returns to user mode; a task that runs elsewhere is kicked there. Returns whether that was
  * arranged now. */
-static __always_inline bool pay_schedule(struct task_struct *task, struct thread *t, u64 asked_at, pay_callback callback)
+static __always_inline bool pay_schedule(struct task_struct *task, struct thread *t, u64 asked_at, task_work_callback callback)
 {
 	struct work *w;
 	u32 i;
@@ -30,7 +28,7 @@ static __always_inline bool pay_schedule(struct task_struct *task, struct thread
 		return false;
 	}
 	t->asked_at = asked_at;
-	err = bpf_task_work_schedule_resume_impl(task, &w->tw, &works, callback, NULL);
+	err = task_work_schedule(task, &w->tw, &works, callback);
 	if (err) {
 		t->pending = 0;
 		count(err == -16 /* EBUSY */ ? COUNTER_work_busy : COUNTER_work_failed);
@@ -44,7 +42,7 @@ static __always_inline void pay_note_latency(struct thread *t, u64 now, struct a
 
 	t->asked_at = 0;
 	if (asked && now > asked)
-		ADD(sum->late[ledger_bucket(now - asked) & (ABI_LATE_BUCKETS - 1)], 1);
+		ADD(sum->late[index_below(ledger_bucket(now - asked), ABI_LATE_BUCKETS)], 1);
 }
 
 struct hold {
@@ -82,29 +80,39 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 	t->hold_from = 0;
 }
 
-/* Would the current task's handler of the payment signal run at once? Children may have put another one in the shim's place, or none:
- * the signal would kill them. */
-static __always_inline bool pay_handled(struct task_struct *task)
+/* Would the current task's handler of the payment signal run at once, and do no harm? The program may have put another one in the shim's place,
+ * or none: the signal would kill it. So could seccomp for the handler's system calls. In a PID namespace of its own a thread would
+ * take another one's slot for its own. A global function, which the verifier looks at once, and not on each of the ways that lead here. */
+__weak __attribute__((noinline)) int pay_handled(void)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	const char *sighand = (const char *)BPF_CORE_READ(task, sighand);
-	u64 handler = 0, at = (config.signo - 1) & 63;
+	u64 handler = 0, at = (config.signo - 1) & 63, blocked = BPF_CORE_READ(task, blocked.sig[0]) >> at & 1;
+	u32 filtered = bpf_core_field_exists(task->seccomp.mode) ? (u32)BPF_CORE_READ(task, seccomp.mode) : 0;
 
-	if (!sighand || BPF_CORE_READ(task, blocked.sig[0]) >> at & 1)
-		return false;
+	if (filtered | BPF_CORE_READ(task, thread_pid, level)) {
+		count(filtered ? COUNTER_filtered : COUNTER_other_namespace);
+		return 0;
+	}
 	sighand += bpf_core_field_offset(struct sighand_struct, action) + at * bpf_core_type_size(struct k_sigaction);
-	if (bpf_probe_read_kernel(&handler, sizeof(handler), sighand + bpf_core_field_offset(struct k_sigaction, sa)))
-		return false;
-	return handler > 1; /* neither SIG_DFL nor SIG_IGN */
+	/* A failure leaves 0. */
+	(void)bpf_probe_read_kernel(&handler, sizeof(handler), sighand + bpf_core_field_offset(struct k_sigaction, sa));
+	return !blocked & (handler > 1); /* neither SIG_DFL nor SIG_IGN */
 }
 
-static __always_inline bool pay_may_signal(struct task_struct *task)
+static __always_inline bool pay_may_signal(const struct task_struct *task)
 {
 	struct abi_proc *p;
 
-	if (!config.many)
-		return control.signals_ok;
-	p = proc_of(task);
-	return p && p->flags & ABI_PROC_SIGNALS && pay_handled(task);
+	if (!config.many) {
+		if (!control.signals_ok)
+			return false;
+	} else {
+		p = proc_of(task);
+		if (!p || !(p->flags & ABI_PROC_SIGNALS))
+			return false;
+	}
+	return pay_handled();
 }
 
 /* Raises the payment signal for the current thread, which is about to return to user mode. */

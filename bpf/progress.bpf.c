@@ -76,14 +76,14 @@ abi_u64 other_leaves[ABI_MAX_CPUS * OTHERS_STEP] SEC(".bss") = {};
 
 static __always_inline void visit_syscall(const unsigned char *by_number, u64 *others, u64 number)
 {
-	u32 me = bpf_get_smp_processor_id(), point;
+	u32 me = cpu_index(), point;
 	struct task_struct *task;
 
 	if (number >= ABI_MAX_SYSCALLS)
 		return;
 	point = by_number[number];
 	if (!point) {
-		if (me < ABI_MAX_CPUS && cpus[me].tid)
+		if (cpus[me].tid)
 			others[me * OTHERS_STEP]++;
 		return;
 	}

@@ -49,10 +49,10 @@ static __always_inline void delivery_suspected(struct task_struct *p)
 		count(COUNTER_rest_lost);
 }
 
-/* A thread in scope is about to run on this CPU, or does. */
+/* A thread in scope is about to run on this CPU, @me of cpu_index(), or does. */
 static __always_inline void rest_ends(u32 me)
 {
-	if (me >= ABI_MAX_CPUS || rests[me] != ABI_REST_RESTS ||
+	if (rests[me] != ABI_REST_RESTS ||
 	    __sync_val_compare_and_swap(&rests[me], ABI_REST_RESTS, ABI_REST_CALLED) != ABI_REST_RESTS)
 		return;
 	if (bpf_ringbuf_output(&woken, &me, sizeof(me), 0))
@@ -63,10 +63,10 @@ static __always_inline void rest_ends(u32 me)
  * was busy for long; then most of it remains without samples, rather than one line getting all of it. */
 static __always_inline u64 rest_weight(u64 weight)
 {
-	u32 me = bpf_get_smp_processor_id();
+	u32 me = cpu_index();
 	u64 most = 4 * control.spacing_ns;
 
-	if (me >= ABI_MAX_CPUS || !rests[me])
+	if (!rests[me])
 		return weight;
 	(void)__sync_val_compare_and_swap(&rests[me], ABI_REST_WOKEN, ABI_REST_AWAKE);
 	return weight < most ? weight : most;

@@ -60,7 +60,8 @@ static long prompt_step(u32 i, struct prompt *p)
 	task = bpf_task_from_pid(tid);
 	if (!task)
 		return 0;
-	t = thread_get(task);
+	/* The thread may have ended unseen, and its number be another program's by now. */
+	t = in_scope(task) ? thread_get(task) : NULL;
 	if (t) {
 		thread_enter(t, control.epoch);
 		p->asked += pay_ask(task, t, p->now);
@@ -75,7 +76,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 {
 	s64 owed = thread_due(t);
 
-	if (owed < config.threshold_ns || !pay_may_signal(task) || pay_waits(t) || pay_unanswered(t))
+	if (owed < config.threshold_ns || pay_waits(t) || pay_unanswered(t) || !pay_may_signal(task))
 		return;
 	pay_note_latency(t, now, sum);
 	pay_signal(task, t, owed, now);
@@ -91,11 +92,10 @@ abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
 	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->exec;
-	u32 me = bpf_get_smp_processor_id();
 
 	/* Unknown: each tick stands for the mean distance on this CPU. */
 	if (sync_by_calls() && !config.has_switch)
-		return me < ABI_MAX_CPUS ? spacings[me] : control.spacing_ns;
+		return spacings[cpu_index()];
 	ADD(c->exec, -w);
 	c->sampled_at = now;
 	if (!sync_by_calls()) {
@@ -147,10 +147,10 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	sum = totals_here();
 	t = thread_get(task);
-	if (!t || !sum || !c)
+	if (!t || !sum)
 		return 0;
 	if (!sync_by_calls()) {
-		rest_ends(bpf_get_smp_processor_id());
+		rest_ends(cpu_index());
 		if (t->running_at)
 			thread_ran(t, now, sum);
 		else

@@ -52,9 +52,9 @@ static __always_inline int slow_here(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 epoch = *(volatile u64 *)&control.epoch, ns;
-	u32 me = bpf_get_smp_processor_id();
+	u32 me = cpu_index();
 
-	if (me >= ABI_MAX_CPUS || !experiment_active(epoch) || !in_scope(task))
+	if (!experiment_active(epoch) || !in_scope(task))
 		return 0;
 	ADD(slowed[me].visits, 1);
 	ns = *(volatile u64 *)&slow_spin_ns[(epoch >> 1) & 1];

@@ -20,7 +20,7 @@ static __always_inline void sync_ran(bool scope, u64 now)
 	struct abi_totals *sum = totals_here();
 	struct abi_cpu *c = cpu_here();
 
-	if (!c || !sum)
+	if (!sum)
 		return;
 	if (scope && c->since) {
 		ADD(c->exec, now - c->since);
@@ -32,10 +32,7 @@ static __always_inline void sync_ran(bool scope, u64 now)
 /* @tid, in scope, runs on this CPU; 0: none does. */
 static __always_inline void sync_runs(u32 tid)
 {
-	struct abi_cpu *c = cpu_here();
-
-	if (c)
-		c->tid = tid;
+	cpu_here()->tid = tid;
 }
 
 /* Has the current thread, which is about to go on in user mode, pay all that it owes first. */
@@ -48,7 +45,7 @@ static __always_inline void sync_pay(struct task_struct *task, struct thread *t,
 	if (config.has_task_work) {
 		t->sync_pay = 1;
 		pay_ask(task, t, 0);
-	} else if (control.signals_ok && !pay_unanswered(t)) {
+	} else if (!pay_unanswered(t) && pay_may_signal(task)) {
 		pay_signal(task, t, owed, now);
 	}
 }

@@ -126,7 +126,7 @@ static __always_inline void thread_stopped(struct thread *t, s64 ns)
 	struct abi_totals *sum = totals_here();
 	struct abi_cpu *c = cpu_here();
 
-	if (!c || !sum || ns <= 0)
+	if (!sum || ns <= 0)
 		return;
 	ADD(sum->stopped_ns, ns);
 	if (sync_by_calls())

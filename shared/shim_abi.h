@@ -12,12 +12,12 @@
 #endif
 
 /* The target inherits three descriptors, numbered n, n+1, n+2, and LD_PRELOAD ends in "/proc/self/fd/<n>":
- *   n    the shim itself (memfd)
- *   n+1  struct shim_page (memfd), mapped read-write
+ *   n    the shim itself (memfd), with struct shim_launch at its end; sealed
+ *   n+1  struct shim_page (memfd), mapped read-write; its length is sealed
  *   n+2  the BPF map of struct shim_slot (array of SHIM_ENTRIES), mapped read-write
- * The shim maps n+1 and n+2, then closes all three and takes itself out of LD_PRELOAD, before main. */
+ * The shim takes them only if they are those that shim_launch (shared/shim_launch.h) names. It maps n+1 and n+2, then closes all three and
+ * takes itself out of LD_PRELOAD, before main. */
 #define SHIM_FDS 3
-#define SHIM_MAGIC 0x31306d6968735a43ULL /* "CZshim01" */
 
 /* What the shim asks the controller, a byte on a socket of its own for each; the answer is a byte. */
 #define SHIM_SERVER_NAME 24
@@ -102,15 +102,13 @@ struct shim_counter {
 SHIM_STATIC_ASSERT(sizeof(struct shim_counter) == 128);
 
 struct shim_page {
-	unsigned long long magic;
-	unsigned int pay;          /* enum shim_pay; written by the controller before exec */
-	unsigned int signo;        /* the payment signal */
 	unsigned int loaded;       /* shim: 1 once its constructor ran */
 	unsigned int slots_mapped; /* shim: 1 if n+2 could be mapped */
 	unsigned int n_counters;   /* shim: entries claimed in counters[] (atomic add, may exceed the maximum: then the surplus is lost) */
 	unsigned int lost_counters;
 	unsigned long long no_slot;  /* shim: payment signals whose thread had no slot */
-	char server[SHIM_SERVER_NAME]; /* the socket to ask for the descriptors at the next exec; "": there is none */
+	unsigned int serves;         /* controller: 1 while it answers on its socket. A hint: the shim checks who answers */
+	unsigned int reserved[9];
 	struct shim_counter counters[SHIM_MAX_COUNTERS];
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_page) == 64 + SHIM_MAX_COUNTERS * 128);

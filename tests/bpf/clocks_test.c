@@ -175,11 +175,67 @@ static void without_a_ring_nothing_rests(void **state)
 	driven_stop(&d);
 }
 
+static size_t clocks_of(const struct session *s, unsigned int cpu)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_events; i++)
+		n += s->events[i].cpu == cpu;
+	return n;
+}
+
+/* A CPU that goes and comes back, as the kernel's list says: its clocks tick again. */
+static void a_cpu_that_comes_gets_clocks(void **state)
+{
+	struct account before = {0}, gone = {0}, after = {0};
+	unsigned int cpus[2];
+	char list[64];
+	struct driven d;
+
+	(void)state;
+	REQUIRE_BPF();
+	if (!two_cpus(cpus)) {
+		print_message("skipped: one CPU only\n");
+		skip();
+	}
+	start(&d, cpus[1]);
+	experiment(&d, &before);
+	assert_int_equal(clocks_of(d.session, cpus[1]), 2);
+	(void)snprintf(list, sizeof(list), "%u\n", cpus[0]);
+	cpus_follow(d.session, list);
+	assert_int_equal(clocks_of(d.session, cpus[1]), 0);
+	assert_int_equal(clocks_of(d.session, cpus[0]), 2);
+	experiment(&d, &gone);
+	assert_int_equal(gone.sampled_ns, 0);
+	/* By what the machine has online. */
+	(void)session_vary_clocks(d.session, clock_monotonic_ns());
+	assert_int_equal(clocks_of(d.session, cpus[1]), 2);
+	for (int i = 0; i < 3; i++)
+		experiment(&d, &after);
+	driven_stop(&d);
+	assert_true(before.sampled_ns > 0 && after.sampled_ns > 0);
+}
+
+static void lists_are_read(void **state)
+{
+	bool set[8];
+
+	(void)state;
+	cpus_parse("0-1,4,6-100\n", set, 8);
+	assert_memory_equal(set, ((bool[8]){true, true, false, false, true, false, true, true}), sizeof(set));
+	cpus_parse("\n", set, 8);
+	assert_memory_equal(set, (bool[8]){0}, sizeof(set));
+	cpus_parse("3-x,1", set, 8);
+	assert_false(set[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_lost_by_rest),
 		cmocka_unit_test(without_a_ring_nothing_rests),
+		cmocka_unit_test(a_cpu_that_comes_gets_clocks),
+		cmocka_unit_test(lists_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

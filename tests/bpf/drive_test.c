@@ -2,7 +2,12 @@
 /* The programs at work on a real process: a child with threads whose hot loops, wake-ups and exits make every program run. */
 #include "tests/bpf/driven.h"
 
+#include "session/internal.h"
+#include "cozbpf.skel.h" /* after abi.h */
+
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <sys/syscall.h>
 
 static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 {
@@ -193,6 +198,45 @@ static void exits_are_stamped_and_slots_released(void **state)
 	driven_stop(&d);
 }
 
+/* A thread may leave a CPU unseen and end, and its number be another program's, when a hit asks those that run to pay. */
+static void a_hit_asks_only_what_is_in_scope(void **state)
+{
+	struct backend_totals a, b;
+	struct backend_owed owed;
+	struct driven d;
+	pid_t stranger;
+	void *books;
+	int pidfd;
+
+	(void)state;
+	REQUIRE_FEATURE("task_work", "BPF task work");
+	start(&d, ABI_PAY_HOLD, NULL);
+	stranger = fork();
+	if (stranger == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(void)pause();
+	}
+	pidfd = (int)syscall(SYS_pidfd_open, stranger, 0);
+	assert_true(pidfd >= 0);
+	books = calloc(1, bpf_map__value_size(d.session->skel->maps.threads));
+	assert_non_null(books);
+	driven_begin(&d, 0.5, &a);
+	for (int i = 0; i < 3000; i++) {
+		for (unsigned int cpu = 0; cpu < d.session->nr_cpus; cpu++)
+			__atomic_store_n(&d.session->skel->bss->cpus[cpu].tid, (unsigned int)stranger, __ATOMIC_RELAXED);
+		(void)usleep(100);
+	}
+	driven_end(&d, &b, &owed);
+	assert_true(b.hits > a.hits + 20);
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(d.session->skel->maps.threads), &pidfd, books), -ENOENT);
+	free(books);
+	(void)close(pidfd);
+	(void)kill(stranger, SIGKILL);
+	(void)waitpid(stranger, NULL, 0);
+	driven_stop(&d);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +246,7 @@ int main(void)
 		cmocka_unit_test(slowing_by_probe),
 		cmocka_unit_test(books_balance_without_payer),
 		cmocka_unit_test(exits_are_stamped_and_slots_released),
+		cmocka_unit_test(a_hit_asks_only_what_is_in_scope),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

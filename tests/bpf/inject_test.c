@@ -41,7 +41,7 @@ enum { SLEEPS, READS, WAITS, SHORT_WAITS, TIMED_RECEIVE, COMPUTES, KINDS };
 
 /* The target tells of itself here, and stops by it. */
 static struct {
-	int ready, stop, fork;
+	int ready, stop, fork, filter, filtered; /* filter: bits of the kinds that are to filter their system calls */
 	pid_t tids[KINDS], child;
 	uint64_t eintr, turns[KINDS];
 } *shared;
@@ -57,8 +57,28 @@ static void note(int kind, long r)
 	(void)__atomic_add_fetch(&shared->turns[kind], 1, __ATOMIC_RELAXED);
 }
 
+/* What threads that sleep or compute need, and no more: for any other call the process is killed. */
+static void filter_all_but_own(void)
+{
+	static const int own[] = {SYS_clock_nanosleep, SYS_nanosleep, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_madvise, SYS_munmap, SYS_futex, SYS_exit,
+				  SYS_exit_group};
+	enum { OWN = sizeof(own) / sizeof(*own) };
+	struct sock_filter f[2 * OWN + 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* the number */)};
+	struct sock_fprog p = {2 * OWN + 2, f};
+
+	for (size_t i = 0; i < OWN; i++) {
+		f[2 * i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)own[i], 0, 1);
+		f[2 * i + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+	}
+	f[2 * OWN + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	(void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p, 0, 0);
+	(void)__atomic_add_fetch(&shared->filtered, 1, __ATOMIC_RELEASE);
+}
+
 static void *live(void *arg)
 {
+	bool filters = false;
 	int kind = (int)(intptr_t)arg, epoll = epoll_create1(0);
 	const struct timeval patience = {.tv_usec = 20000};
 	struct timespec nap = {.tv_nsec = 3 * MSEC};
@@ -68,7 +88,11 @@ static void *live(void *arg)
 	shared->tids[kind] = (pid_t)syscall(SYS_gettid);
 	(void)__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
 	(void)setsockopt(talk[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE)) {
+		if (!filters && __atomic_load_n(&shared->filter, __ATOMIC_ACQUIRE) >> kind & 1) {
+			filter_all_but_own();
+			filters = true;
+		}
 		switch (kind) {
 		case SLEEPS:
 			note(kind, nanosleep(&nap, NULL));
@@ -100,6 +124,7 @@ static void *live(void *arg)
 				shared->child = pid;
 			}
 		}
+	}
 	return NULL;
 }
 
@@ -209,12 +234,21 @@ static struct injector *begin(void)
 	return i;
 }
 
+static int try_enter(struct injector *i, pid_t pid, struct injected *ret, struct error *e)
+{
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), err = injector_enter(i, pid, pidfd, ret, e);
+
+	if (pidfd >= 0)
+		(void)close(pidfd);
+	return err;
+}
+
 static void enter(struct injector *i, pid_t pid)
 {
 	struct injected got;
 	struct error e = {""};
 
-	if (injector_enter(i, pid, &got, &e) < 0)
+	if (try_enter(i, pid, &got, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -358,7 +392,7 @@ static void is_cleaned_up_when_we_are_killed(void **state)
 			struct injector *i = begin();
 			struct injected got;
 
-			(void)injector_enter(i, pid, &got, NULL);
+			(void)try_enter(i, pid, &got, NULL);
 			(void)pause();
 			_exit(0);
 		}
@@ -401,7 +435,7 @@ static void refused(struct injector *i, pid_t pid, int wanted, const char *why)
 {
 	struct injected got;
 	struct error e = {""};
-	int err = injector_enter(i, pid, &got, &e);
+	int err = try_enter(i, pid, &got, &e);
 
 	if (err != wanted || !strstr(e.text, why) || strchr(e.text, '\n'))
 		fail_msg("%d: %s", err, e.text);
@@ -442,6 +476,70 @@ static void refuses_what_it_must(void **state)
 	finish(pid);
 }
 
+static void have_filter(int kinds)
+{
+	__atomic_store_n(&shared->filtered, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&shared->filter, kinds, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&shared->filtered, __ATOMIC_ACQUIRE) < __builtin_popcount((unsigned int)kinds))
+		(void)usleep(1000);
+}
+
+/* The one that would be stopped first is the one that may make no calls of ours; and later there is no other one. */
+static void spares_threads_with_filters(void **state)
+{
+	struct injector *i = begin();
+	struct injected got;
+	struct error e = {""};
+	char *before;
+	pid_t pid, tid;
+
+	(void)state;
+	headless = true;
+	pid = start(1 << COMPUTES | 1 << SLEEPS, NULL);
+	headless = false;
+	tid = shared->tids[COMPUTES];
+	have_filter(1 << SLEEPS);
+	before = facts(tid);
+	if (try_enter(i, pid, &got, &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(got.threads, 2);
+	assert_int_equal(got.filtered, 1);
+	pay(pid, claim(tid), MSEC);
+	__atomic_store_n(&shared->filtered, 0, __ATOMIC_RELEASE);
+	have_filter(1 << COMPUTES);
+	leave(i);
+	same_facts(tid, before);
+	free(before);
+	/* Now it is refused. */
+	i = begin();
+	refused(i, pid, -EPERM, "seccomp");
+	leave(i);
+	finish(pid);
+}
+
+static void takes_a_number_for_the_process_only(void **state)
+{
+	pid_t pid = start(1 << COMPUTES, NULL), gone = fork();
+	struct injector *i = begin();
+	char *before = facts(pid);
+	struct injected got;
+	struct error e = {""};
+	int pidfd;
+
+	(void)state;
+	if (gone == 0)
+		_exit(0);
+	pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
+	assert_true(pidfd >= 0);
+	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	assert_int_equal(injector_enter(i, pid, pidfd, &got, &e), -ESRCH);
+	same_facts(pid, before);
+	leave(i);
+	(void)close(pidfd);
+	free(before);
+	finish(pid);
+}
+
 static void spares_the_stopped(void **state)
 {
 	/* No epoll: for that a stop and what ends it is an interruption anyway. */
@@ -479,6 +577,8 @@ int main(void)
 		cmocka_unit_test(children_inherit_it_and_lose_it),
 		cmocka_unit_test(is_cleaned_up_when_we_are_killed),
 		cmocka_unit_test(refuses_what_it_must),
+		cmocka_unit_test(spares_threads_with_filters),
+		cmocka_unit_test(takes_a_number_for_the_process_only),
 		cmocka_unit_test(spares_the_stopped),
 	};
 	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);

@@ -37,12 +37,17 @@ static volatile uint64_t sink;
 static struct said *said;
 static sem_t stepped, handed;
 
-/* Global and in one copy, so that probes find them. */
-#define PLACE(name)                                                                                                         \
-	__attribute__((noipa)) void name(long unused, long key);                                                            \
-	__attribute__((noipa)) void name(long unused, long key)                                                             \
-	{                                                                                                                   \
-		__asm__ volatile("" : : "r"(unused), "r"(key));                                                             \
+/* Global and in one copy, with all arguments, so that probes find them. */
+#ifdef __clang__
+#define KEEP __attribute__((noinline, used))
+#else
+#define KEEP __attribute__((noipa))
+#endif
+#define PLACE(name)							\
+	KEEP void name(long unused, long key);				\
+	KEEP void name(long unused, long key)				\
+	{								\
+		__asm__ volatile("" : : "r"(unused), "r"(key));		\
 	}
 PLACE(lat_req_begin)
 PLACE(lat_req_end)
@@ -51,13 +56,13 @@ PLACE(lat_hot_begin)
 PLACE(lat_hot_end)
 PLACE(lat_cold_begin)
 PLACE(lat_cold_end)
-__attribute__((noipa)) void lat_job_end(long key);
-__attribute__((noipa)) void lat_job_end(long key)
+KEEP void lat_job_end(long key);
+KEEP void lat_job_end(long key)
 {
 	__asm__ volatile("" : : "r"(key));
 }
 
-__attribute__((noipa)) static void lat_hot_work(void)
+KEEP static void lat_hot_work(void)
 {
 	volatile uint64_t own = 0; /* shared, it would make each thread's pace the other's */
 
@@ -65,7 +70,7 @@ __attribute__((noipa)) static void lat_hot_work(void)
 		own += (uint64_t)i;
 }
 
-__attribute__((noipa)) static void lat_cold_work(void)
+KEEP static void lat_cold_work(void)
 {
 	volatile uint64_t own = 0; /* shared, it would make each thread's pace the other's */
 

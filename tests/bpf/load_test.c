@@ -7,14 +7,17 @@
 #include <cmocka.h>
 
 #include "session/probe.h"
+#include "session/programs.h"
 #include "session/uprobe_multi.h"
 #include "shared/abi.h"
 #include "shared/latency.h"
 
 #include "cozbpf.skel.h"
+#include "cozbpf_impl.skel.h"
 #include "tests/bpf/require.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -74,7 +77,7 @@ static void check_budgets(struct cozbpf_bpf *skel)
 static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive,
 			unsigned int latencies)
 {
-	struct cozbpf_bpf *skel = cozbpf_bpf__open();
+	struct cozbpf_bpf *skel = programs_open();
 	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced", "slow_visit"};
 	struct abi_config *c;
 	int r;
@@ -176,7 +179,8 @@ static void probes_agree_with_disable(void **state)
 	REQUIRE_BPF();
 	assert_int_equal(session_probe("task_work", &f, &n), 0);
 	for (size_t i = 0; i < n; i++) {
-		if (f[i].required && f[i].state != FEATURE_OK)
+		/* Also of what a run can do without, all that a command loads can be. */
+		if ((f[i].required || strncmp(f[i].name, "programs", 8) == 0) && f[i].state != FEATURE_OK)
 			fail_msg("%s: %s", f[i].name, f[i].detail);
 		if (strcmp(f[i].name, "task_work") == 0)
 			assert_int_equal(f[i].state, FEATURE_MISSING);
@@ -186,6 +190,75 @@ static void probes_agree_with_disable(void **state)
 	assert_false(feature_usable("no_such_feature", NULL));
 }
 
+#define TASK_WORK "bpf_task_work_schedule_resume"
+
+/* How many arguments @function has there; -1: there is none. */
+static int arguments_of(const struct btf *btf, const char *function)
+{
+	int id = btf__find_by_name_kind(btf, function, BTF_KIND_FUNC);
+
+	return id < 0 ? -1 : btf_vlen(btf__type_by_id(btf, btf__type_by_id(btf, (unsigned int)id)->type));
+}
+
+/* Either variant names one of the functions, as the kernels have it that it is for, and nothing else tells them apart: the skeleton of one
+ * serves for both. */
+static void variants_differ_in_one_function(void **state)
+{
+	size_t size, impl_size;
+	const void *bytes = cozbpf_bpf__elf_bytes(&size), *impl_bytes = cozbpf_impl_bpf__elf_bytes(&impl_size);
+	struct bpf_object *o = bpf_object__open_mem(bytes, size, NULL), *impl = bpf_object__open_mem(impl_bytes, impl_size, NULL);
+	struct bpf_program *p, *q = NULL;
+	struct bpf_map *m, *n = NULL;
+
+	(void)state;
+	assert_non_null(o);
+	assert_non_null(impl);
+	assert_int_equal(arguments_of(bpf_object__btf(o), TASK_WORK), 4);
+	assert_int_equal(arguments_of(bpf_object__btf(o), TASK_WORK "_impl"), -1);
+	assert_int_equal(arguments_of(bpf_object__btf(impl), TASK_WORK), -1);
+	assert_int_equal(arguments_of(bpf_object__btf(impl), TASK_WORK "_impl"), 5);
+	bpf_object__for_each_program(p, o)
+	{
+		q = bpf_object__next_program(impl, q);
+		assert_non_null(q);
+		assert_string_equal(bpf_program__name(p), bpf_program__name(q));
+		assert_string_equal(bpf_program__section_name(p), bpf_program__section_name(q));
+	}
+	assert_null(bpf_object__next_program(impl, q));
+	bpf_object__for_each_map(m, o)
+	{
+		n = bpf_object__next_map(impl, n);
+		assert_non_null(n);
+		assert_string_equal(strchr(bpf_map__name(m), '.') ?: bpf_map__name(m), strchr(bpf_map__name(n), '.') ?: bpf_map__name(n));
+		assert_int_equal(bpf_map__value_size(m), bpf_map__value_size(n));
+		assert_int_equal(bpf_map__max_entries(m), bpf_map__max_entries(n));
+	}
+	assert_null(bpf_object__next_map(impl, n));
+	bpf_object__close(o);
+	bpf_object__close(impl);
+}
+
+/* Where the kernel has task work under either name, it is found, by the variant that names it so. */
+static void task_work_is_found(void **state)
+{
+	struct btf *btf;
+	struct cozbpf_bpf *skel;
+	bool plain, impl;
+
+	(void)state;
+	REQUIRE_BPF();
+	btf = btf__load_vmlinux_btf();
+	assert_non_null(btf);
+	plain = arguments_of(btf, TASK_WORK) == 4;
+	impl = !plain && arguments_of(btf, TASK_WORK "_impl") == 5;
+	skel = programs_open();
+	assert_non_null(skel);
+	assert_int_equal(arguments_of(bpf_object__btf(skel->obj), TASK_WORK), plain ? 4 : -1);
+	assert_int_equal(feature_usable("task_work", NULL), plain || impl);
+	cozbpf_bpf__destroy(skel);
+	btf__free(btf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +266,8 @@ int main(void)
 		cmocka_unit_test(loads_without_newer_features),
 		cmocka_unit_test(loads_with_latency_points),
 		cmocka_unit_test(probes_agree_with_disable),
+		cmocka_unit_test(variants_differ_in_one_function),
+		cmocka_unit_test(task_work_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -107,7 +107,7 @@ static void a_debt_is_slept_off_once(void **state)
 	struct code_scope scope = {.functions = true};
 	struct backend_interval iv[BACKEND_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv, .speedup = 0.5};
-	struct session *s;
+	struct session *s = NULL;
 	struct code_map *code;
 	struct shim_slot before, *slot;
 	struct error e = {.text = ""};

@@ -27,7 +27,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* clang leaves frame pointers out by itself where it optimises. */
+#ifdef __clang__
+#define WORK __attribute__((noinline, disable_tail_calls))
+#else
 #define WORK __attribute__((noinline, noclone, optimize("omit-frame-pointer", "no-optimize-sibling-calls")))
+#endif
 
 #define SETTLE_NS (250 * NSEC_PER_MSEC)
 
@@ -219,6 +224,20 @@ static void attributes(void (*work)(void), const char *function)
 	free(words_of_it);
 }
 
+/* Its name has the version of the distribution's clang in it. */
+static bool open_llvm(void)
+{
+	char path[256] = "";
+	FILE *f = popen("PATH=$PATH:/usr/sbin ldconfig -p | sed -n '/libLLVM/s/.*=> //p'", "re");
+
+	if (!f)
+		return false;
+	if (fgets(path, sizeof(path), f))
+		path[strcspn(path, "\n")] = '\0';
+	(void)pclose(f);
+	return path[0] && dlopen(path, RTLD_NOW);
+}
+
 /* Nearly a million rows stand before those of libc: the tables have several chunks. */
 static void test_large_library(void **state)
 {
@@ -228,8 +247,8 @@ static void test_large_library(void **state)
 	bool changed;
 
 	(void)state;
-	if (!dlopen("libLLVM-14.so.1", RTLD_NOW)) {
-		print_message("skipped: no libLLVM-14.so.1\n");
+	if (!open_llvm()) {
+		print_message("skipped: no libLLVM, which clang brings\n");
 		skip();
 	}
 	assert_int_equal(code_map_open("/proc/self/exe", &scope, &code, NULL), 0);

@@ -11,7 +11,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 
 if [ ! -x "$programs/coz_macros" ]; then
-	printf 'skip coz.h: the program was not built; Debian package coz-profiler has the header\n'
+	printf 'skip points of coz.h: needs package:coz-profiler\n'
 	exit 0
 fi
 

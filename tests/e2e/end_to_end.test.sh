@@ -48,6 +48,28 @@ ends_early() {
 	verdict 'an interrupted run is no experiment' "$why" out err
 }
 
+# What a run has attached is gone when the next one's program starts: it would take time of it. The program notes the ids of the links that
+# its profiler holds, which the kernel does not use again, and looks for those of the run before.
+one_after_the_other() {
+	local why=''
+	cat >links.sh <<'EOF'
+#!/bin/bash
+PATH=$PATH:/usr/sbin
+for id in $(cat ids 2>/dev/null); do
+	! bpftool link show id "$id" >/dev/null 2>&1 || echo "left $id" >>left
+done
+sed -n 's/^link_id:[[:space:]]*//p' /proc/$PPID/fdinfo/* >ids 2>/dev/null
+wc -l <ids >>counts
+for ((i = 0; i < 20000; i++)); do :; done
+EOF
+	chmod 755 links.sh
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -n 4 -o "$profile" -- ./links.sh >out 2>err || why+=" exit status $?;"
+	[ "$(awk '$1 > 3' counts | wc -l)" -eq 4 ] || why+=" the links of a run were not found ($(tr '\n' ' ' <counts));"
+	[ ! -e left ] || why+=" $(wc -l <left) links of a run were there in the next one;"
+	verdict 'a run begins when the one before it is over' "$why" err
+}
+
 refused() {
 	local why=''
 	for options in '-p main' '-d 5'; do
@@ -62,4 +84,5 @@ refused() {
 
 repeats
 ends_early
+one_after_the_other
 refused

@@ -79,6 +79,24 @@ if [ -x "$programs/coz_macros" ]; then
 	verdict "coz.h counters behind a wrapper" "$why" out err
 fi
 
+# A worker that dropped its privileges, and others that the controller has other numbers for: their children are followed as well. A user
+# namespace that does not know the controller's user has to do without.
+if [ -x "$programs/coz_macros" ]; then
+	cp -- "$programs/coz_macros" macros
+	for into in 'setpriv --reuid 65534 --regid 65534 --clear-groups' 'unshare --pid --fork' 'unshare --map-root-user'; do
+		why=''
+		# shellcheck disable=SC2086 # the words
+		profiled --experiment 200 -- $into sh -c 'exec ./macros 0.8' || why+=" status $?;"
+		items=$(sed -n 's/^items=//p' out)
+		holds "visits('items') > 0.5 * ${items:-0} > 0" || why+=" $(ask "visits('items')") of ${items:-no} visits;"
+		verdict "coz.h counters behind $into" "$why" out err
+	done
+	why=''
+	profiled --experiment 200 -- setpriv --reuid 65534 --regid 65534 --clear-groups unshare --map-root-user sh -c 'exec ./macros 0.8' || why+=" status $?;"
+	grep -q '^items=[1-9]' out || why+=' it did not end as it should;'
+	verdict "a user namespace without the controller's user" "$why" out err
+fi
+
 # The wrapper sees nothing of it: neither descriptors nor variables.
 why=''
 profiled -- sh -c "env; ls /proc/self/fd | wc -l; $programs/launch" || why+=" status $?;"

@@ -73,6 +73,33 @@ grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
 holds "visits('progress') > 10" || why+=' its point was not seen;'
 verdict "run: renames and removes its executable" "$why" complaint said
 
+# The program asks for the descriptors, as the library does, and makes what it shares with us shorter than what we have mapped.
+cat >cut.py <<'END'
+import re, socket, time, os
+name = re.findall(r"@(cozbpf-[0-9a-f]{16})\s", open("/proc/net/unix").read())
+for each in name:
+    asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    asking.connect("\0" + each)
+    try:
+        asking.send(b"d")
+        answer, descriptors, *_ = socket.recv_fds(asking, 1, 3)
+    except OSError:
+        continue  # another run's: it turns us away
+    for fd in descriptors[:2]:
+        for how in (lambda: os.ftruncate(fd, 0), lambda: os.ftruncate(fd, 1 << 20), lambda: os.pwrite(descriptors[0], b"x", 0)):
+            try:
+                how()
+                print("changed")
+            except OSError:
+                print("kept")
+time.sleep(1)
+END
+start run "${options[@]}" --keep-root -- python3 cut.py
+watched=()
+ended 0
+[ "$(grep -c kept said)" -eq 6 ] || why+=' the shared page or the library can be changed;'
+verdict "run: cuts the shared page" "$why" complaint said
+
 pays -- "$programs/hostile" exec 1.5
 watched=()
 ended 0
@@ -84,6 +111,17 @@ for pay in hold sleep; do
 ended 0
 	grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
 	verdict "run: blocks all signals, $pay" "$why" complaint said
+done
+
+# The payment signal would kill it, in whichever way one process or several are followed.
+full=(--fixed-line "$(line_of hostile burn)" --fixed-speedup 100 --cool-off 0)
+for how in '--pay sleep' '--pay sleep --follow exec' '--pay sleep --sync pthread' '--pay spin --sync pthread --disable task_work'; do
+	# shellcheck disable=SC2086 # the options
+	pays $how "${full[@]}" -- "$programs/hostile" reset 1.5
+	watched=()
+	ended 0
+	grep -q '^batches [1-9]' said || why+=' it did not end as it should;'
+	verdict "run: resets all handlers, $how" "$why" complaint said
 done
 
 pays -- "$programs/hostile" steady 1.5
@@ -105,6 +143,17 @@ kill -KILL "$(sed -n 's/^pid //p' said)"
 watched=()
 ended 137
 verdict "run: dies in mid-payment" "$why" complaint said
+
+# A name that would steer the terminal.
+cp -- "$programs/launch" $'red\e[31m'
+printf '#!%s/red\033[31m\n' "$tmp" >script
+chmod +x script
+why=''
+"$COZBPF" check ./script >said 2>complaint
+grep -qF 'red?[31m' said || why+=' it does not name the interpreter;'
+! grep -q $'\e' said complaint || why+=' an escape sequence is printed;'
+rm -- $'red\e[31m'
+verdict "check: a name with an escape sequence" "$why" said complaint
 
 # --- system: scope by the name of the file that is run, or by process where that changes
 scoped() { # RULE... : a short run

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # cozbpf list: what can be tried in a file and in a running process, and what cannot and why.
-# needs: strip
+# needs: strip objcopy
 # beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
@@ -29,6 +29,16 @@ has() { # PATTERN: complains unless a line of out matches
 
 has_not() { # PATTERN
 	! grep -qE -- "$1" out || printf ' a line %s;' "$1"
+}
+
+# Names in a program are whoever's wrote it.
+hostile_names() {
+	local why=''
+	printf 'int main(void)\n{\n\treturn 0;\n}\n__asm__(".type \\"f\\302\\2332Jg\\342\\200\\256\\", @function\\n\\"f\\302\\2332Jg\\342\\200\\256\\": ret\\n.size \\"f\\302\\2332Jg\\342\\200\\256\\", 1\\n");\n' >names.c
+	gcc -g -o names names.c 2>err || why+=' it does not compile;'
+	why+=$(list 0 functions ./names)$(has '^f\?2Jg\?$')
+	! grep -q $'\u009b\|\u202e' out || why+=' it is printed as it is;'
+	verdict 'list: names that would steer the terminal' "$why" out err
 }
 
 a_file() {
@@ -113,7 +123,36 @@ points() {
 	verdict 'list: points' "$why" out err
 }
 
+# The debug file that a program names is read with the rights of the program's user.
+others_files() {
+	local why='' pid
+	objcopy --only-keep-debug "$programs/hostile" work.debug
+	objcopy --strip-debug --remove-section=.note.gnu.build-id --add-gnu-debuglink=work.debug "$programs/hostile" work
+	chmod 755 work
+	chmod 644 work.debug
+	setpriv --reuid 65534 --regid 65534 --clear-groups ./work steady 60 >/dev/null &
+	pid=$!
+	sleep 0.5
+	why+=$(list 0 lines "$pid")
+	why+=$(has 'hostile\.c:[0-9]+$')
+	chmod 600 work.debug
+	why+=$(list 125 lines "$pid")
+	why+=$(has_not 'hostile\.c:[0-9]+$')
+	grep -q 'work\.debug: .*Permission denied' err || why+=' no reason;'
+	why+=$(SUDO_UID=65534 list 125 lines ./work)
+	why+=$(list 0 lines ./work)
+	verdict "list: a debug file that only root can read, of another user's program" "$why" out err
+	kill "$pid"
+	wait "$pid" 2>/dev/null || true # its status is the signal's
+}
+
+hostile_names
 a_file
 a_process
+if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
+	echo "skip list: a debug file that only root can read, of another user's program: needs root and setpriv"
+else
+	others_files
+fi
 [ ! -x "$programs/kinds" ] || points
 stripped

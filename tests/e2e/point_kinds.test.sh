@@ -140,7 +140,7 @@ nops() {
 usable_payers
 nops
 if [ ! -x "$programs/kinds" ]; then
-	printf 'skip kinds of points: sys/sdt.h (systemtap-sdt-dev) was missing when the programs were built\n'
+	printf 'skip kinds of points: needs package:systemtap-sdt-dev\n'
 	exit 0
 fi
 million

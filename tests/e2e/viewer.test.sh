@@ -2,16 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Profiles of ours open in Debian's coz-profiler viewer: its profile.js runs under node, and what it makes of a profile is compared
 # with the arithmetic that it stands for. Debian's viewer (0.2.2) reads both forms.
-# needs: node python3
+# needs: node python3 package:coz-profiler
 # beside: others
 set -uo pipefail
 : "${SRC:=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)}"
 
 viewer=$(dpkg -L coz-profiler 2>/dev/null | grep -m 1 '/profile\.js$')
-if [ -z "$viewer" ]; then
-	printf 'skip viewer: the package coz-profiler is not installed\n'
-	exit 0
-fi
 
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT

@@ -14,13 +14,13 @@ ALLOWED = {
     "report": ["analysis", "profile", "base"],
     "elf": ["base"],
     # The preload hands over the pages that the shim maps.
-    "target": ["base", "shared/shim_abi.h"],
+    "target": ["base", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
     # The one edge that points upwards: the session implements the interface that experiments are tested against, and its owner is
     # who calls it. Nothing else of experiment/ is visible to it.
     "session": ["target", "elf", "base", "shared", "shim/image.h", "experiment/backend.h"],
     "experiment": ["session", "profile", "base"],
     "cmd": ["report", "analysis", "profile", "experiment", "session", "target", "elf", "base", "shared", "shim/image.h"],
-    "shim": ["shared/shim_abi.h"],
+    "shim": ["shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
     "shared": [],
     "bpf": ["shared"],
 }

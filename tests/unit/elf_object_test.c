@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -289,6 +290,47 @@ static void test_corrupt_segments(void **state)
 	expect_open(path, -ENOEXEC, "not linked");
 }
 
+/* Headers that claim much: refused, or read up to a bound. */
+static void test_many_headers(void **state)
+{
+	enum { HEADERS = 2000, NOTE = 1 << 20 };
+	char path[64];
+	Elf64_Ehdr *h, saved;
+	_cleanup_close_ int fd = copy_self(0, path, &h);
+	_cleanup_free_ Elf64_Phdr *many = calloc(HEADERS, sizeof(*many));
+	struct elf_object *o;
+	struct rusage before, after;
+	struct stat st;
+
+	(void)state;
+	assert_non_null(many);
+	saved = *h;
+	h->e_phnum = PN_XNUM;
+	expect_open(path, -ENOEXEC, "impossibly many headers");
+	*h = saved;
+	h->e_shnum = 0;
+	expect_open(path, -ENOEXEC, "impossibly many headers");
+	*h = saved;
+	/* Each has a megabyte of notes, in a hole. */
+	assert_int_equal(fstat(fd, &st), 0);
+	memcpy(many, (char *)h + h->e_phoff, h->e_phnum * sizeof(*many));
+	for (size_t i = 0; i < h->e_phnum; i++)
+		if (many[i].p_type == PT_NOTE)
+			many[i].p_type = PT_NULL;
+	for (size_t i = h->e_phnum; i < HEADERS; i++)
+		many[i] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = (uint64_t)st.st_size + HEADERS * sizeof(*many) + i * NOTE, .p_filesz = NOTE,
+				       .p_memsz = NOTE, .p_align = 4};
+	assert_int_equal(pwrite(fd, many, HEADERS * sizeof(*many), st.st_size), HEADERS * sizeof(*many));
+	assert_int_equal(ftruncate(fd, st.st_size + (off_t)(HEADERS * sizeof(*many)) + (off_t)HEADERS * NOTE), 0);
+	h->e_phoff = (uint64_t)st.st_size;
+	h->e_phnum = HEADERS;
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	assert_int_equal(elf_object_open(path, &o, NULL), 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	elf_object_close(o);
+	assert_true(after.ru_maxrss - before.ru_maxrss < 256 << 10); /* KiB */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -303,6 +345,7 @@ int main(void)
 		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_corrupt_segments),
+		cmocka_unit_test(test_many_headers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -439,11 +439,43 @@ static void half_a_run_is_none(void **state)
 	assert_int_equal(n_records, 0);
 }
 
+/* Of an experiment in which the program was stopped nothing is kept, and the next one begins. */
+static void a_dropped_one_is_followed_by_another(void **state)
+{
+	(void)state;
+	open_runner();
+	assert_false(runner_drop(runner, fake.now));
+	run_to_begin();
+	fake_advance(&fake, fake.now + 100 * MSEC);
+	assert_true(runner_drop(runner, fake.now));
+	assert_false(fake.running);
+	assert_false(runner_drop(runner, fake.now));
+	next = fake.now;
+	run_until(fake.now + 700 * MSEC);
+	assert_int_equal(n_records, 1);
+	assert_true(records[0].elapsed >= 500 * MSEC && records[0].elapsed < 520 * MSEC);
+}
+
+static void a_dropped_run_is_over(void **state)
+{
+	(void)state;
+	options.whole_run = true;
+	open_runner();
+	run_to_begin();
+	assert_true(runner_drop(runner, fake.now));
+	assert_int_equal(runner_step(runner, fake.now + 1000 * MSEC, &next), 0);
+	assert_false(fake.running);
+	assert_int_equal(runner_finish(runner, fake.now + 2000 * MSEC), 0);
+	assert_int_equal(n_records, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_whole_run_is_one_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(half_a_run_is_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_dropped_one_is_followed_by_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_dropped_run_is_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(its_first_part_is_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_experiment_takes_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_late_step_makes_a_longer_experiment, set_up, tear_down),

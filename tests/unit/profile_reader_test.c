@@ -289,8 +289,47 @@ static void huge_inputs_are_bounded(void **state)
 	free(text);
 }
 
-static void too_large_a_file(void **state)
+/* Nobody's days of experiments are refused for their size: only what is kept of a file takes memory. */
+static void large_files_are_read(void **state)
 {
+	static const char experiment[] = "experiment\tselected=a.c:1\tspeedup=0.50\tduration=7\tnote=",
+			  point[] = "\nthroughput-point\tname=p\tdelta=3\n";
+	const size_t note = 1u << 19, lines = 280; /* 140 MiB in all */
+	char path[] = "/tmp/cozbpf-reader-XXXXXX", *text = malloc(note);
+	int fd = mkstemp(path);
+	FILE *f = fdopen(fd, "w");
+	struct profile p = {0};
+	struct error e = {0};
+
+	(void)state;
+	assert_true(text && f);
+	memset(text, 'x', note);
+	for (size_t i = 0; i < lines; i++) {
+		assert_true(fputs(experiment, f) >= 0);
+		assert_int_equal(fwrite(text, 1, note, f), note);
+		assert_true(fputs(point, f) >= 0);
+	}
+	/* The last line lacks its end. */
+	assert_true(fputs("experiment\tselected=b.c:1\tspeedup=0.50\tduration=7", f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(profile_read(&p, path, &e), 0);
+	(void)unlink(path);
+	assert_int_equal(p.bad_lines, 0);
+	assert_int_equal(p.n_experiments, lines + 1);
+	for (size_t i = 0; i < lines; i++) {
+		assert_string_equal(p.experiments[i].x.selected, "a.c:1");
+		assert_int_equal(p.experiments[i].n_points, 1);
+		assert_int_equal(p.experiments[i].points[0].delta, 3);
+	}
+	assert_string_equal(p.experiments[lines].x.selected, "b.c:1");
+	profile_free(&p);
+	free(text);
+}
+
+/* Sparse files: nothing that can be read for hours, or take memory. */
+static void endless_rubbish_is_refused(void **state)
+{
+	static const char record[] = "experiment\tselected=a.c:1\tspeedup=0.50\tduration=7\nthroughput-point\tname=p\tdelta=3\n";
 	char path[] = "/tmp/cozbpf-reader-XXXXXX";
 	int fd = mkstemp(path);
 	struct profile p = {0};
@@ -298,11 +337,68 @@ static void too_large_a_file(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(ftruncate(fd, 200l << 20), 0); /* sparse */
-	assert_int_equal(profile_read(&p, path, &e), -E2BIG);
-	assert_non_null(strstr(e.text, "larger than"));
+	assert_int_equal(ftruncate(fd, 1l << 42), 0);
+	assert_int_equal(profile_read(&p, path, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "is not a profile"));
+	assert_int_equal(pwrite(fd, record, strlen(record), 0), strlen(record));
+	assert_int_equal(profile_read(&p, path, &e), -EFBIG);
+	assert_non_null(strstr(e.text, "more than 128 MiB that are no profile records"));
+	assert_int_equal(p.n_experiments, 0);
+	/* A hole that is one bad line, and what comes after it. */
+	assert_int_equal(ftruncate(fd, 5l << 20), 0);
+	assert_int_equal(pwrite(fd, "\n", 1, 5l << 20), 1);
+	assert_int_equal(pwrite(fd, record, strlen(record), (5l << 20) + 1), strlen(record));
+	assert_int_equal(profile_read(&p, path, &e), 0);
+	assert_int_equal(p.n_experiments, 2);
+	assert_int_equal(p.experiments[0].n_points, 1);
+	assert_int_equal(p.bad_lines, 1);
+	assert_int_equal(p.first_bad_line, 3);
+	profile_free(&p);
 	(void)close(fd);
 	(void)unlink(path);
+}
+
+/* Reads a head, @n times @each, and "runtime" before each of them if @logs. */
+static int read_many(const char *each, size_t n, bool logs, struct error *e)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+	struct profile p = {0};
+	int r;
+
+	assert_non_null(f);
+	assert_true(fputs("startup\ttime=1\nexperiment\tselected=a.c:1\tspeedup=0.50\tduration=7\n", f) >= 0);
+	for (size_t i = 0; i < n; i++)
+		assert_true(fprintf(f, "%s%s\n", logs ? "runtime\ttime=1\n" : "", each) > 0);
+	assert_int_equal(fclose(f), 0);
+	r = profile_read_buffer(&p, text, size, "many", e);
+	profile_free(&p);
+	free(text);
+	return r;
+}
+
+/* Records of few bytes must not take all memory. */
+static void what_is_kept_is_bounded(void **state)
+{
+	static const char *const records[] = {
+		"startup\ttime=1", "experiment\tselected=a.c:1\tspeedup=0.50\tduration=7", "throughput-point\tname=p\tdelta=3",
+		"samples\tlocation=a.c:1\tcount=1",
+		"{\"type\":\"latency-point\",\"name\":\"p\",\"arrivals\":1,\"departures\":1,\"difference\":0}",
+	};
+	size_t most = profile_most_kept;
+	struct error e = {0};
+
+	(void)state;
+	profile_most_kept = 64 << 10;
+	for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++) {
+		assert_int_equal(read_many(records[i], 20, false, &e), 0);
+		assert_int_equal(read_many(records[i], 2000, false, &e), -E2BIG);
+		assert_non_null(strstr(e.text, "'many' has too many records"));
+	}
+	/* Of logs the last one is kept. */
+	assert_int_equal(read_many(records[3], 2000, true, &e), 0);
+	profile_most_kept = most;
 }
 
 int main(void)
@@ -317,7 +413,9 @@ int main(void)
 		cmocka_unit_test(several_files_are_one_profile),
 		cmocka_unit_test(lines_are_renamed),
 		cmocka_unit_test(huge_inputs_are_bounded),
-		cmocka_unit_test(too_large_a_file),
+		cmocka_unit_test(large_files_are_read),
+		cmocka_unit_test(endless_rubbish_is_refused),
+		cmocka_unit_test(what_is_kept_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

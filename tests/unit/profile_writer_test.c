@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static char directory[] = "/tmp/cozbpf-writer-XXXXXX";
@@ -296,6 +297,77 @@ static void two_runs_at_once_are_refused(void **state)
 	assert_int_equal(profile_writer_close(w), 0);
 }
 
+/* Stands in for libc's: what another run does before we have the lock. */
+static void (*before_lock)(void);
+
+int flock(int fd, int operation);
+int flock(int fd, int operation)
+{
+	void (*first)(void) = before_lock;
+
+	before_lock = NULL;
+	if (first)
+		first();
+	return (int)syscall(SYS_flock, fd, operation);
+}
+
+static const char other_record[] = "{\"type\":\"experiment\",\"selected\":\"other\",\"speedup\":0,\"duration\":1}\n";
+
+/* It writes its last record, and ends. */
+static void append_record(void)
+{
+	FILE *f = fopen(path, "a");
+
+	assert_non_null(f);
+	assert_true(fputs(other_record, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* It removes what it has not written to. */
+static void remove_file(void)
+{
+	assert_int_equal(unlink(path), 0);
+}
+
+static struct profile_writer *faster;
+
+/* Between our creation of the file and our lock it opens the file, and writes. */
+static void write_first(void)
+{
+	assert_int_equal(open_writer(PROFILE_JSON, &faster, NULL), 0);
+	assert_int_equal(profile_write_startup(faster, &(struct profile_startup){.time = 2}), 0);
+}
+
+static void another_run_that_ends_loses_nothing(void **state)
+{
+	const struct profile_startup s = {.time = 3};
+	struct profile_writer *w = NULL;
+	struct profile p = {0};
+	struct error e = {0};
+
+	(void)state;
+	put_file("{\"type\":\"startup\",\"time\":1}\n");
+	before_lock = append_record;
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(profile_write_startup(w, &s), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_int_equal(profile_read(&p, path, NULL), 0);
+	assert_int_equal(p.n_runs, 2);
+	assert_int_equal(p.n_experiments, 1);
+	profile_free(&p);
+	/* What has no name any more is not written to. */
+	before_lock = remove_file;
+	assert_int_equal(open_writer(PROFILE_JSON, &w, &e), -EBUSY);
+	assert_non_null(strstr(e.text, "another run"));
+	/* Whoever creates it, it belongs to the one that has the lock. */
+	before_lock = write_first;
+	assert_int_equal(open_writer(PROFILE_JSON, &w, &e), -EBUSY);
+	assert_int_equal(profile_writer_close(faster), 0);
+	assert_int_equal(profile_read(&p, path, NULL), 0);
+	assert_int_equal(p.n_runs, 1);
+	profile_free(&p);
+}
+
 /* A killed run's half line would stop a viewer. */
 static void torn_tails_are_mended(void **state)
 {
@@ -406,6 +478,7 @@ int main(void)
 		cmocka_unit_test_teardown(only_regular_files, remove_files),
 		cmocka_unit_test_teardown(nothing_written_leaves_nothing, remove_files),
 		cmocka_unit_test_teardown(two_runs_at_once_are_refused, remove_files),
+		cmocka_unit_test_teardown(another_run_that_ends_loses_nothing, remove_files),
 		cmocka_unit_test_teardown(torn_tails_are_mended, remove_files),
 		cmocka_unit_test_teardown(failed_writes_are_undone, remove_files),
 		cmocka_unit_test_teardown(samples_survive_unchanged, remove_files),

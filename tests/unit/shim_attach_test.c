@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "shared/shim_abi.h"
 #include "shim/image.h"
-#include "target/launch.h"
+#include "target/internal.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -20,6 +20,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -28,6 +30,7 @@
 struct fixture {
 	struct shim_page *page;
 	int page_fd, slots_fd;
+	enum shim_pay pay;
 };
 
 static char own_exe[4096];
@@ -35,18 +38,11 @@ static char output_name[] = "/tmp/cozbpf-shim-XXXXXX";
 
 static struct fixture make_fixture(enum shim_pay pay)
 {
-	struct fixture f;
+	struct fixture f = {.pay = pay, .slots_fd = memfd_create("slots", MFD_CLOEXEC)};
 
-	f.page_fd = memfd_create("page", MFD_CLOEXEC);
-	f.slots_fd = memfd_create("slots", MFD_CLOEXEC);
-	assert_true(f.page_fd >= 0 && f.slots_fd >= 0);
-	assert_int_equal(ftruncate(f.page_fd, sizeof(struct shim_page)), 0);
+	assert_int_equal(target_make_page(&f.page_fd, &f.page, NULL), 0);
+	assert_true(f.slots_fd >= 0);
 	assert_int_equal(ftruncate(f.slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
-	f.page = mmap(NULL, sizeof(struct shim_page), PROT_READ | PROT_WRITE, MAP_SHARED, f.page_fd, 0);
-	assert_true(f.page != MAP_FAILED);
-	f.page->magic = SHIM_MAGIC;
-	f.page->pay = pay;
-	f.page->signo = (unsigned int)SIGRTMIN + 8;
 	return f;
 }
 
@@ -70,6 +66,8 @@ static int run(const struct fixture *f, const struct identity *id, char *const *
 		spec.shim_size = shim_image_size;
 		spec.page_fd = f->page_fd;
 		spec.slots_fd = f->slots_fd;
+		spec.pay = f->pay;
+		spec.signo = (unsigned int)SIGRTMIN + 8;
 	}
 	if (target_spawn(&spec, &t, &e) < 0 || target_exec(t, &e) < 0)
 		fail_msg("%s", e.text);
@@ -161,22 +159,96 @@ static void few_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 
-static void strange_page_is_left_alone(void **state)
+/* What the program sees if it gets the library in another way than from a launch: @image, @page and @slots by number. */
+static char *describe_with(int image, int page, int slots)
+{
+	const int from[] = {image, page, slots};
+	char *text = calloc(1, 65536);
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (int i = 0; i < SHIM_FDS; i++)
+			(void)dup2(from[i], 300 + i);
+		setenv("LD_PRELOAD", "/proc/self/fd/300", 1);
+		(void)execl(own_exe, own_exe, "describe", output_name, NULL);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	{
+		_cleanup_fclose_ FILE *in = fopen(output_name, "re");
+
+		assert_non_null(in);
+		assert_true(fread(text, 1, 65535, in) > 0);
+	}
+	return text;
+}
+
+/* Descriptors that are not what the sealed image names: the library takes none of them, and what is said to the program stays. */
+static void strange_descriptors_are_left_alone(void **state)
+{
+	struct fixture f = make_fixture(SHIM_PAY_SLEEP), other = make_fixture(SHIM_PAY_SLEEP);
+	struct target_spec spec = {.shim = shim_image, .shim_size = shim_image_size, .page_fd = f.page_fd, .slots_fd = f.slots_fd};
+	int image = -1, unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	_cleanup_free_ char *whole = malloc(2 * shim_image_size);
+	ssize_t n;
+	char *text;
+
+	(void)state;
+	assert_int_equal(target_make_image(&spec, &image, NULL), 0);
+	n = pread(image, whole, 2 * shim_image_size, 0);
+	assert_true(n > (ssize_t)shim_image_size);
+	assert_int_equal(write(unsealed, whole, (size_t)n), n);
+	/* As it should be. */
+	text = describe_with(image, f.page_fd, f.slots_fd);
+	assert_null(strstr(text, "LD_PRELOAD"));
+	assert_int_equal(f.page->loaded, 1);
+	assert_int_equal(f.page->slots_mapped, 1);
+	free(text);
+	/* Other slots: mapped are none, and they stay open. */
+	text = describe_with(image, f.page_fd, other.slots_fd);
+	assert_null(strstr(text, "LD_PRELOAD"));
+	assert_non_null(strstr(text, "descriptor 302\n"));
+	assert_int_equal(f.page->slots_mapped, 0);
+	free(text);
+	/* Another page, and an image that is not sealed. */
+	text = describe_with(image, other.page_fd, f.slots_fd);
+	assert_non_null(strstr(text, "LD_PRELOAD=/proc/self/fd/300"));
+	assert_non_null(strstr(text, "descriptor 301\n"));
+	free(text);
+	text = describe_with(unsealed, f.page_fd, other.slots_fd);
+	assert_non_null(strstr(text, "LD_PRELOAD=/proc/self/fd/300"));
+	free(text);
+	assert_int_equal(other.page->loaded, 0);
+	(void)close(image);
+	(void)close(unsealed);
+	free_fixture(&f);
+	free_fixture(&other);
+}
+
+/* A page that could be cut under the mapping, and slots that are shorter than it. */
+static void mappings_cannot_be_cut(void **state)
 {
 	struct fixture f = make_fixture(SHIM_PAY_SLEEP);
 	_cleanup_free_ char *text = NULL;
+	int page = f.page_fd;
 
 	(void)state;
-	f.page->magic ^= 1;
+	assert_int_equal(ftruncate(f.page_fd, 4096), -1);
+	assert_int_equal(ftruncate(f.page_fd, 2 * (off_t)sizeof(*f.page)), -1);
+	assert_int_equal(ftruncate(f.slots_fd, 4096), 0);
 	text = describe(&f);
-	assert_non_null(strstr(text, "LD_PRELOAD=/proc/self/fd/"));
-	assert_int_equal(f.page->loaded, 0);
-	f.page->magic ^= 1;
-	/* Too short to be mapped whole. */
-	assert_int_equal(ftruncate(f.page_fd, 4096), 0);
+	assert_int_equal(f.page->loaded, 1);
+	assert_int_equal(f.page->slots_mapped, 0);
+	f.page->loaded = 0;
+	f.page_fd = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_int_equal(ftruncate(f.page_fd, sizeof(*f.page)), 0);
 	free(text);
 	text = describe(&f);
-	assert_int_equal(f.page->loaded, 0);
+	assert_non_null(strstr(text, "LD_PRELOAD="));
+	assert_non_null(strstr(text, "/proc/self/fd/"));
+	(void)close(page);
 	free_fixture(&f);
 }
 
@@ -327,7 +399,8 @@ int main(int argc, char **argv, char **envp)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leaves_no_trace),     cmocka_unit_test(leaves_other_preloads),
-		cmocka_unit_test(few_descriptors),     cmocka_unit_test(strange_page_is_left_alone),
+		cmocka_unit_test(few_descriptors),     cmocka_unit_test(strange_descriptors_are_left_alone),
+		cmocka_unit_test(mappings_cannot_be_cut),
 		cmocka_unit_test(works_without_slots), cmocka_unit_test(unprivileged_program),
 		cmocka_unit_test(counters),
 	};

@@ -6,6 +6,7 @@
 #include "shared/shim_abi.h"
 #include "target/launch.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -28,11 +29,14 @@
 
 static char own_exe[4096];
 
-/* Runs this program again under the library @image, with a page that says @pay and @signo, and fails the test unless it ends well. Its
+/* Runs this program again under the library @image, which is told @pay and @signo, and fails the test unless it ends well. Its
  * arguments are the numbers of the page's and the slots' descriptors, which it inherits. */
 static inline void run_child(const void *image, size_t size, enum shim_pay pay, unsigned int signo)
 {
-	int page_fd = memfd_create("page", 0), slots_fd = memfd_create("slots", 0), status = 0;
+	int page_fd = -1, slots_fd = memfd_create("slots", 0), status = 0;
+	struct shim_page *p = NULL;
+	struct error e = {0};
+	int made = target_make_page(&page_fd, &p, &e);
 	char first[16], second[16];
 	struct target_spec spec = {
 		.argv = (char *[]){own_exe, first, second, NULL},
@@ -40,19 +44,16 @@ static inline void run_child(const void *image, size_t size, enum shim_pay pay, 
 		.shim_size = size,
 		.page_fd = page_fd,
 		.slots_fd = slots_fd,
+		.pay = pay,
+		.signo = signo,
 	};
-	struct shim_page *p;
 	struct target *t = NULL;
-	struct error e = {0};
 
-	assert_true(page_fd >= 0 && slots_fd >= 0);
-	assert_int_equal(ftruncate(page_fd, sizeof(*p)), 0);
+	assert_int_equal(made, 0);
+	assert_true(slots_fd >= 0);
 	assert_int_equal(ftruncate(slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
-	p = mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED, page_fd, 0);
-	assert_true(p != MAP_FAILED);
-	p->magic = SHIM_MAGIC;
-	p->pay = pay;
-	p->signo = signo;
+	/* The child finds both by their numbers. */
+	assert_int_equal(fcntl(page_fd, F_SETFD, 0), 0);
 	(void)snprintf(first, sizeof(first), "%d", page_fd);
 	(void)snprintf(second, sizeof(second), "%d", slots_fd);
 	if (target_spawn(&spec, &t, &e) < 0 || target_exec(t, &e) < 0)
@@ -86,7 +87,5 @@ static inline struct shim_slot *child_slots(char **argv)
 static inline void prepare_children(void)
 {
 	target_save_signals();
-	/* In a sanitized build the runtime objects to any library before it. */
-	setenv("ASAN_OPTIONS", "verify_asan_link_order=0", 1);
 	CHECK(readlink("/proc/self/exe", own_exe, sizeof(own_exe) - 1) > 0);
 }

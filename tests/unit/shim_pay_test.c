@@ -32,7 +32,7 @@ static struct shim_slot *claim(pid_t tid)
 static void ask(struct shim_slot *s, long long owed)
 {
 	__atomic_store_n(&s->owed_ns, owed, __ATOMIC_RELEASE);
-	CHECK(syscall(SYS_tgkill, getpid(), s->tid, page->signo) == 0);
+	CHECK(syscall(SYS_tgkill, getpid(), s->tid, SIGNO) == 0);
 }
 
 static unsigned int payments(const struct shim_slot *s)
@@ -88,7 +88,7 @@ static void pays_a_debt_once(struct shim_slot *s)
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, (int)page->signo);
+	sigaddset(&set, (int)SIGNO);
 	CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
 	ask(s, 2 * MSEC);
 	ask(s, 2 * MSEC);
@@ -107,7 +107,7 @@ static void knows_its_own_slot_only(struct shim_slot *s)
 
 	if (pid == 0) {
 		__atomic_store_n(&s->owed_ns, 10 * MSEC, __ATOMIC_RELEASE);
-		(void)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), page->signo);
+		(void)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGNO);
 		_exit(s->owed_ns == 10 * MSEC ? 0 : 1);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
@@ -115,7 +115,7 @@ static void knows_its_own_slot_only(struct shim_slot *s)
 	s->owed_ns = 0;
 	/* A slot that was taken away, then given back elsewhere within reach. */
 	s->tid = 0;
-	CHECK(syscall(SYS_tgkill, getpid(), getpid(), page->signo) == 0);
+	CHECK(syscall(SYS_tgkill, getpid(), getpid(), SIGNO) == 0);
 	CHECK(payments(s) == n && page->no_slot == lost + 2);
 	s->tid = (unsigned int)getpid();
 }

@@ -131,9 +131,9 @@ static void reads_interpreters(void **state)
 	}
 }
 
-static void check_environ(char *const *envp, size_t at, const char *want)
+static void check_environ_with(const char *first, char *const *envp, size_t at, const char *want)
 {
-	char **got = environ_with_preload(envp, "/proc/self/fd/200");
+	char **got = environ_with_preload(envp, 200, first);
 	size_t n = 0;
 
 	assert_non_null(got);
@@ -144,6 +144,11 @@ static void check_environ(char *const *envp, size_t at, const char *want)
 	assert_null(got[at == n ? n + 1 : n]);
 	free(got[at]);
 	free(got);
+}
+
+static void check_environ(char *const *envp, size_t at, const char *want)
+{
+	check_environ_with("", envp, at, want);
 }
 
 static void extends_the_environment(void **state)
@@ -160,6 +165,9 @@ static void extends_the_environment(void **state)
 	check_environ((char *[]){a, blank, NULL}, 1, "LD_PRELOAD=x y /proc/self/fd/200");
 	check_environ((char *[]){a, empty, NULL}, 1, "LD_PRELOAD=:/proc/self/fd/200");
 	check_environ((char *[]){one, a, blank, NULL}, 2, "LD_PRELOAD=x y /proc/self/fd/200");
+	check_environ_with("f.so", (char *[]){a, NULL}, 1, "LD_PRELOAD=f.so:/proc/self/fd/./200");
+	check_environ_with("f.so", (char *[]){empty, NULL}, 0, "LD_PRELOAD=:f.so:/proc/self/fd/./200");
+	check_environ_with("f.so", (char *[]){one, NULL}, 0, "LD_PRELOAD=x.so:/proc/self/fd/200");
 }
 
 int main(void)

@@ -5,6 +5,8 @@
 #include "target/launch.h"
 
 #include <errno.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <pwd.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -122,6 +127,81 @@ static void program_runs_as_the_invoking_user(void **state)
 	assert_int_equal(geteuid(), 0);
 }
 
+/* With these capabilities in all sets, the ambient one as well. */
+static bool become_capable(uint64_t capabilities)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		uint32_t some = (uint32_t)(capabilities >> 32 * i);
+
+		sets[i].permitted = sets[i].effective = sets[i].inheritable = some;
+	}
+	if (syscall(SYS_capset, &head, sets) < 0)
+		return false;
+	for (int i = 0; i < 64; i++)
+		if (capabilities >> i & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) < 0)
+			return false;
+	return true;
+}
+
+/* The exit status of @command in a program that is started as @id; 125: it was not. */
+static int started(const struct identity *id, const char *command)
+{
+	struct target_spec spec = {
+		.identity = id, .page_fd = -1, .slots_fd = -1, .argv = (char *[]){"sh", "-c", (char *)(uintptr_t)command, NULL}};
+	struct target *t = NULL;
+	int status;
+
+	if (target_spawn(&spec, &t, NULL) < 0 || target_exec(t, NULL) < 0 || target_reap(t, &status) < 0)
+		return 125;
+	target_free(t);
+	return target_exit_code(status);
+}
+
+#define BIT(capability) (1ULL << (capability))
+
+static int without_a_switch(void)
+{
+	const struct identity id = {.uid = NOBODY, .gid = NOBODY};
+
+	/* As a unit of a service manager gives them to a user: the program needs one of them, we the others. */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
+	    !become_capable(BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE)))
+		return 124;
+	return started(&id, "grep -q '^CapAmb:.0000000000000400$' /proc/self/status && grep -q '^CapPrm:.0000000000000400$' /proc/self/status");
+}
+
+static int with_a_switch(void)
+{
+	const struct identity id = {.uid = NOBODY, .gid = NOBODY, .switches = true};
+
+	/* The kernel leaves all sets as they are when the ids change. */
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0 ||
+	    !become_capable(BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_KILL)))
+		return 124;
+	return started(&id, "for set in Amb Prm Inh Eff; do grep -q \"^Cap$set:.0*$\" /proc/self/status || exit 1; done");
+}
+
+static void program_gets_no_capability_of_ours(void **state)
+{
+	int (*const cases[])(void) = {without_a_switch, with_a_switch};
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(cases[i]());
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +209,7 @@ int main(void)
 		cmocka_unit_test(keeps_root),
 		cmocka_unit_test(refuses_nonsense),
 		cmocka_unit_test(program_runs_as_the_invoking_user),
+		cmocka_unit_test(program_gets_no_capability_of_ours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

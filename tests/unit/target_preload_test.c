@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The library's hand-over: the server's side, and the library's in programs that start others. */
-#include "base/error.h"
-#include "shared/shim_abi.h"
+#include "tests/unit/shim_child.h"
+
+#include "shared/shim_launch.h"
 #include "shim/image.h"
-#include "target/launch.h"
+#include "target/internal.h"
 #include "target/preload.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
+#include <pthread.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
+#include <time.h>
 
 struct fixture {
+	char name[SHIM_SERVER_NAME];
 	struct shim_page *page;
-	int page_fd, slots_fd;
+	int page_fd, slots_fd, image_fd;
+	struct target_spec spec;
 	struct preload_server *server;
+	bool turns_away;
 	pid_t ready[64];
 	int n_ready;
 };
@@ -40,21 +37,39 @@ static void on_ready(void *arg, pid_t pid, int has)
 		f->ready[__atomic_fetch_add(&f->n_ready, 1, __ATOMIC_RELEASE)] = pid;
 }
 
-static void start(struct fixture *f, uid_t uid)
+static bool may_ask(void *arg, pid_t pid)
 {
-	struct preload_options o = {.shim = shim_image, .shim_size = shim_image_size, .uid = uid, .ready = on_ready, .arg = f};
+	const struct fixture *f = arg;
+
+	assert_true(pid > 0);
+	return !f->turns_away;
+}
+
+static void make(struct fixture *f)
+{
+	*f = (struct fixture){.slots_fd = memfd_create("slots", MFD_CLOEXEC), .image_fd = -1};
+	assert_int_equal(target_make_page(&f->page_fd, &f->page, NULL), 0);
+	assert_int_equal(ftruncate(f->slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
+	assert_int_equal(preload_name(f->name, NULL), 0);
+	f->spec = (struct target_spec){
+		.shim = shim_image, .shim_size = shim_image_size, .page_fd = f->page_fd, .slots_fd = f->slots_fd, .server = f->name};
+}
+
+static void serve(struct fixture *f, int image_fd)
+{
+	struct preload_options o = {.name = f->name, .page = f->page, .image_fd = image_fd, .page_fd = f->page_fd,
+				    .slots_fd = f->slots_fd, .may_ask = may_ask, .ready = on_ready, .arg = f};
 	struct error e = {.text = ""};
 
-	*f = (struct fixture){.page_fd = memfd_create("page", MFD_CLOEXEC), .slots_fd = memfd_create("slots", MFD_CLOEXEC)};
-	assert_int_equal(ftruncate(f->page_fd, sizeof(struct shim_page)), 0);
-	assert_int_equal(ftruncate(f->slots_fd, SHIM_SLOTS * sizeof(struct shim_slot)), 0);
-	f->page = mmap(NULL, sizeof(*f->page), PROT_READ | PROT_WRITE, MAP_SHARED, f->page_fd, 0);
-	assert_ptr_not_equal(f->page, MAP_FAILED);
-	f->page->magic = SHIM_MAGIC;
-	o.page_fd = f->page_fd;
-	o.slots_fd = f->slots_fd;
-	if (preload_serve(&o, &f->server, f->page->server, &e) < 0)
+	if (preload_serve(&o, &f->server, &e) < 0)
 		fail_msg("%s", e.text);
+}
+
+static void start(struct fixture *f)
+{
+	make(f);
+	assert_int_equal(target_make_image(&f->spec, &f->image_fd, NULL), 0);
+	serve(f, f->image_fd);
 }
 
 static void stop(struct fixture *f)
@@ -63,17 +78,49 @@ static void stop(struct fixture *f)
 	(void)munmap(f->page, sizeof(*f->page));
 	(void)close(f->page_fd);
 	(void)close(f->slots_fd);
+	if (f->image_fd >= 0)
+		(void)close(f->image_fd);
+}
+
+/* Starts a program that has the library, and is served. */
+static struct target *start_program(struct fixture *f, char **argv)
+{
+	struct error e = {.text = ""};
+	struct target *t;
+
+	f->spec.argv = argv;
+	if (target_spawn(&f->spec, &t, &e) < 0)
+		fail_msg("%s", e.text);
+	serve(f, target_image_fd(t));
+	if (target_exec(t, &e) < 0)
+		fail_msg("%s", e.text);
+	return t;
+}
+
+static int end_of(struct target *t)
+{
+	int status;
+
+	assert_int_equal(target_reap(t, &status), 0);
+	target_free(t);
+	return target_exit_code(status);
+}
+
+static bool connects(int s, const char *name)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	size_t n = strnlen(name, SHIM_SERVER_NAME);
+
+	assert_true(s >= 0 && n > 8 && n < SHIM_SERVER_NAME);
+	memcpy(to.sun_path + 1, name, n);
+	return connect(s, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0;
 }
 
 static int connect_to(const char *name)
 {
-	struct sockaddr_un to = {.sun_family = AF_UNIX};
-	size_t n = strnlen(name, SHIM_SERVER_NAME);
 	int s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	assert_true(s >= 0 && n > 8 && n < SHIM_SERVER_NAME);
-	memcpy(to.sun_path + 1, name, n);
-	if (connect(s, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0)
+	if (connects(s, name))
 		return s;
 	(void)close(s);
 	return -1;
@@ -93,8 +140,8 @@ static int asked(const char *name, char what)
 	struct cmsghdr *c;
 
 	assert_true(s >= 0);
-	assert_int_equal(send(s, &what, 1, MSG_NOSIGNAL), 1);
-	if (recvmsg(s, &m, MSG_CMSG_CLOEXEC) != 1)
+	/* A stranger's connection may be closed already. */
+	if (send(s, &what, 1, MSG_NOSIGNAL) != 1 || recvmsg(s, &m, MSG_CMSG_CLOEXEC) != 1)
 		n = -1;
 	(void)close(s);
 	c = n == 0 ? CMSG_FIRSTHDR(&m) : NULL;
@@ -108,7 +155,7 @@ static int asked(const char *name, char what)
 		memcpy(&fd, CMSG_DATA(c) + (size_t)i * sizeof(fd), sizeof(fd));
 		assert_int_equal(fstat(fd, &st), 0);
 		if (i == 0)
-			assert_int_equal(st.st_size, shim_image_size);
+			assert_int_equal(st.st_size, shim_image_size + sizeof(struct shim_launch));
 		if (i == 1)
 			assert_int_equal(st.st_size, sizeof(struct shim_page));
 		(void)close(fd);
@@ -119,33 +166,68 @@ static int asked(const char *name, char what)
 static void answers_what_it_knows(void **state)
 {
 	struct fixture f;
-	char name[SHIM_SERVER_NAME];
 
 	(void)state;
-	start(&f, getuid());
-	assert_int_equal(asked(f.page->server, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
-	assert_int_equal(asked(f.page->server, SHIM_ASK_READY), 0);
+	start(&f);
+	assert_int_equal(f.page->serves, 1);
+	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
+	assert_int_equal(asked(f.name, SHIM_ASK_READY), 0);
 	assert_int_equal(f.n_ready, 1);
 	assert_int_equal(f.ready[0], getpid());
-	assert_int_equal(asked(f.page->server, 'x'), -1);
-	(void)close(connect_to(f.page->server)); /* says nothing */
-	assert_int_equal(asked(f.page->server, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
-	memcpy(name, f.page->server, sizeof(name));
+	assert_int_equal(asked(f.name, 'x'), -1);
+	(void)close(connect_to(f.name)); /* says nothing */
+	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
+	preload_stop(f.server);
+	f.server = NULL;
+	assert_int_equal(f.page->serves, 0);
+	assert_int_equal(connect_to(f.name), -1);
 	stop(&f);
-	assert_int_equal(connect_to(name), -1);
 }
 
-static void answers_only_its_user(void **state)
+static void turns_strangers_away(void **state)
 {
 	struct fixture f;
 
 	(void)state;
-	if (getuid() == 0) {
-		print_message("root may ask whoever else may\n");
-		return;
-	}
-	start(&f, getuid() + 1);
-	assert_int_equal(asked(f.page->server, SHIM_ASK_DESCRIPTORS), -1);
+	start(&f);
+	f.turns_away = true;
+	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), -1);
+	assert_int_equal(asked(f.name, SHIM_ASK_READY), -1);
+	assert_int_equal(f.n_ready, 0);
+	stop(&f);
+}
+
+/* Without a free descriptor no connection can be accepted; meanwhile the server does not run in circles. */
+static void waits_for_descriptors(void **state)
+{
+	const struct timespec time = {.tv_nsec = 400000000};
+	struct rlimit old, low;
+	struct timespec before, after;
+	struct fixture f;
+	int first, client;
+
+	(void)state;
+	start(&f);
+	first = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	low = old;
+	low.rlim_cur = 3;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	/* A number may be set aside for the first one already. */
+	assert_true(connects(first, f.name));
+	(void)close(first);
+	assert_true(connects(client, f.name));
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	(void)nanosleep(&time, NULL);
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	/* It takes less than a tenth of one CPU. */
+	assert_true((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < time.tv_nsec / 10);
+	/* What waited is answered now. */
+	assert_int_equal(send(client, &(char){SHIM_ASK_READY}, 1, MSG_NOSIGNAL), 1);
+	assert_int_equal(recv(client, &(char){0}, 1, 0), 1);
+	(void)close(client);
 	stop(&f);
 }
 
@@ -155,12 +237,9 @@ static void goes_along(void **state)
 	static const char script[] = "printenv LD_PRELOAD; ls /proc/self/fd | wc -l; "
 				     "exec sh -c 'printenv LD_PRELOAD; grep -c cozbpf-shim /proc/self/maps; exec env sh -c \"exit 7\"'";
 	char out[] = "/tmp/cozbpf-preload-XXXXXX", text[256] = "", command[512];
-	struct target_spec spec = {.shim = shim_image, .shim_size = shim_image_size};
 	char *argv[] = {(char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", command, NULL};
-	struct target *t;
-	struct error e = {.text = ""};
 	struct fixture f;
-	int fd = mkostemp(out, O_CLOEXEC), status;
+	int fd = mkostemp(out, O_CLOEXEC);
 	unsigned int descriptors = 0, native = 0, mapped = 0;
 	FILE *shell = popen("ls /proc/self/fd | wc -l", "re");
 
@@ -169,15 +248,8 @@ static void goes_along(void **state)
 	assert_int_equal(fscanf(shell, "%u", &native), 1);
 	(void)pclose(shell);
 	(void)snprintf(command, sizeof(command), "{ %s; } >%s", script, out);
-	start(&f, getuid());
-	spec.argv = argv;
-	spec.page_fd = f.page_fd;
-	spec.slots_fd = f.slots_fd;
-	if (target_spawn(&spec, &t, &e) < 0 || target_exec(t, &e) < 0)
-		fail_msg("%s", e.text);
-	assert_int_equal(target_reap(t, &status), 0);
-	target_free(t);
-	assert_int_equal(target_exit_code(status), 7);
+	make(&f);
+	assert_int_equal(end_of(start_program(&f, argv)), 7);
 	assert_true(read(fd, text, sizeof(text) - 1) > 0);
 	(void)close(fd);
 	(void)unlink(out);
@@ -190,13 +262,196 @@ static void goes_along(void **state)
 	stop(&f);
 }
 
-int main(void)
+/* What another one answers under the name that was ours. */
+struct impostor {
+	const char *name;
+	int fds[SHIM_FDS + 1];
+	int n;
+};
+
+/* As anybody can write it: the page says that there is somebody to ask. Ends when nobody asks any more. The result: how many did. */
+static int pretend(const struct impostor *i, int ready)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	const struct timeval patience = {.tv_sec = 1};
+	size_t n = strlen(i->name);
+	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), client, asked = 0;
+	char byte = 0;
+
+	memcpy(at.sun_path + 1, i->name, n);
+	if (bind(listener, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0 || listen(listener, 8) < 0)
+		return -1;
+	(void)setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)write(ready, &byte, 1);
+	while ((client = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		union {
+			struct cmsghdr head;
+			char room[CMSG_SPACE(sizeof(i->fds))];
+		} control = {0};
+		struct iovec part = {&byte, 1};
+		struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE((size_t)i->n * sizeof(int))};
+		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN((size_t)i->n * sizeof(int));
+		memcpy(CMSG_DATA(c), i->fds, (size_t)i->n * sizeof(int));
+		if (recv(client, &byte, 1, 0) == 1) {
+			asked++;
+			(void)sendmsg(client, &m, MSG_NOSIGNAL);
+		}
+		(void)close(client);
+	}
+	(void)close(listener);
+	return asked;
+}
+
+static void *pretend_in_thread(void *arg)
+{
+	const struct impostor *i = ((void **)arg)[0];
+
+	return (void *)(intptr_t)pretend(i, (int)(intptr_t)((void **)arg)[1]);
+}
+
+static unsigned int open_descriptors(void)
+{
+	unsigned int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* The program: when told to, it starts others, and writes what one maps and how many descriptors it has more than before. */
+static int starts_programs(const char *fifo, const char *out)
+{
+	int go = open(fifo, O_RDONLY | O_CLOEXEC), status;
+	unsigned int before = open_descriptors();
+	char byte, command[256];
+	FILE *file;
+
+	if (read(go, &byte, 1) != 1)
+		return 1;
+	(void)snprintf(command, sizeof(command), "exec grep -c memfd: /proc/self/maps >%s", out);
+	status = system(command);
+	file = fopen(out, "ae");
+	if (!file || !WIFEXITED(status))
+		return 1;
+	(void)fprintf(file, "%u\n", open_descriptors() - 1 - before);
+	return fclose(file) == 0 ? 0 : 1;
+}
+
+/* A program has the library, and we have ended. Then the name is @i's, of this process or another one, and the program starts others: what
+ * these map, and what it has of descriptors left. Returns how often @i was asked. */
+static int deceive(struct fixture *f, struct impostor *i, bool other_process, unsigned int *ret_mapped, unsigned int *ret_left)
+{
+	char out[] = "/tmp/cozbpf-preload-XXXXXX", fifo[64], text[64] = "", byte;
+	char *argv[] = {own_exe, (char *)(uintptr_t)"starts", fifo, out, NULL};
+	int fd = mkostemp(out, O_CLOEXEC), ready[2], go, asked = 0;
+	struct target *t;
+	pthread_t thread;
+	pid_t pid = -1;
+	void *args[2], *result;
+
+	assert_true(fd >= 0 && pipe2(ready, O_CLOEXEC) == 0);
+	(void)snprintf(fifo, sizeof(fifo), "%s.go", out);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	t = start_program(f, argv);
+	go = open(fifo, O_WRONLY | O_CLOEXEC); /* it runs now */
+	assert_true(go >= 0);
+	preload_stop(f->server);
+	f->server = NULL;
+	f->page->serves = 1;
+	i->name = f->name;
+	args[0] = i;
+	args[1] = (void *)(intptr_t)ready[1];
+	if (!other_process)
+		assert_int_equal(pthread_create(&thread, NULL, pretend_in_thread, args), 0);
+	else if ((pid = fork()) == 0)
+		_exit(pretend(i, ready[1]) & 0xff);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	assert_int_equal(write(go, "\n", 1), 1);
+	(void)close(go);
+	assert_int_equal(end_of(t), 0);
+	if (pid > 0) {
+		assert_int_equal(waitpid(pid, &asked, 0), pid);
+		asked = WEXITSTATUS(asked);
+	} else {
+		assert_int_equal(pthread_join(thread, &result), 0);
+		asked = (int)(intptr_t)result;
+	}
+	assert_true(read(fd, text, sizeof(text) - 1) > 0);
+	if (sscanf(text, "%u %u", ret_mapped, ret_left) != 2)
+		fail_msg("%s", text);
+	(void)close(fd);
+	(void)close(ready[0]);
+	(void)close(ready[1]);
+	(void)unlink(out);
+	(void)unlink(fifo);
+	return asked;
+}
+
+/* After our end anybody in the network namespace can bind the name. */
+static void asks_nobody_else(void **state)
+{
+	struct impostor i;
+	unsigned int mapped, left;
+	struct fixture f, other;
+
+	(void)state;
+	start(&other);
+	i = (struct impostor){.fds = {other.image_fd, other.page_fd, other.slots_fd}, .n = SHIM_FDS};
+	make(&f);
+	/* Another process of the same user is not even asked. */
+	assert_int_equal(deceive(&f, &i, true, &mapped, &left), 0);
+	assert_int_equal(mapped, 0);
+	assert_int_equal(left, 0);
+	stop(&f);
+	stop(&other);
+}
+
+/* Were it the controller that is deceived: descriptors of other files are neither taken nor kept. */
+static void takes_nothing_else(void **state)
+{
+	static const char *const cases[] = {"all others", "the image", "the page", "the slots", "too few", "too many"};
+	unsigned int mapped, left;
+	struct fixture f, other;
+
+	(void)state;
+	start(&other);
+	for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+		struct impostor i;
+		int image = -1;
+
+		make(&f);
+		/* The contents are the same in every byte: it is not the file that was loaded. */
+		assert_int_equal(target_make_image(&f.spec, &image, NULL), 0);
+		i = (struct impostor){.fds = {image, f.page_fd, f.slots_fd, f.slots_fd}, .n = k == 4 ? 2 : k == 5 ? 4 : 3};
+		if (k == 0 || k == 2)
+			i.fds[1] = other.page_fd;
+		if (k == 0 || k == 3)
+			i.fds[2] = other.slots_fd;
+		if (!deceive(&f, &i, false, &mapped, &left) || mapped || left)
+			fail_msg("%s: %u mappings, %u descriptors are left", cases[k], mapped, left);
+		(void)close(image);
+		stop(&f);
+	}
+	stop(&other);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_what_it_knows),
-		cmocka_unit_test(answers_only_its_user),
+		cmocka_unit_test(turns_strangers_away),
+		cmocka_unit_test(waits_for_descriptors),
 		cmocka_unit_test(goes_along),
+		cmocka_unit_test(asks_nobody_else),
+		cmocka_unit_test(takes_nothing_else),
 	};
 
+	if (argc == 4)
+		return starts_programs(argv[2], argv[3]);
+	prepare_children();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

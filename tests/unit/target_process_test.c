@@ -6,7 +6,10 @@
 #include "target/rule.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -15,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -220,6 +224,69 @@ static void a_group_lists_its_processes(void **state)
 	assert_non_null(strstr(e.text, "/tmp"));
 }
 
+/* A number of our own means another process to the kernel's side there. */
+static void knows_a_namespace_of_its_own(void **state)
+{
+	int status;
+	pid_t pid;
+
+	(void)state;
+	pid = fork();
+	if (pid == 0) {
+		pid_t first;
+
+		if (unshare(CLONE_NEWPID) < 0)
+			_exit(77);
+		first = fork();
+		if (first == 0)
+			_exit(process_numbers_agree() ? 1 : 0);
+		_exit(first > 0 && waitpid(first, &status, 0) == first && process_numbers_agree() ? WEXITSTATUS(status) : 2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WEXITSTATUS(status) == 77) {
+		print_message("skipped: no PID namespace can be made here\n");
+		skip();
+	}
+	assert_int_equal(status, 0);
+}
+
+static void *wait_with_filter(void *arg)
+{
+	struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+	struct sock_fprog p = {1, all};
+
+	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	(void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &p, 0, 0);
+	__atomic_store_n((pid_t *)arg, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
+	for (;;)
+		(void)pause();
+	return NULL;
+}
+
+static void knows_which_thread_filters(void **state)
+{
+	pid_t *tid = mmap(NULL, sizeof(*tid), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), pid;
+	pthread_t t;
+
+	(void)state;
+	assert_ptr_not_equal(tid, MAP_FAILED);
+	pid = fork();
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)pthread_create(&t, NULL, wait_with_filter, tid);
+		for (;;)
+			(void)pause();
+	}
+	while (!__atomic_load_n(tid, __ATOMIC_ACQUIRE))
+		(void)usleep(1000);
+	assert_true(process_thread_filters(pid, *tid));
+	assert_false(process_thread_filters(pid, pid));
+	assert_true(process_thread_filters(pid, 4194303));
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	(void)munmap(tid, sizeof(*tid));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -229,6 +296,8 @@ int main(void)
 		cmocka_unit_test(rules_are_all_to_hold),
 		cmocka_unit_test(wrong_rules_say_what_is_near),
 		cmocka_unit_test(a_group_lists_its_processes),
+		cmocka_unit_test(knows_a_namespace_of_its_own),
+		cmocka_unit_test(knows_which_thread_filters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,7 +241,7 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 	if (r)
 		return r;
 	r = point_placebo(&ctx, &point->placebo);
-	return r ? r : verdicts(point->lines, evidence, n_lines, run_s);
+	return r ? r : verdicts(point->lines, evidence, n_lines, from->kind == PROFILE_THROUGHPUT && point_has_bursts(&ctx), run_s);
 }
 
 static double experiment_length(const struct profile_experiment *x)

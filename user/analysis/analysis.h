@@ -9,6 +9,7 @@
 /* What a reader is told about a line. */
 enum verdict { VERDICT_UNDECIDED, VERDICT_HELPS, VERDICT_NO_EFFECT, VERDICT_HURTS };
 const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", "hurts" */
+extern const char verdict_bursts[]; /* why a line is undecided whose `bursts` is set, and what to do, in words */
 
 /* The effect of one virtual speedup: change of the period per visit (throughput) or of the mean latency, relative to 0 %.
  * 0.25 means 25 % less time per visit. NaN where it cannot be told. */
@@ -98,6 +99,7 @@ struct analysis_line {
 	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
 	double foreign;	  /* mean share of the wait time behind other programs in the line's experiments */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
+	bool bursts;	  /* undecided, because the point's visits come in bursts: averages hang on few experiments */
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
@@ -141,3 +143,6 @@ struct analysis {
 /* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and point into @p. -ENOMEM. */
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
+/* What a report shows at analysis_curve_speedups[@i]: the curve, if one of the speedups that were measured is as large or larger and one as small
+ * or smaller, else the nearest cell. NaN: nothing. */
+struct analysis_change analysis_shown(const struct analysis_line *line, size_t i);

@@ -3,6 +3,7 @@
 
 #include "analysis/curve.h"
 #include "analysis/fidelity.h"
+#include "analysis/permutation.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 
@@ -179,6 +180,28 @@ int point_placebo(struct point_context *ctx, double *ret)
 {
 	return group_placebo(ctx->zeros, ctx->n_zeros, choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng,
 			     ret);
+}
+
+/* Fewer experiments at 0 % cannot tell bursts from chance. */
+#define MIN_BURST_FREEDOM 7
+/* Squared deviation of the visits of an experiment, relative to their mean: of n experiments, n / (1 + this) count in an average. */
+#define BURSTS 0.5
+
+bool point_has_bursts(const struct point_context *ctx)
+{
+	struct noise noise = {0};
+	double visits = 0;
+
+	for (size_t i = 0, len; i < ctx->n_zeros; i += len) {
+		struct group g;
+
+		len = ctx->pooled ? ctx->n_zeros : line_length(ctx->zeros + i, ctx->n_zeros - i);
+		g = group_make(ctx->zeros + i, len, READ_WHOLE);
+		noise_add(&noise, &g);
+		visits += g.visits;
+	}
+	/* Few visits scatter by their number, however evenly they come. */
+	return noise.df >= MIN_BURST_FREEDOM && noise.variance / noise.df - (double)ctx->n_zeros / visits > BURSTS;
 }
 
 /* A line's baseline and how everything of the line is read. */
@@ -418,6 +441,25 @@ static void let_cells_speak(struct analysis_line *line)
 		}
 }
 
+/* Student's t holds where experiments scatter evenly, the permutation test holds whatever their tails: the verdict takes both, and one sign. */
+static int honour_tails(const struct point_context *ctx, const struct observation *obs, size_t n, enum reading how, struct evidence *ev)
+{
+	size_t zeros = line_zeros(obs, n), n_base;
+	const struct observation *base;
+	struct permutation p;
+	int r;
+
+	if (isnan(ev->chance))
+		return 0;
+	line_baseline(ctx, obs, n, &base, &n_base);
+	r = permutation_test(obs + zeros, n - zeros, base, n_base, how, fidelity_allowance(ev->allow, 0), *ctx->rng, &p);
+	if (r)
+		return r;
+	ev->chance = p.chance;
+	ev->sign = p.sign;
+	return 0;
+}
+
 int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
 		 struct evidence *ret)
 {
@@ -445,6 +487,9 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 		return r;
 	let_cells_speak(line);
 	allow_for_method(line);
+	r = honour_tails(ctx, obs, n, base.how, &ev);
+	if (r)
+		return r;
 	*ret = ev;
 	return 0;
 }

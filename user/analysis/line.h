@@ -42,6 +42,8 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 void point_context_free(struct point_context *ctx);
 /* The run's noise floor; see analysis_point. -ENOMEM. */
 int point_placebo(struct point_context *ctx, double *ret);
+/* Do the visits come in bursts, so that averages hang on few experiments? Of a throughput point. */
+bool point_has_bursts(const struct point_context *ctx);
 /* Which experiments at 0 % the line's effects are relative to: its own or the pool's. */
 void line_baseline(const struct point_context *ctx, const struct observation *obs, size_t n, const struct observation **ret, size_t *ret_n);
 /* Cells are the distinct speedups, or steps of 2 % if these are too many: the key of an observation's cell, in thousandths. */

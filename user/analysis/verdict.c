@@ -14,6 +14,8 @@
 #define SYSTEMATIC 0.01
 #define DISCOVERY_RATE 0.05
 
+const char verdict_bursts[] = "visits come in bursts, choose a point that is passed evenly";
+
 const char *verdict_name(enum verdict v)
 {
 	switch (v) {
@@ -29,11 +31,70 @@ const char *verdict_name(enum verdict v)
 	return "undecided";
 }
 
-/* Every quarter that was measured surely within +-3 points. */
-static bool is_flat(const struct evidence *ev)
+/* Speedups are what the run had on its grid: the nearest one stands for the column if it is this near. */
+#define NEAR 0.05
+
+static const struct analysis_cell *cell_near(const struct analysis_line *line, double speedup)
+{
+	const struct analysis_cell *best = NULL;
+
+	for (size_t i = 0; i < line->n_cells; i++) {
+		const struct analysis_cell *c = &line->cells[i];
+
+		if (c->speedup > 0 && fabs(c->speedup - speedup) <= NEAR + 1e-9 &&
+		    (!best || fabs(c->speedup - speedup) < fabs(best->speedup - speedup)))
+			best = c;
+	}
+	return best;
+}
+
+struct analysis_change analysis_shown(const struct analysis_line *line, size_t i)
+{
+	const struct analysis_curve *c = &line->curve;
+	double speedup = analysis_curve_speedups[i];
+	const struct analysis_cell *cell = cell_near(line, speedup);
+	bool measured = speedup >= c->least_speedup - NEAR && speedup <= c->most_speedup + NEAR;
+
+	if (isfinite(c->at[i].low) && (measured || cell))
+		return (struct analysis_change){c->at[i].effect, c->at[i].low, c->at[i].high};
+	return cell ? (struct analysis_change){cell->effect, cell->low, cell->high} : (struct analysis_change){NAN, NAN, NAN};
+}
+
+/* Shown as effect +- half of the interval's width: both that and the interval itself leave out 0. False without an interval. */
+static bool excludes_zero(double effect, double low, double high, double sign)
+{
+	return sign * effect > (high - low) / 2 && sign * low > 0 && sign * high > 0;
+}
+
+/* Does an interval that the reader sees say so, too? Of the columns; where none is filled (a run at one small speedup), of the cells. */
+static bool is_shown(const struct analysis_line *line, double sign)
+{
+	size_t columns = 0;
+
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		struct analysis_change c = analysis_shown(line, k);
+
+		if (excludes_zero(c.effect, c.low, c.high, sign))
+			return true;
+		columns += isfinite(c.effect);
+	}
+	for (size_t i = 0; columns == 0 && i < line->n_cells; i++)
+		if (line->cells[i].speedup > 0 && excludes_zero(line->cells[i].effect, line->cells[i].low, line->cells[i].high, sign))
+			return true;
+	return false;
+}
+
+/* Every quarter that was measured surely within +-3 points, and no interval that is shown outside of them. */
+static bool is_flat(const struct analysis_line *line, const struct evidence *ev)
 {
 	size_t measured = 0;
 
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		struct analysis_change c = analysis_shown(line, k);
+
+		if (c.low > NO_EFFECT || c.high < -NO_EFFECT)
+			return false;
+	}
 	for (size_t i = 0; i < N_QUARTERS; i++) {
 		const struct effect *e = &ev->quarters[i];
 
@@ -96,7 +157,7 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 
 	line->verdict = VERDICT_UNDECIDED;
 	line->missing_s = NAN;
-	if (ev->chance <= limit && ev->best[ev->sign > 0] != SIZE_MAX) {
+	if (ev->chance <= limit && ev->best[ev->sign > 0] != SIZE_MAX && is_shown(line, ev->sign > 0 ? 1 : -1)) {
 		size_t c = ev->best[ev->sign > 0];
 
 		if (fabs(line->cells[c].effect) >= SYSTEMATIC) {
@@ -105,7 +166,7 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 		}
 	}
 	if (line->verdict == VERDICT_UNDECIDED) {
-		if (is_flat(ev))
+		if (is_flat(line, ev))
 			line->verdict = VERDICT_NO_EFFECT;
 		else
 			line->missing_s = missing(ev, run_s);
@@ -145,7 +206,7 @@ static int by_worth(const void *a, const void *b)
 	return x->experiments < y->experiments ? 1 : x->experiments > y->experiments ? -1 : 0;
 }
 
-int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, double run_s)
+int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, bool bursts, double run_s)
 {
 	_cleanup_free_ double *chances = calloc(n + 1, sizeof(*chances));
 	size_t known = 0;
@@ -157,8 +218,14 @@ int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_
 		if (!isnan(evidence[i].chance))
 			chances[known++] = evidence[i].chance;
 	limit = stats_discovery_limit(chances, known, DISCOVERY_RATE);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		decide(&lines[i], &evidence[i], limit, run_s);
+		lines[i].bursts = bursts;
+		if (bursts) {
+			lines[i].verdict = VERDICT_UNDECIDED;
+			lines[i].missing_s = NAN;
+		}
+	}
 	if (n)
 		qsort(lines, n, sizeof(*lines), by_worth);
 	return 0;

@@ -9,9 +9,9 @@
 #include "cmd/run_inject.h"
 #include "cmd/run_points.h"
 #include "session/code_map.h"
+#include "target/process.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <unistd.h>
 
 static int start(struct run *r, struct error *e)
@@ -44,20 +44,23 @@ static int start(struct run *r, struct error *e)
 
 static int attach(struct run *r, struct error *e)
 {
+	int status;
+
 	if (r->options.kind == RUN_SYSTEM && geteuid() != 0) {
 		(void)fail(e, EPERM, "system looks at other users' processes and so needs root: sudo cozbpf system ...");
 		return EXIT_OURS;
 	}
-	if (identity_find(false, &r->identity, e) < 0 || run_scope_open(r, e) < 0 || run_open_session(r, e) < 0 || start(r, e) < 0)
+	if (process_check_numbers(e) < 0 || identity_find(false, &r->identity, e) < 0 || run_scope_open(r, e) < 0 || run_open_session(r, e) < 0 || start(r, e) < 0)
 		return EXIT_OURS;
 	if (run_loop(r, e) < 0) {
 		/* What was found so far is not lost. */
 		if (r->runner && run_stop(r, clock_monotonic_ns(), NULL) == 0)
-			run_print_report(r);
+			(void)run_print_report(r);
 		return EXIT_OURS;
 	}
-	run_print_report(r);
-	return 0;
+	(void)run_say_write_error(r);
+	status = run_print_report(r);
+	return r->write_error ? EXIT_OURS : status;
 }
 
 static int main_of(enum run_kind kind, int argc, char **argv)
@@ -67,7 +70,6 @@ static int main_of(enum run_kind kind, int argc, char **argv)
 	struct error e = {.text = ""};
 	int status;
 
-	(void)setlocale(LC_CTYPE, ""); /* the report's characters */
 	if (run_options_parse_kind(kind, argc, argv, &r.options, &e) < 0)
 		return complain("%s: %s", argv[0], e.text);
 	if (r.options.help) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cozbpf check: what works here, why the rest does not, and the one command that mends it. */
+/* cozbpf check: what works here, why the rest does not, and what to do about it. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
 #include "cmd/run_option_rows.h"
 #include "cmd/run_options.h"
+#include "elf/decoder.h"
 #include "elf/lines.h"
 #include "elf/object.h"
 #include "session/probe.h"
+#include "session/session.h"
 #include "target/launch.h"
 
 #include <errno.h>
@@ -18,7 +20,7 @@
 #define PROGRAM_ROWS 3
 
 struct check_options {
-	bool help;
+	bool help, verbose;
 	enum color_when color;
 	const char *disabled;
 	struct line_options lines;
@@ -29,6 +31,7 @@ enum column { COLUMN_FEATURE, COLUMN_STATE, COLUMN_DETAIL, COLUMN_REMEDY, N_COLU
 static const struct option_row rows[] = {
 	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct check_options, color)},
 	OPTION_ROW_DEBUG_DIR(offsetof(struct check_options, lines)),
+	OPTION_ROW_VERBOSE(offsetof(struct check_options, verbose)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct check_options, help)},
 	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features, offsetof(struct check_options, disabled)},
 };
@@ -125,10 +128,17 @@ static int print_table(const struct feature *features, size_t n, bool color)
 static int probe_program(const char *path, const struct line_options *options, struct feature *ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
+	_cleanup_(identity_free) struct identity who = {};
 	struct line_table *lines = NULL;
 	struct error no_lines = {};
-	int r = elf_object_open(path, &o, e);
+	int r = identity_find(false, &who, e);
 
+	if (r < 0)
+		return r;
+	identity_open_files(&who);
+	r = elf_decoder_start(NULL, e);
+	if (r == 0)
+		r = elf_object_open(path, &o, e);
 	if (r < 0)
 		return r;
 	ret[0] = (struct feature){.name = "dynamic", .what = "the preloaded shim (sleep, spin, coz.h points)"};
@@ -198,16 +208,21 @@ int cmd_check(int argc, char **argv)
 			return complain("check: %s", e.text);
 		interpreter = target_script_interpreter(path);
 		r = probe_program(interpreter ? interpreter : path, &options.lines, program, &e);
+		elf_decoder_stop();
 		if (r < 0)
 			return complain("check: %s", e.text);
 	}
+	if (options.verbose)
+		session_verbose();
 	r = session_probe(options.disabled, &features, &n);
 	if (r < 0)
 		return complain("check: the features of this machine cannot be tried: %s", strerror(-r));
 	color = color_wanted(options.color, STDOUT_FILENO);
 	r = print_table(features, n, color);
 	if (r == 0 && path) {
-		(void)printf("\n%s%s%s\n", path, interpreter ? ", a script run by " : "", interpreter ? interpreter : "");
+		/* The script names its interpreter: as in a message, nothing of it may steer the terminal. */
+		(void)fail(&e, 0, "%s%s%s", path, interpreter ? ", a script run by " : "", interpreter ? interpreter : "");
+		(void)printf("\n%s\n", e.text);
 		r = print_table(program, PROGRAM_ROWS, color);
 	}
 	if (r < 0)

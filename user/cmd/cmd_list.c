@@ -70,13 +70,15 @@ static void list_options_free(struct list_options *o)
 
 static void help(void)
 {
-	(void)puts("Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
-		   "       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
-		   "       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
-		   "Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
-		   "names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
-		   "can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n"
-		   "Of points, prints what --progress could count: USDT probes, functions that others can call, and a line of each loop.\n");
+	(void)puts(
+		"Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
+		"       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
+		"       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
+		"Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
+		"names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
+		"can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n"
+		"Of points, prints what --progress could count: USDT probes, functions that others can call, and a line of "
+		"each loop.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample: where can a progress point in queue.c be?\n"
 		   "  cozbpf list lines ./server 'queue.c'");
@@ -121,6 +123,7 @@ static int list(const struct list_options *o, bool functions, bool points, const
 	};
 	_cleanup_free_ char *path = NULL;
 	struct listing l = {.glob = glob, .functions = functions};
+	_cleanup_(identity_free) struct identity who = {};
 	struct error e = {};
 	bool changed;
 	pid_t pid;
@@ -128,6 +131,10 @@ static int list(const struct list_options *o, bool functions, bool points, const
 
 	if (r)
 		return r;
+	r = identity_find(false, &who, &e);
+	if (r < 0)
+		return complain("list: %s", e.text);
+	identity_open_files(&who);
 	if (elf_decoder_start(NULL, &e) < 0 || code_map_open(path, &scope, &l.code, &e) < 0) {
 		elf_decoder_stop();
 		return complain("list: %s", e.text);

@@ -2,6 +2,7 @@
 #include "cmd/cmd_list.h"
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "cmd/commands.h"
 #include "elf/lines.h"
 #include "elf/object.h"
@@ -12,6 +13,7 @@
 #include <fnmatch.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 #include <uthash.h>
 
 struct list_note {
@@ -28,8 +30,13 @@ struct list_seen {
 
 void list_print_name(const char *name)
 {
-	for (const char *c = name; *c; c++)
-		(void)putchar((unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c);
+	_cleanup_free_ char *copy = strdup(name);
+
+	if (!copy)
+		return;
+	/* A name that is read by a program is worth nothing with parts of it replaced, but must stay one line. */
+	utf8_make_printable(copy, utf8_locale() || !isatty(STDOUT_FILENO));
+	(void)fputs(copy, stdout);
 }
 
 /* To be said once; if it is @counted, with how often it was noted. */

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <locale.h>
 #include <string.h>
 
 struct report_command {
@@ -98,7 +97,6 @@ int cmd_report(int argc, char **argv)
 	struct error e = {0};
 	int first;
 
-	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */
 	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
 		return complain("report: %s", e.text);
 	if (c.help) {

@@ -15,9 +15,9 @@
 #include "shim/image.h"
 #include "target/preload.h"
 #include "target/launch.h"
+#include "target/process.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +36,7 @@ void run_catch_signals(struct run *r)
 	(void)sigprocmask(SIG_BLOCK, &r->caught, NULL);
 	/* A report into a closed pipe ends in an error of write, not in our death. */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN); /* the same for a file that may not grow */
 }
 
 static int find_program(struct run *r, struct error *e)
@@ -58,23 +59,14 @@ static void library_is_ready(void *session, pid_t pid, int has)
 	session_set_signals(session, pid, has);
 }
 
-/* For programs that the program starts. */
-static int serve_library(struct run *r, struct error *e)
+static bool may_have_library(void *session, pid_t pid)
 {
-	struct preload_options o = {
-		.shim = shim_image,
-		.shim_size = shim_image_size,
-		.page_fd = r->page_fd,
-		.slots_fd = session_slots_fd(r->session),
-		.uid = r->identity.uid,
-		.ready = library_is_ready,
-		.arg = r->session,
-	};
+	unsigned int flags;
 
-	return r->preload && r->scope ? preload_serve(&o, &r->preload_server, r->page->server, e) : 0;
+	return session_flags(session, pid, &flags) == 0;
 }
 
-static int spawn(struct run *r, struct error *e)
+static int spawn(struct run *r, const char *server, struct error *e)
 {
 	struct target_spec spec = {
 		.argv = r->options.command,
@@ -83,9 +75,37 @@ static int spawn(struct run *r, struct error *e)
 		.shim_size = !r->preload ? 0 : r->calls == RUN_CALLS_SHIM ? shim_pthread_image_size : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
+		/* Under hold, threads that were woken from outside sleep off what accrued while they slept (R6). */
+		.pay = r->payer == ABI_PAY_SPIN ? SHIM_PAY_SPIN : SHIM_PAY_SLEEP,
+		.signo = (unsigned int)r->options.signo,
+		.server = server,
 	};
 
 	return target_spawn(&spec, &r->target, e);
+}
+
+/* With the library for programs that the program starts. */
+static int spawn_and_serve(struct run *r, struct error *e)
+{
+	char name[SHIM_SERVER_NAME] = "";
+	bool serves = r->preload && r->scope;
+	int err = serves ? preload_name(name, e) : 0;
+	struct preload_options o = {
+		.name = name,
+		.page = r->page,
+		.page_fd = r->page_fd,
+		.slots_fd = session_slots_fd(r->session),
+		.may_ask = may_have_library,
+		.ready = library_is_ready,
+		.arg = r->session,
+	};
+
+	if (err == 0)
+		err = spawn(r, name, e);
+	if (err < 0 || !serves)
+		return err;
+	o.image_fd = target_image_fd(r->target);
+	return preload_serve(&o, &r->preload_server, e);
 }
 
 int run_open_session(struct run *r, struct error *e)
@@ -96,7 +116,14 @@ int run_open_session(struct run *r, struct error *e)
 	bool by_probe = r->purpose->slows && r->options.slow_by == RUN_SLOW_BY_PROBE;
 	int err;
 
-	err = elf_decoder_start(NULL, e);
+	err = process_check_numbers(e);
+	if (err < 0)
+		return err;
+	if (r->options.verbose)
+		session_verbose();
+	err = session_check_rights(e);
+	if (err == 0)
+		err = elf_decoder_start(NULL, e);
 	if (err < 0)
 		return err;
 	err = run_look_at_program(r, e);
@@ -113,7 +140,7 @@ int run_open_session(struct run *r, struct error *e)
 	err = run_choose_sync(r, e);
 	if (err < 0)
 		return err;
-	err = run_open_page(r, e);
+	err = target_make_page(&r->page_fd, &r->page, e);
 	if (err < 0)
 		return err;
 	so = (struct session_options){
@@ -148,10 +175,8 @@ int run_open_session(struct run *r, struct error *e)
 static int start(struct run *r, struct error *e)
 {
 	bool changed;
-	int err = serve_library(r, e);
+	int err = spawn_and_serve(r, e);
 
-	if (err == 0)
-		err = spawn(r, e);
 	if (err < 0)
 		return err;
 	err = session_attach(r->session, target_pid(r->target), e);
@@ -213,7 +238,7 @@ static void close_session_behind(struct run *r)
 void run_free(struct run *r)
 {
 	runner_free(r->runner);
-	(void)profile_writer_close(r->writer);
+	run_close_profile(r);
 	preload_stop(r->preload_server);
 	close_session_behind(r);
 	target_free(r->target);
@@ -242,11 +267,11 @@ static int exit_status(const struct run *r)
 /* Is this the last of its runs? A program that fails is not asked again. */
 static bool is_last(const struct run *r)
 {
-	return r->repeat->done >= r->options.runs || r->interrupted || exit_status(r) != 0;
+	return r->repeat->done >= r->options.runs || r->interrupted || r->write_error || exit_status(r) != 0;
 }
 
 /* Prints the report: of several runs behind the last one. */
-static int finish_repeat(struct run *r, struct error *e)
+static int finish_repeat(struct run *r, int *ret_status, struct error *e)
 {
 	int err = r->repeat ? repeat_keep(r->repeat, r, e) : 0;
 
@@ -258,7 +283,7 @@ static int finish_repeat(struct run *r, struct error *e)
 		r->profile = r->repeat->all;
 		r->repeat->all = (struct profile){0};
 	}
-	run_print_report(r);
+	*ret_status = run_print_report(r);
 	return 0;
 }
 
@@ -271,6 +296,7 @@ static int run(struct run *r, struct error *e)
 	err = identity_find(r->options.keep_root, &r->identity, e);
 	if (err < 0)
 		return EXIT_OURS;
+	identity_open_files(&r->identity);
 	if (run_scope_is_many(r) && run_scope_open(r, e) < 0)
 		return EXIT_OURS;
 	if (run_open_session(r, e) < 0)
@@ -284,12 +310,13 @@ static int run(struct run *r, struct error *e)
 		r->preload_server = NULL;
 		session_close(r->session);
 		r->session = NULL;
-		(void)target_reap(r->target, &r->wait_status);
+		run_wait(r);
 		return EXIT_OURS;
 	}
 	run_missing_points(r);
+	(void)run_say_write_error(r);
 	err = r->purpose->report(r);
-	return err < 0 ? exit_status(r) : err;
+	return r->write_error ? EXIT_OURS : err < 0 ? exit_status(r) : err;
 }
 
 static int run_and_free(struct run *r)
@@ -302,6 +329,11 @@ static int run_and_free(struct run *r)
 	run_reword(r, &e);
 	if (e.text[0])
 		(void)complain("%s", e.text);
+	/* The next run must not meet the probes of this one, nor what removing them costs. */
+	if (r->repeat && !is_last(r)) {
+		session_close(r->session);
+		r->session = NULL;
+	}
 	run_free(r);
 	return status;
 }
@@ -337,7 +369,6 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	int status;
 
 	target_save_signals();
-	(void)setlocale(LC_CTYPE, ""); /* the report's characters */
 	if (run_options_parse_more(purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
 		return complain("%s", e.text);
 	if (options.help) {
@@ -365,10 +396,11 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 static int print_report(struct run *r)
 {
 	struct error e = {.text = ""};
+	int status = 0;
 
-	if (finish_repeat(r, &e) < 0)
+	if (finish_repeat(r, &status, &e) < 0)
 		return complain("%s", e.text);
-	return -1;
+	return status ? status : -1;
 }
 
 int cmd_run(int argc, char **argv)

@@ -3,7 +3,9 @@
 #include "cmd/run.h"
 
 #include "analysis/validation.h"
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/options.h"
 #include "cmd/run_option_rows.h"
@@ -106,11 +108,14 @@ static double gap(const struct validation_level *l, double *ret_half)
 static void print(const struct run *r, const struct validation *v)
 {
 	double largest = 0;
+	_cleanup_free_ char *line = strdup(r->options.fixed_line);
 
+	if (line)
+		utf8_make_printable(line, utf8_locale());
 	for (size_t i = 0; i < v->n_levels; i++)
 		largest = fmax(largest, fabs(v->levels[i].gap));
 	(void)printf("Validation of %s, %zu experiments: effect on the time per visit in points, below 0 it takes longer; 95 %% intervals\n",
-		     r->options.fixed_line, v->experiments);
+		     line ? line : "-", v->experiments);
 	(void)printf("  %-10s", "slowed by");
 	for (size_t i = 0; i < v->n_levels; i++)
 		(void)printf("  %16.0f %%", 100 * v->levels[i].slowed);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/commands.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 int complain(const char *fmt, ...)
 {
@@ -12,10 +15,8 @@ int complain(const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* What a user typed or a file says may hold anything; the promise is one line, and no terminal escapes. */
-	for (char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	/* What a user typed or a file says may hold anything; the promise is one line, and nothing that steers a terminal. */
+	utf8_make_printable(text, utf8_locale() || !isatty(STDERR_FILENO));
 	(void)fprintf(stderr, "cozbpf: %s\n", text);
 	return EXIT_OURS;
 }

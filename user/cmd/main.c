@@ -2,9 +2,13 @@
 #include "cmd/commands.h"
 #include "cmd/suggest.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name;
@@ -38,7 +42,18 @@ static bool is(const char *word, const char *a, const char *b)
 	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-int main(int argc, char **argv)
+/* A standard descriptor that is closed would be the number of the next file that we open: the report would go into the profile. The other way
+ * round than it is used, so that using it fails, and the program finds it closed as without us. */
+static void occupy_standard(void)
+{
+	static const int flags[] = {[STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_RDONLY};
+
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd] | O_CLOEXEC) != fd)
+			_exit(EXIT_OURS);
+}
+
+static int dispatch(int argc, char **argv)
 {
 	const char *names[N_COMMANDS + 1] = {}, *near;
 
@@ -65,4 +80,17 @@ int main(int argc, char **argv)
 	if (near)
 		return complain("unknown command '%s'; did you mean %s?", argv[1], near);
 	return complain("unknown command '%s'; --help lists the commands", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	occupy_standard();
+	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */
+	status = dispatch(argc, argv);
+	errno = EIO;
+	if (status != EXIT_OURS && (fflush(stdout) || ferror(stdout)))
+		return complain("cannot write to standard output: %s", strerror(errno));
+	return status;
 }

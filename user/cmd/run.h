@@ -83,6 +83,13 @@ struct run {
 	uint64_t start_ns, end_ns; /* of the program */
 	uint64_t scope_cpu_ns, foreign_cpu_ns, own_cpu_ns; /* at the start */
 	bool stopped;    /* the run is over, though the program may go on */
+	int write_error; /* negative: the profile could not be written to; nothing more is */
+	bool said_write_error;
+	struct {
+		bool job; /* we were stopped, with the program if it was the terminal, since run_is_stopped was called last */
+		bool was; /* of attach: a process was, then */
+		size_t dropped; /* experiments, for that */
+	} stops;
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;
 };
@@ -99,7 +106,6 @@ int run_open(struct run *r, const struct session_options *options, struct error 
 /* run_setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);
 int run_choose_sync(struct run *r, struct error *e);
-int run_open_page(struct run *r, struct error *e);
 int run_open_code(struct run *r, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
 void run_say_granularity(const struct run *r);
@@ -121,8 +127,15 @@ void run_free(struct run *r);
 
 /* run_loop.c: until the program has ended. */
 int run_loop(struct run *r, struct error *e);
+/* After a failure of run_loop: until the program has ended, which gets the signals that come to us. */
+void run_wait(struct run *r);
 /* Ends the experiments at @end_ns and writes what is left to write. Once. */
 int run_stop(struct run *r, uint64_t end_ns, struct error *e);
+
+/* run_stops.c: is the program stopped by a signal? If it is, or was since the last call, the experiment under way is dropped. */
+bool run_is_stopped(struct run *r, uint64_t now);
+/* One line on stderr if experiments were dropped. */
+void run_say_stops(const struct run *r);
 
 /* run_certainty.c: is there reason to look at what is known so far? Not while an experiment is under way. */
 bool run_certainty_due(const struct run *r, uint64_t now);
@@ -135,10 +148,14 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 /* Copies an experiment. -ENOMEM. */
 int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 int run_write_log(struct run *r, struct error *e);
+/* Closes the profile: after the log. Before run_free, so that an error that only close tells of is told. */
+void run_close_profile(struct run *r);
+/* One line if the profile could not be written to, the first time. Whether that is so. */
+bool run_say_write_error(struct run *r);
 
 /* run_machine.c: from the run's start, and what is known at its end; t->time is set. */
 void run_machine_begin(struct run *r);
 void run_machine_end(struct run *r, struct profile_runtime *t);
 
-/* run_report.c */
-void run_print_report(struct run *r);
+/* run_report.c: 0, or EXIT_OURS after one line. */
+int run_print_report(struct run *r);

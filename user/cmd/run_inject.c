@@ -14,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 int run_inject_open(struct run *r, struct error *e)
 {
@@ -59,13 +61,22 @@ static void announce(const struct run *r)
 /* 0: @pid pays from now on. */
 static int inject(struct run *r, pid_t pid, struct error *e)
 {
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	struct injected got;
-	int err = injector_enter(r->injector, pid, &got, e);
+	unsigned int flags;
+	int err;
 
+	/* As long as the ledger has it in scope its number is not another's: so the descriptor is that process's. */
+	if (pidfd < 0 || session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))
+		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
+	err = injector_enter(r->injector, pid, pidfd, &got, e);
 	/* What was said of the program before an exec is not true of this one, which may have a handler of its own. */
 	session_set_signals(r->session, pid, err == 0);
 	if (err < 0)
 		return err;
+	if (got.filtered && !r->options.quiet)
+		(void)complain("%u of %u threads of process %d filter their system calls (seccomp): those get no payment signal", got.filtered,
+			       got.threads, (int)pid);
 	if (got.blocking && !r->options.quiet)
 		(void)complain("%u of %u threads of process %d block signal %d: those cannot be paused", got.blocking, got.threads, (int)pid,
 			       r->options.signo);

@@ -21,6 +21,7 @@
 
 #define KILL_AFTER_NS (2 * NSEC_PER_SEC) /* a program that ignores SIGTERM at the end of --duration */
 #define SHIM_POLL_NS (2 * NSEC_PER_MSEC) /* the shim loads within a few milliseconds of exec ... */
+#define STOPPED_POLL_NS (50 * NSEC_PER_MSEC) /* nothing tells when a stopped program goes on */
 #define SHIM_WAIT_NS (200 * NSEC_PER_MSEC) /* ... or never: a libc that knows no LD_PRELOAD */
 #define MAPS_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
 #define MAPS_EVERY_NS (200 * NSEC_PER_MSEC) /* ... but not less than this */
@@ -80,38 +81,61 @@ int run_stop(struct run *r, uint64_t end_ns, struct error *e)
 		runner_abandon(r->runner);
 	err = runner_finish(r->runner, end_ns);
 	if (err < 0)
-		return fail(e, -err, "%s: cannot write the last experiment: %s", r->options.output, strerror(-err));
-	return run_write_log(r, e);
+		return fail(e, -err, "cannot end the last experiment: %s", strerror(-err));
+	err = run_write_log(r, e);
+	run_close_profile(r);
+	return err;
 }
 
-static int on_signal(struct loop *l, struct error *e)
+static void say_write_error(struct loop *l)
 {
-	struct signalfd_siginfo info;
+	if (!l->run->write_error || l->run->said_write_error)
+		return;
+	status_clear(&l->status);
+	(void)run_say_write_error(l->run);
+}
 
-	if (read(l->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
-		return 0;
-	if (info.ssi_signo == SIGINT && ++l->interrupts > 1) {
+static int on_signal(struct loop *l, const struct signalfd_siginfo *info, struct error *e)
+{
+	unsigned int signo = info->ssi_signo;
+
+	if (signo == SIGINT && ++l->interrupts > 1) {
 		send_signal(l->run, SIGKILL);
 		return 0;
 	}
-	if (!l->run->target && info.ssi_signo != SIGINT && info.ssi_signo != SIGTERM && info.ssi_signo != SIGHUP &&
-	    info.ssi_signo != SIGQUIT && info.ssi_signo != SIGTSTP)
+	if (signo == SIGCONT)
+		l->run->stops.job = true;
+	if (!l->run->target && signo != SIGINT && signo != SIGTERM && signo != SIGHUP && signo != SIGQUIT && signo != SIGTSTP)
 		return 0;
-	if (!l->run->target && info.ssi_signo != SIGTSTP) {
+	if (!l->run->target && signo != SIGTSTP) {
 		status_clear(&l->status);
 		return run_stop(l->run, clock_monotonic_ns(), e);
 	}
 	/* What the terminal sends, it sends to the program as well. */
-	if (info.ssi_code <= 0)
-		send_signal(l->run, (int)info.ssi_signo);
-	if (info.ssi_signo == SIGTSTP)
+	if (info->ssi_code <= 0)
+		send_signal(l->run, (int)signo);
+	if (signo == SIGTSTP) {
+		l->run->stops.job = true;
+		status_clear(&l->status);
 		(void)raise(SIGSTOP);
-	if (info.ssi_signo == SIGINT) {
+	}
+	if (signo == SIGINT) {
 		l->run->interrupted = true;
 		status_clear(&l->status);
 		return run_stop(l->run, clock_monotonic_ns(), e);
 	}
 	return 0;
+}
+
+/* All of them before anything else is done: that the job goes on after it was stopped must be known before an experiment ends. */
+static int on_signals(struct loop *l, struct error *e)
+{
+	struct signalfd_siginfo info;
+	int err = 0;
+
+	while (err == 0 && read(l->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		err = on_signal(l, &info, e);
+	return err;
 }
 
 /* Points of coz.h appear as the program first visits them. */
@@ -306,9 +330,14 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	err = add_new_points(r);
 	if (err < 0)
 		return fail(e, -err, "cannot add a progress point: %s", strerror(-err));
+	if (run_is_stopped(r, now)) {
+		*ret_next = now + STOPPED_POLL_NS;
+		return 0;
+	}
 	err = run_slowing_step(r, now, ret_next) ? runner_step(r->runner, now, ret_next) : 0;
 	if (err < 0)
-		return fail(e, -err, "%s: cannot write an experiment: %s", r->options.output, strerror(-err));
+		return fail(e, -err, "cannot go on with the experiments: %s", strerror(-err));
+	say_write_error(l);
 	if (look(l, now))
 		return be_certain(l, now, ret_next, e);
 	if (r->options.duration_ns && last < *ret_next)
@@ -353,7 +382,7 @@ static int wait_and_serve(struct loop *l, struct error *e)
 		if (fds[0].revents && r->target)
 			return 0;
 		if (fds[1].revents) {
-			err = on_signal(l, e);
+			err = on_signals(l, e);
 			if (err < 0)
 				return err;
 		}
@@ -397,7 +426,25 @@ int run_loop(struct run *r, struct error *e)
 		r->end_ns = clock_monotonic_ns();
 	(void)add_new_points(r);
 	err = run_stop(r, r->end_ns, e);
+	if (!r->options.quiet)
+		run_say_stops(r);
 	if (r->target)
 		(void)target_reap(r->target, &r->wait_status);
 	return err;
+}
+
+void run_wait(struct run *r)
+{
+	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
+	struct pollfd fds[] = {{.fd = target_pidfd(r->target), .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+	struct signalfd_siginfo info;
+
+	while (!fds[0].revents && (poll(fds, 2, -1) >= 0 || errno == EINTR))
+		while (fds[1].revents && read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+			if (info.ssi_code <= 0)
+				send_signal(r, (int)info.ssi_signo);
+			if (info.ssi_signo == SIGTSTP)
+				(void)raise(SIGSTOP);
+		}
+	(void)target_reap(r->target, &r->wait_status);
 }

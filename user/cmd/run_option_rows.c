@@ -425,6 +425,7 @@ const struct option_row run_option_rows[] = {
 	 offsetof(struct run_options, calibrate)},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root)},
 	{"quiet", 'q', NULL, "no status line", option_flag, offsetof(struct run_options, quiet)},
+	OPTION_ROW_VERBOSE(offsetof(struct run_options, verbose)),
 	{"no-report", 0, NULL, "write the profile only", option_flag, offsetof(struct run_options, no_report)},
 	{"top", 0, "N", "lines per progress point in the report", set_top},
 	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct run_options, color)},

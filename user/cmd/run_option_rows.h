@@ -21,6 +21,9 @@ int option_set_signal(void *target, const struct option_row *row, const char *va
 /* Of `run`, in run_latency.c. */
 int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e);
 
+#define OPTION_ROW_VERBOSE(offset) \
+	{"verbose", 0, NULL, "print what the kernel and libbpf say of programs that they\nrefuse", option_flag, offset}
+
 /* Rows for the latter, in the commands that read line information. */
 #define OPTION_ROW_DEBUG_DIR(offset) \
 	{"debug-dir", 0, "DIR", "look for debug files in DIR before /usr/lib/debug\n(repeatable)", option_add_debug_dir, offset}

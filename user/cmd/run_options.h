@@ -62,7 +62,7 @@ struct run_options {
 	uint64_t seed;
 	bool seed_given; /* else the caller draws one */
 	int signo;       /* the payment signal, SIGRTMIN..SIGRTMAX */
-	bool keep_root, quiet, no_report;
+	bool keep_root, quiet, no_report, verbose;
 	size_t top; /* lines per point in the report; 0: its default */
 	enum color_when color;
 	const char *disabled; /* --disable: comma list of feature names, or NULL */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where a run's records go: into the file, and into memory for the report at the end. */
 #include "cmd/run.h"
+#include "cmd/run_repeat.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "cmd/commands.h"
 #include "experiment/runner.h"
 #include "profile/writer.h"
 #include "session/code_map.h"
@@ -78,6 +80,11 @@ int run_write_startup(struct run *r, struct error *e)
 	if (!r->writer)
 		return 0;
 	err = profile_write_startup(r->writer, s);
+	/* What the runs before this one have measured is to be reported. */
+	if (err < 0 && r->repeat && r->repeat->done) {
+		r->write_error = err;
+		return 0;
+	}
 	return err < 0 ? fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err)) : 0;
 }
 
@@ -114,9 +121,29 @@ int run_keep(struct profile *p, const struct profile_experiment *x, const struct
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
 {
 	struct run *r = arg;
-	int err = profile_write_experiment(r->writer, x, points, n_points);
 
-	return err < 0 ? err : run_keep(&r->profile, x, points, n_points);
+	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the run. */
+	if (!r->write_error)
+		r->write_error = profile_write_experiment(r->writer, x, points, n_points);
+	return run_keep(&r->profile, x, points, n_points);
+}
+
+void run_close_profile(struct run *r)
+{
+	int err = profile_writer_close(r->writer);
+
+	r->writer = NULL;
+	if (!r->write_error)
+		r->write_error = err;
+}
+
+bool run_say_write_error(struct run *r)
+{
+	if (r->write_error && !r->said_write_error)
+		(void)complain("cannot write %s: %s; it has the run up to here, the report at the end has all of it", r->options.output,
+			       strerror(-r->write_error));
+	r->said_write_error = true;
+	return r->write_error != 0;
 }
 
 int run_write_log(struct run *r, struct error *e)
@@ -142,9 +169,8 @@ int run_write_log(struct run *r, struct error *e)
 	profile_machine_add_run(&r->profile.machine, &t);
 	r->profile.sampled = t.samples;
 	r->profile.unattributed = t.unattributed;
-	err = r->writer ? profile_write_log(r->writer, &t, samples, n) : 0;
-	if (err < 0)
-		return fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err));
+	if (r->writer && !r->write_error)
+		r->write_error = profile_write_log(r->writer, &t, samples, n);
 	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));
 	if (!r->profile.samples)
 		return fail(e, ENOMEM, "out of memory");

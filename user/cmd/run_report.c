@@ -10,7 +10,9 @@
 #include "report/report.h"
 #include "session/code_map.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static size_t silent_points(struct run *r, const char **ret)
@@ -26,7 +28,7 @@ static size_t silent_points(struct run *r, const char **ret)
 	return n;
 }
 
-void run_print_report(struct run *r)
+int run_print_report(struct run *r)
 {
 	_cleanup_free_ char *counters = session_counters(r->session);
 	const char *silent[ABI_MAX_POINTS], *without = NULL;
@@ -37,11 +39,9 @@ void run_print_report(struct run *r)
 	if (code_map_warning(r->code))
 		(void)complain("warning: %s", code_map_warning(r->code));
 	if (r->options.no_report)
-		return;
-	if (analyse(&r->profile, r->options.seed, &a) < 0) {
-		(void)complain("out of memory for the report; the profile is in %s", r->options.output);
-		return;
-	}
+		return 0;
+	if (analyse(&r->profile, r->options.seed, &a) < 0)
+		return complain("out of memory for the report; the profile is in %s", r->options.output);
 	runner_get_status(r->runner, &s);
 	(void)code_map_without_names(r->code, &without);
 	struct report_hints h = {
@@ -56,6 +56,10 @@ void run_print_report(struct run *r)
 		.kernel_counters = counters && counters[0] ? counters : NULL,
 	};
 	report_print(stdout, &r->profile, &a, &o, &h);
-	(void)fflush(stdout);
 	analysis_free(&a);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	(void)complain("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);
+	clearerr(stdout);
+	return EXIT_OURS;
 }

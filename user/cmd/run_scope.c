@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 #include "cmd/run.h"
 #include "cmd/run_points.h"
 #include "session/code_map.h"
@@ -109,6 +110,7 @@ static int open_pids(struct run *r, struct error *e)
 static int name_executable(struct run *r, struct error *e)
 {
 	_cleanup_free_ char *path = NULL, *link = NULL;
+	struct file_rights rights;
 	int err;
 
 	if (asprintf(&link, "/proc/%d/exe", (int)r->scope->found[0]) < 0) {
@@ -117,7 +119,12 @@ static int name_executable(struct run *r, struct error *e)
 	}
 	err = process_executable(r->scope->found[0], &path);
 	if (err < 0)
-		return fail(e, -err, "cannot read the executable of process %d: %s", (int)r->scope->found[0], strerror(-err));
+		return fail(e, -err, "cannot read the executable of process %d: %s", (int)r->scope->found[0],
+			    strerror(-err));
+	err = file_rights_of_process(r->scope->found[0], &rights);
+	if (err < 0)
+		return fail(e, -err, "cannot read the user of process %d: %s", (int)r->scope->found[0], strerror(-err));
+	file_rights_set_usual(rights.uid, rights.gid, rights.groups, rights.n_groups);
 	r->path = strdup(process_file_path(path, link));
 	return r->path ? 0 : fail(e, ENOMEM, "out of memory");
 }

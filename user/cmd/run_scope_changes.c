@@ -62,6 +62,9 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	unsigned int flags;
 	int err;
 
+	/* It has ended since, or its number would be in the map; by now that may be a stranger's. */
+	if (r->options.kind != RUN_SYSTEM && session_flags(r->session, pid, &flags) < 0)
+		return 0;
 	if (r->options.kind != RUN_SYSTEM && r->options.scope.follow == FOLLOW_NONE) {
 		/* But for the launch itself. */
 		if (r->target && !r->scope->launched)

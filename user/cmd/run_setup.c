@@ -15,13 +15,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 int run_choose_payer(struct run *r, struct error *e)
 {
 	static const enum abi_payer payers[] = {
 		[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
-	bool work = feature_usable("task_work", r->options.disabled);
+	/* Loading the programs says what a user without privileges lacks. */
+	bool work = feature_usable("task_work", r->options.disabled) ||
+		    (feature_denied("task_work") && !feature_disabled("task_work", r->options.disabled));
 	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
 	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
 
@@ -46,23 +47,6 @@ int run_choose_payer(struct run *r, struct error *e)
 	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
-	return 0;
-}
-
-int run_open_page(struct run *r, struct error *e)
-{
-	r->page_fd = memfd_create("cozbpf-page", MFD_CLOEXEC);
-	if (r->page_fd < 0 || ftruncate(r->page_fd, sizeof(*r->page)) < 0)
-		return fail(e, errno, "cannot make the page shared with the program: %s", strerror(errno));
-	r->page = mmap(NULL, sizeof(*r->page), PROT_READ | PROT_WRITE, MAP_SHARED, r->page_fd, 0);
-	if (r->page == MAP_FAILED) {
-		r->page = NULL;
-		return fail(e, errno, "cannot map the page shared with the program: %s", strerror(errno));
-	}
-	r->page->magic = SHIM_MAGIC;
-	r->page->signo = (unsigned int)r->options.signo;
-	/* Under hold, threads that were woken from outside sleep off what accrued while they slept (R6). */
-	r->page->pay = r->payer == ABI_PAY_SPIN ? SHIM_PAY_SPIN : SHIM_PAY_SLEEP;
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cmd/point_find.h"
 #include "cmd/run.h"
 #include "experiment/slowing.h"
@@ -130,6 +131,7 @@ static void look(struct run *r, uint64_t now)
 		return;
 	}
 	(void)snprintf(s->why, sizeof(s->why), "%s", e.text[0] ? e.text : "the probe could not be tried");
+	utf8_make_printable(s->why, utf8_locale()); /* it names an object */
 	by_samples(r);
 }
 

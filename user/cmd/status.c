@@ -2,6 +2,7 @@
 #include "cmd/status.h"
 
 #include "base/clock.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -70,11 +71,9 @@ void status_format(const struct status_facts *f, size_t width, char *buf, size_t
 		append(buf, size, ", about %.0f s more to +-%g points", f->missing_s, 100 * f->until_ci);
 	if (f->selected)
 		append(buf, size, ", now %s at %.0f %%", short_name(f->selected), f->speedup * 100);
-	for (char *c = buf; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
 	if (width && strlen(buf) > width)
 		buf[width] = '\0';
+	utf8_make_printable(buf, utf8_locale());
 }
 
 static size_t terminal_width(FILE *out)

@@ -35,6 +35,6 @@ bool status_due(const struct status *s, uint64_t now);
 void status_update(struct status *s, uint64_t now, const struct status_facts *f);
 /* Takes the line off the terminal: before anything else is printed there, and at the end. */
 void status_clear(struct status *s);
-/* The text of a line, without newline, cut to @width bytes (0: not cut), control characters replaced. For tests and for
+/* The text of a line, without newline, cut to @width bytes (0: not cut), what would steer a terminal replaced. For tests and for
  * status_update. @size: of @buf, at least 1. */
 void status_format(const struct status_facts *f, size_t width, char *buf, size_t size);

@@ -117,7 +117,7 @@ static int add_cie(struct parser *p, uint64_t offset, struct cfi_cursor c)
 		struct cfi_cie *grown = reallocarray(p->cies, bigger, sizeof(*grown));
 
 		if (!grown)
-			return failed(p, -ENOMEM, 0, NULL);
+			return failed(p, -ENOMEM, 0, "table");
 		p->cies = grown;
 		p->cie_capacity = bigger;
 	}

@@ -2,27 +2,27 @@
 /* The side that asks. A process without rights, made early, makes the decoders: they are born small, whatever this process holds by then. */
 #include "elf/decoder_private.h"
 #include "elf/lines.h"
+#include "elf/maker.h"
 #include "elf/object_private.h"
+#include "elf/opener.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/open_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
-#include <sys/wait.h>
 
 #define MEMORY_BYTES (2ULL << 30)
 #define CPU_S 10
 #define WALL_S 60
+#define OPEN_S 10 /* more than a network file system takes that works */
 /* Of all blobs of one answer; the largest known is clang's call frame information, 20 MB. */
 #define MAX_REPLY (1ULL << 30)
 #define MAX_ERRNO 4095
@@ -34,88 +34,40 @@ struct decoder {
 	int fd, pidfd;
 };
 
-static struct {
-	pid_t pid; /* 0: not started */
-	int control;
-	struct decoder_limits limits;
-} maker = {.control = -1};
+static struct maker maker = {.control = -1};
+static struct decoder_limits limits;
 
-/* Makes a decoder of each socket that arrives. */
-static _Noreturn void make_decoders(int control)
+static _Noreturn void serve(int fd)
 {
-	char byte;
-	int fd;
-
-	(void)signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
-	while (decoder_read_fd(control, &byte, 1, 0, &fd, NULL) == 0) {
-		if (fd < 0)
-			continue;
-		if (fork() == 0) {
-			(void)close(control);
-			decoder_serve(fd, &maker.limits);
-		}
-		(void)close(fd);
-	}
-	_exit(0);
+	decoder_serve(fd, &limits);
 }
 
-static _Noreturn void be_maker(int control)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	char ok = 1;
-
-	/* Not a signal of the terminal's is meant for it. */
-	(void)setsid();
-	for (int fd = 0; fd <= STDERR_FILENO; fd++)
-		if (null < 0 || dup2(null, fd) < 0)
-			_exit(1);
-	if (dup2(control, STDERR_FILENO + 1) < 0 || syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0) < 0 || !decoder_drop_rights())
-		_exit(1);
-	control = STDERR_FILENO + 1;
-	if (decoder_send(control, &ok, 1) < 0)
-		_exit(1);
-	make_decoders(control);
-}
-
-int elf_decoder_start(const struct decoder_limits *limits, struct error *e)
+int elf_decoder_start(const struct decoder_limits *l, struct error *e)
 {
 	struct sysinfo machine;
-	int ends[2], r;
-	char ok;
+	int r;
 
 	if (maker.pid)
 		return 0;
-	maker.limits = limits ? *limits : (struct decoder_limits){MEMORY_BYTES, CPU_S, WALL_S};
-	if (!limits && sysinfo(&machine) == 0 && (uint64_t)machine.totalram * machine.mem_unit / 2 < maker.limits.memory_bytes)
-		maker.limits.memory_bytes = (uint64_t)machine.totalram * machine.mem_unit / 2;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return fail(e, errno, "cannot start the decoder of debug information: %s", strerror(errno));
-	maker.pid = fork();
-	if (maker.pid == 0)
-		be_maker(ends[1]);
-	r = maker.pid < 0 ? -errno : 0;
-	(void)close(ends[1]);
-	maker.control = ends[0];
+	limits = l ? *l : (struct decoder_limits){MEMORY_BYTES, CPU_S, WALL_S};
+	if (!l && sysinfo(&machine) == 0 && (uint64_t)machine.totalram * machine.mem_unit / 2 < limits.memory_bytes)
+		limits.memory_bytes = (uint64_t)machine.totalram * machine.mem_unit / 2;
+	r = maker_start(&maker, serve, false);
 	if (r == 0)
-		r = decoder_read(ends[0], &ok, 1, clock_monotonic_ns() + WALL_S * NSEC_PER_SEC);
+		r = opener_start(limits.wall_s < OPEN_S ? limits.wall_s : OPEN_S);
 	if (r == 0)
 		return 0;
-	if (maker.pid < 0)
-		maker.pid = 0;
 	elf_decoder_stop();
+	if (r == -EPERM)
+		return fail(e, EPERM, "cannot start the decoder of debug information: it cannot give up root's rights; run cozbpf as another "
+			    "user, or with CAP_SETUID and CAP_SETGID outside of a user namespace");
 	return fail(e, -r, "cannot start the decoder of debug information as a process without rights: %s", strerror(-r));
 }
 
 void elf_decoder_stop(void)
 {
-	if (maker.pid) {
-		(void)kill(maker.pid, SIGKILL); /* which takes the decoders along */
-		(void)waitpid(maker.pid, NULL, 0);
-	}
-	if (maker.control >= 0)
-		(void)close(maker.control);
-	maker.control = -1;
-	maker.pid = 0;
+	opener_stop();
+	maker_stop(&maker);
 }
 
 static void end(struct decoder *d)
@@ -162,29 +114,23 @@ int decoder_adopt(struct elf_object *o, int fd)
 	return 0;
 }
 
-/* Of files that debug information names only ELF files are passed on: whoever has taken over a decoder sees no others. */
-static int open_elf(const char *path)
+/* Of files that debug information names only ELF files are passed on: an attacker who controls a decoder sees no others. */
+static int open_elf(const char *path, const struct file_rights *as)
 {
-	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	_cleanup_close_ int fd = opener_open(path, as);
 	char magic[SELFMAG];
-	struct stat st;
 
 	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode) || pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG) != 0)
-		return -ENOEXEC;
-	return TAKE_FD(fd);
+		return TAKE_FD(fd);
+	return pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG) ? TAKE_FD(fd) : -ENOEXEC;
 }
 
-static int pass_file(int fd, const char *path)
+static int pass_file(int fd, const char *path, const struct file_rights *as, uint64_t deadline_ns)
 {
-	_cleanup_close_ int file = open_elf(path);
+	_cleanup_close_ int file = open_elf(path, as);
 	int32_t status = file < 0 ? file : 0;
 
-	return decoder_send_fd(fd, file, &status, sizeof(status));
+	return decoder_send_fd(fd, file, &status, sizeof(status), deadline_ns);
 }
 
 void decoder_reply_free(struct decoder_reply *r)
@@ -216,7 +162,7 @@ static int read_blobs(int fd, uint64_t deadline_ns, struct decoder_reply *r)
 	return err;
 }
 
-int decoder_read_reply(int fd, uint64_t deadline_ns, struct decoder_reply *ret)
+int decoder_read_reply(int fd, const struct file_rights *as, uint64_t deadline_ns, struct decoder_reply *ret)
 {
 	struct decoder_reply r = {0};
 	int err;
@@ -233,7 +179,7 @@ int decoder_read_reply(int fd, uint64_t deadline_ns, struct decoder_reply *ret)
 			err = -EBADMSG;
 		if (err < 0 || r.head.kind == DECODER_RESULT)
 			break;
-		err = pass_file(fd, (const char *)r.blobs[0]);
+		err = pass_file(fd, (const char *)r.blobs[0], as, deadline_ns);
 		decoder_reply_free(&r);
 		if (err < 0)
 			break;
@@ -248,7 +194,7 @@ int decoder_read_reply(int fd, uint64_t deadline_ns, struct decoder_reply *ret)
 
 static uint64_t deadline(void)
 {
-	return clock_monotonic_ns() + (maker.limits.wall_s ? maker.limits.wall_s : WALL_S) * NSEC_PER_SEC;
+	return clock_monotonic_ns() + (limits.wall_s ? limits.wall_s : WALL_S) * NSEC_PER_SEC;
 }
 
 static int gone(const struct elf_object *o, struct error *e)
@@ -275,9 +221,9 @@ static int introduce(const struct elf_object *o)
 
 	if (q.size > DECODER_MAX_PAYLOAD)
 		return -E2BIG;
-	r = decoder_send_fd(d->fd, o->fd, &q, sizeof(q));
+	r = decoder_send_fd(d->fd, o->fd, &q, sizeof(q), until);
 	if (r == 0)
-		r = decoder_send(d->fd, o->path, q.size);
+		r = decoder_send(d->fd, o->path, q.size, until);
 	if (r == 0)
 		r = decoder_read_fd(d->fd, &status, sizeof(status), until, &fd, &pid);
 	if (fd >= 0)
@@ -290,33 +236,31 @@ static int introduce(const struct elf_object *o)
 static int start(const struct elf_object *o)
 {
 	struct decoder *d = o->decoder;
-	int ends[2], on = 1, r;
-	char byte = 0;
+	int r = maker.pid ? maker_make(&maker, deadline()) : -EIO;
 
-	if (!maker.pid || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
-		return -EIO;
-	d->fd = ends[0];
+	if (r < 0)
+		return r;
+	d->fd = r;
 	d->state = RUNNING;
-	(void)setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
-	r = decoder_send_fd(maker.control, ends[1], &byte, 1);
-	(void)close(ends[1]);
-	return r < 0 ? r : introduce(o);
+	return introduce(o);
 }
 
 int decoder_ask(const struct elf_object *o, const struct decoder_request *q, const void *payload, struct decoder_reply *ret, struct error *e)
 {
 	struct decoder *d = o->decoder;
+	uint64_t until;
 	int r = 0;
 
 	if (d->state == NOT_STARTED)
 		r = start(o);
 	if (r < 0 || d->state == GONE)
 		return gone(o, e);
-	r = decoder_send(d->fd, q, sizeof(*q));
+	until = deadline();
+	r = decoder_send(d->fd, q, sizeof(*q), until);
 	if (r == 0)
-		r = decoder_send(d->fd, payload, q->size);
+		r = decoder_send(d->fd, payload, q->size, until);
 	if (r == 0)
-		r = decoder_read_reply(d->fd, deadline(), ret);
+		r = decoder_read_reply(d->fd, &o->rights, until, ret);
 	if (r == -EBADMSG)
 		return decoder_distrust(o, e);
 	if (r < 0)

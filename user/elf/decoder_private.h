@@ -18,6 +18,7 @@ struct line_table;
 struct line_unit;
 struct cfi_table;
 struct error;
+struct file_rights;
 
 enum decoder_op {
 	DECODER_OBJECT,     /* the first: the payload is its name, the file comes along */
@@ -57,10 +58,10 @@ struct decoder_reply {
 };
 void decoder_reply_free(struct decoder_reply *r);
 
-/* decoder_socket.c: whole messages, or an error: -EPIPE the other end is gone, -ETIMEDOUT, -EBADMSG nonsense. @deadline_ns: of
- * CLOCK_MONOTONIC, 0: none. */
-int decoder_send(int fd, const void *bytes, size_t n);
-int decoder_send_fd(int fd, int passed, const void *bytes, size_t n); /* passed -1: none */
+/* decoder_socket.c: whole messages, or an error: -EPIPE the other end is gone, -ETIMEDOUT, -EBADMSG nonsense. @deadline_ns:
+ * of CLOCK_MONOTONIC, 0: none. */
+int decoder_send(int fd, const void *bytes, size_t n, uint64_t deadline_ns);
+int decoder_send_fd(int fd, int passed, const void *bytes, size_t n, uint64_t deadline_ns); /* passed -1: none */
 int decoder_read(int fd, void *bytes, size_t n, uint64_t deadline_ns);
 /* With a file that came along (else -1), and the sender's process id, if that is wanted. */
 int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *ret_fd, int *ret_pid);
@@ -75,8 +76,8 @@ bool decoder_is_gone(const struct elf_object *o);
 int decoder_distrust(const struct elf_object *o, struct error *e);
 /* What the payload of DECODER_SYMBOLS and DECODER_LINES is; the caller frees. @o may be NULL. NULL: out of memory. */
 char *decoder_pack_options(const struct line_options *o, size_t *ret_n);
-/* Reads one answer, opening files as asked. What the tests drive: -EPIPE and others as above. */
-int decoder_read_reply(int fd, uint64_t deadline_ns, struct decoder_reply *ret);
+/* Reads one answer, opening files as asked, with the rights @as. What the tests drive: -EPIPE and others as above. */
+int decoder_read_reply(int fd, const struct file_rights *as, uint64_t deadline_ns, struct decoder_reply *ret);
 void decoder_close(struct decoder *d); /* NULL is allowed */
 /* For tests: @fd speaks as the object's decoder. It is taken over. -ENOMEM */
 int decoder_adopt(struct elf_object *o, int fd);

@@ -9,9 +9,9 @@
 #include "elf/symbols_private.h"
 
 #include "base/cleanup.h"
+#include "base/open_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +36,10 @@ static int client = -1; /* of this decoder; -1: this is none */
 
 static int send_answer(struct answer *a)
 {
-	int r = decoder_send(client, &a->head, sizeof(a->head));
+	int r = decoder_send(client, &a->head, sizeof(a->head), 0);
 
 	for (int i = 0; r == 0 && i < DECODER_BLOBS; i++)
-		r = decoder_send(client, a->blobs[i], a->head.size[i]);
+		r = decoder_send(client, a->blobs[i], a->head.size[i], 0);
 	return r;
 }
 
@@ -49,9 +49,11 @@ int decoder_open_file(const char *path)
 	int32_t status;
 	int fd = -1, r;
 
-	if (client < 0)
-		/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
-		return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (client < 0) {
+		fd = open_file(path, file_rights_usual());
+		errno = fd < 0 ? -fd : 0;
+		return fd < 0 ? -1 : fd;
+	}
 	a.blobs[0] = path;
 	a.head.size[0] = strlen(path);
 	r = strlen(path) < PATH_MAX ? send_answer(&a) : -ENAMETOOLONG;
@@ -330,7 +332,7 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 	if (!decoder_confine(limits))
 		_exit(1);
 	status = receive_object(&s);
-	if (decoder_send(client, &status, sizeof(status)) == 0 && status == 0)
+	if (decoder_send(client, &status, sizeof(status), 0) == 0 && status == 0)
 		while (one_request(&s))
 			;
 	_exit(0);

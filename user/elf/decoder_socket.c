@@ -11,22 +11,47 @@
 
 #define MOST_NS (60 * NSEC_PER_SEC)
 
-int decoder_send(int fd, const void *bytes, size_t n)
+/* For @events, or the end of the other side. */
+static int wait_for(int fd, short events, uint64_t deadline_ns)
 {
-	while (n) {
-		ssize_t r = send(fd, bytes, n, MSG_NOSIGNAL);
+	struct pollfd p = {.fd = fd, .events = events};
 
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r <= 0)
+	for (;;) {
+		uint64_t now = deadline_ns ? clock_monotonic_ns() : 0;
+		int r;
+
+		if (deadline_ns && now >= deadline_ns)
+			return -ETIMEDOUT;
+		r = poll(&p, 1,
+			 deadline_ns ? (int)(deadline_ns - now < MOST_NS ? (deadline_ns - now) / NSEC_PER_MSEC + 1 : 60000)
+				     : -1);
+		if (r > 0)
+			return 0;
+		if (r < 0 && errno != EINTR)
 			return -EPIPE;
-		bytes = (const char *)bytes + r;
-		n -= (size_t)r;
 	}
-	return 0;
 }
 
-int decoder_send_fd(int fd, int passed, const void *bytes, size_t n)
+int decoder_send(int fd, const void *bytes, size_t n, uint64_t deadline_ns)
+{
+	return n ? decoder_send_fd(fd, -1, bytes, n, deadline_ns) : 0;
+}
+
+/* As much as there is room for. */
+static ssize_t send_some(int fd, struct msghdr *m, uint64_t deadline_ns)
+{
+	for (;;) {
+		int err = wait_for(fd, POLLOUT, deadline_ns);
+		ssize_t r = err < 0 ? err : sendmsg(fd, m, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (r >= 0 || err < 0)
+			return r;
+		if (errno != EINTR && errno != EAGAIN)
+			return -EPIPE;
+	}
+}
+
+int decoder_send_fd(int fd, int passed, const void *bytes, size_t n, uint64_t deadline_ns)
 {
 	union {
 		char bytes[CMSG_SPACE(sizeof(int))];
@@ -34,10 +59,10 @@ int decoder_send_fd(int fd, int passed, const void *bytes, size_t n)
 	} control = {{0}};
 	struct iovec v = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
 	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-	struct cmsghdr *c;
-	ssize_t r;
 
 	if (passed >= 0) {
+		struct cmsghdr *c;
+
 		m.msg_control = control.bytes;
 		m.msg_controllen = sizeof(control.bytes);
 		c = CMSG_FIRSTHDR(&m);
@@ -46,38 +71,24 @@ int decoder_send_fd(int fd, int passed, const void *bytes, size_t n)
 		c->cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(c), &passed, sizeof(int));
 	}
-	do
-		r = sendmsg(fd, &m, MSG_NOSIGNAL);
-	while (r < 0 && errno == EINTR);
-	if (r <= 0)
-		return -EPIPE;
-	return decoder_send(fd, (const char *)bytes + r, n - (size_t)r);
-}
+	while (v.iov_len) {
+		ssize_t r = send_some(fd, &m, deadline_ns);
 
-/* Something to read, or the end of it. */
-static int wait_for(int fd, uint64_t deadline_ns)
-{
-	struct pollfd p = {.fd = fd, .events = POLLIN};
-
-	for (;;) {
-		uint64_t now = deadline_ns ? clock_monotonic_ns() : 0;
-		int r;
-
-		if (deadline_ns && now >= deadline_ns)
-			return -ETIMEDOUT;
-		r = poll(&p, 1, deadline_ns ? (int)(deadline_ns - now < MOST_NS ? (deadline_ns - now) / NSEC_PER_MSEC + 1 : 60000) : -1);
-		if (r > 0)
-			return 0;
-		if (r < 0 && errno != EINTR)
-			return -EPIPE;
+		if (r <= 0)
+			return r < 0 ? (int)r : -EPIPE;
+		v.iov_base = (char *)v.iov_base + r;
+		v.iov_len -= (size_t)r;
+		m.msg_control = NULL; /* it went with the first bytes */
+		m.msg_controllen = 0;
 	}
+	return 0;
 }
 
 int decoder_read(int fd, void *bytes, size_t n, uint64_t deadline_ns)
 {
 	while (n) {
 		ssize_t r;
-		int err = wait_for(fd, deadline_ns);
+		int err = wait_for(fd, POLLIN, deadline_ns);
 
 		if (err < 0)
 			return err;
@@ -131,7 +142,7 @@ int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *re
 	struct iovec v = {.iov_base = bytes, .iov_len = n};
 	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
 	ssize_t r;
-	int err = wait_for(fd, deadline_ns);
+	int err = wait_for(fd, POLLIN, deadline_ns);
 
 	*ret_fd = -1;
 	if (err < 0)

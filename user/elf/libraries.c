@@ -3,6 +3,7 @@
 
 #include "elf/object.h"
 #include "elf/object_private.h"
+#include "elf/opener.h"
 
 #include "base/cleanup.h"
 
@@ -10,10 +11,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define MAX_LIBRARIES 1024
-#define MAX_ENTRIES 65536 /* of a dynamic section */
+#define MAX_ENTRIES 65536	/* of a dynamic section */
+#define MAX_SYMBOLS (64U << 20) /* bytes of a dynamic symbol table */
 
 static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/local/lib:/lib:/usr/lib";
 
@@ -28,7 +29,9 @@ static int each_dynamic(const struct elf_object *o, int64_t tag, int (*cb)(const
 	while ((s = elf_nextscn(o->elf, s))) {
 		Elf_Data *d;
 
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNAMIC || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset)
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNAMIC || h.sh_offset > o->size ||
+		    h.sh_size > o->size - h.sh_offset || h.sh_size > MAX_ENTRIES * sizeof(Elf64_Dyn) ||
+		    !elf_object_has_strings(o, h.sh_link))
 			continue;
 		d = elf_getdata(s, NULL);
 		for (int i = 0; r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
@@ -78,9 +81,10 @@ static int search_list(const char *list, void *arg)
 	for (const char *from = list; *from;) {
 		size_t n = strcspn(from, ":");
 		char *path = n && n < PATH_MAX ? expand(x, from, n) : NULL;
-		struct stat st;
+		int fd = path ? opener_open(path, &x->main->rights) : -1;
 
-		if (path && stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+		if (fd >= 0) {
+			(void)close(fd);
 			x->found = path;
 			return 1;
 		}
@@ -131,7 +135,7 @@ int library_each_needed(const struct elf_object *main, int (*cb)(const struct el
 		_cleanup_free_ char *path = library_find(main, x->all[i]);
 		_cleanup_elf_object_ struct elf_object *library = NULL;
 
-		if (!path || elf_object_open(path, &library, NULL) < 0)
+		if (!path || elf_object_open_named(main, path, &library, NULL) < 0)
 			continue;
 		r = each_dynamic(library, DT_NEEDED, add_name, x);
 		if (r == 0)
@@ -154,7 +158,8 @@ static int imports_dlopen(const struct elf_object *o, void *arg)
 	while ((s = elf_nextscn(o->elf, s))) {
 		Elf_Data *d;
 
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNSYM || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset)
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNSYM || h.sh_offset > o->size ||
+		    h.sh_size > o->size - h.sh_offset || h.sh_size > MAX_SYMBOLS || !elf_object_has_strings(o, h.sh_link))
 			continue;
 		d = elf_getdata(s, NULL);
 		for (int i = 0; d && gelf_getsym(d, i, &sym); i++) {
@@ -163,6 +168,7 @@ static int imports_dlopen(const struct elf_object *o, void *arg)
 			if (name && (!strcmp(name, "dlopen") || !strcmp(name, "dlmopen")))
 				return 1;
 		}
+		return 0; /* there is one such table */
 	}
 	return 0;
 }

@@ -8,7 +8,7 @@
 
 enum { SECTION_NONE, SECTION_INFO, SECTION_ABBREV, SECTION_ADDR, N_SECTIONS };
 
-static int section_info(void *object, Dwarf_Half i, Dwarf_Obj_Access_Section *ret, int *error)
+static int section_info(void *object, dwarf_section_index i, Dwarf_Obj_Access_Section_a *ret, int *error)
 {
 	static const char *const names[N_SECTIONS] = {"", ".debug_info", ".debug_abbrev", ".debug_addr"};
 	const struct line_tree *tree = object;
@@ -17,18 +17,18 @@ static int section_info(void *object, Dwarf_Half i, Dwarf_Obj_Access_Section *re
 	(void)error;
 	if (i >= N_SECTIONS)
 		return DW_DLV_NO_ENTRY;
-	*ret = (Dwarf_Obj_Access_Section){
-		.name = names[i],
-		.type = i != SECTION_NONE, /* SHT_PROGBITS */
-		.size = sizes[i],
+	*ret = (Dwarf_Obj_Access_Section_a){
+		.as_name = names[i],
+		.as_type = i != SECTION_NONE, /* SHT_PROGBITS */
+		.as_size = sizes[i],
 	};
 	return DW_DLV_OK;
 }
 
-static Dwarf_Endianness byte_order(void *object)
+static dwarf_byte_order byte_order(void *object)
 {
 	(void)object;
-	return DW_OBJECT_LSB;
+	return DW_END_little;
 }
 
 static Dwarf_Small eight(void *object)
@@ -43,8 +43,18 @@ static Dwarf_Unsigned section_count(void *object)
 	return N_SECTIONS;
 }
 
+#ifdef DWARF_ASKS_FILE_SIZE
+/* The library refuses sections that are larger. */
+static Dwarf_Unsigned file_size(void *object)
+{
+	const struct line_tree *tree = object;
+
+	return tree->n_info + tree->n_abbrev + tree->n_addresses;
+}
+#endif
+
 /* The library only reads them. */
-static int load_section(void *object, Dwarf_Half i, Dwarf_Small **ret, int *error)
+static int load_section(void *object, dwarf_section_index i, Dwarf_Small **ret, int *error)
 {
 	const struct line_tree *tree = object;
 	const unsigned char *const bytes[N_SECTIONS] = {NULL, tree->info, tree->abbrev, tree->addresses};
@@ -56,13 +66,16 @@ static int load_section(void *object, Dwarf_Half i, Dwarf_Small **ret, int *erro
 	return DW_DLV_OK;
 }
 
-static const Dwarf_Obj_Access_Methods methods = {
-	.get_section_info = section_info,
-	.get_byte_order = byte_order,
-	.get_length_size = eight,
-	.get_pointer_size = eight,
-	.get_section_count = section_count,
-	.load_section = load_section,
+static const Dwarf_Obj_Access_Methods_a reading = {
+	.om_get_section_info = section_info,
+	.om_get_byte_order = byte_order,
+	.om_get_length_size = eight,
+	.om_get_pointer_size = eight,
+#ifdef DWARF_ASKS_FILE_SIZE
+	.om_get_filesize = file_size,
+#endif
+	.om_get_section_count = section_count,
+	.om_load_section = load_section,
 };
 
 static bool open_root(struct line_tree *tree)
@@ -73,8 +86,8 @@ static bool open_root(struct line_tree *tree)
 	Dwarf_Sig8 signature;
 	Dwarf_Error e = NULL;
 
-	tree->object = (Dwarf_Obj_Access_Interface){.object = tree, .methods = &methods};
-	if (dwarf_object_init_b(&tree->object, NULL, NULL, DW_GROUPNUMBER_ANY, &tree->dwarf, &e) != DW_DLV_OK) {
+	tree->reader = (Dwarf_Obj_Access_Interface_a){.ai_object = tree, .ai_methods = &reading};
+	if (dwarf_object_init_b(&tree->reader, NULL, NULL, DW_GROUPNUMBER_ANY, &tree->dwarf, &e) != DW_DLV_OK) {
 		dwarf_forget(NULL, &e);
 		tree->dwarf = NULL;
 		return false;
@@ -110,12 +123,10 @@ bool line_tree_open(struct line_tree *ret, struct debug_file *f, uint64_t at, ui
 
 void line_tree_close(struct line_tree *tree)
 {
-	Dwarf_Error e = NULL;
-
 	if (tree->root)
 		dwarf_dealloc_die(tree->root);
 	if (tree->dwarf)
-		(void)dwarf_object_finish(tree->dwarf, &e);
+		(void)dwarf_object_finish(tree->dwarf);
 	free(tree->info);
 	*tree = (struct line_tree){0};
 }

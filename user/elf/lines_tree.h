@@ -6,14 +6,12 @@
 #pragma once
 
 #include "elf/debug_unit.h"
-
-#include <libdwarf/dwarf.h>
-#include <libdwarf/libdwarf.h>
+#include "elf/lines_tree_names.h"
 
 struct line_tree {
 	Dwarf_Debug dwarf;
 	Dwarf_Die root;
-	Dwarf_Obj_Access_Interface object;
+	Dwarf_Obj_Access_Interface_a reader;
 	unsigned char *info; /* owned */
 	size_t n_info;
 	const unsigned char *abbrev, *addresses; /* the latter NULL: none */

@@ -2,12 +2,12 @@
 #include "elf/object.h"
 #include "elf/decoder_private.h"
 #include "elf/object_private.h"
+#include "elf/opener.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +17,11 @@
 #define MAX_SEGMENTS 256
 #define PAGE_BYTES 4096ULL
 #define MAX_BUILD_ID 64
+/* A program header more than these, or sections beyond what the header itself can count, come from no linker of programs. */
+#define MAX_PROGRAM_HEADERS 4096
+#define MAX_NOTE_BYTES (64U << 10) /* of one program header's notes ... */
+#define MAX_NOTE_HEADERS 16	   /* ... and how many of those are read: libelf keeps them all */
+#define MAX_STRINGS (64U << 20)	   /* bytes of names of symbols that a library exports; clang's largest has 3 MB */
 
 static int corrupt(struct error *e, const char *path, const char *what)
 {
@@ -74,6 +79,8 @@ static int check_header(int fd, const char *path, uint64_t size, struct error *e
 		return fail(e, ENOEXEC, "%s: an object file that is not linked yet; name the linked program", path);
 	if (h.e_type != ET_EXEC && h.e_type != ET_DYN)
 		return fail(e, ENOEXEC, "%s: neither an executable nor a shared object", path);
+	if ((h.e_shoff && !h.e_shnum) || h.e_phnum > MAX_PROGRAM_HEADERS)
+		return corrupt(e, path, "impossibly many headers");
 	if (h.e_shoff && (h.e_shoff > size || (uint64_t)h.e_shnum * h.e_shentsize > size - h.e_shoff))
 		return corrupt(e, path, "section table past the end of the file");
 	if (!h.e_phoff || h.e_phoff > size || (uint64_t)h.e_phnum * h.e_phentsize > size - h.e_phoff)
@@ -96,8 +103,10 @@ static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 	GElf_Nhdr nh;
 	size_t at = 0, name, desc;
 
-	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset || ph->p_filesz > 1 << 20)
+	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset ||
+	    ph->p_filesz > MAX_NOTE_BYTES || o->note_headers == MAX_NOTE_HEADERS)
 		return;
+	o->note_headers++;
 	d = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 	while (d && at < d->d_size) {
 		size_t next = gelf_getnote(d, at, &nh, &name, &desc);
@@ -177,8 +186,22 @@ static int open_error(struct error *e, const char *path, int errnum)
 	if (errnum == ENOENT || errnum == ENOTDIR)
 		return fail(e, ENOENT, "%s: no such file", path);
 	if (errnum == EACCES || errnum == EPERM)
-		return fail(e, EACCES, "%s: not readable by this user; make it readable (chmod +r) or run as its owner", path);
+		return fail(e, EACCES, "%s: not readable by this user; make it readable (chmod +r) or run as its owner",
+			    path);
+	if (errnum == ENOEXEC)
+		return fail(e, ENOEXEC, "%s: not a regular file of a disk; name a compiled program or library", path);
+	if (errnum == ETIMEDOUT)
+		return fail(e, ETIMEDOUT, "%s: its file system does not answer; copy the file elsewhere", path);
 	return fail(e, errnum, "%s: cannot open: %s", path, strerror(errnum));
+}
+
+bool elf_object_has_strings(const struct elf_object *o, size_t index)
+{
+	GElf_Shdr h;
+	Elf_Scn *s = elf_getscn(o->elf, index);
+
+	return s && gelf_getshdr(s, &h) && h.sh_type == SHT_STRTAB && !(h.sh_flags & SHF_COMPRESSED) &&
+	       h.sh_size <= MAX_STRINGS;
 }
 
 int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e)
@@ -192,6 +215,7 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 		return fail(e, ENOMEM, "out of memory");
 	}
 	o->fd = fd;
+	o->rights = *file_rights_usual();
 	o->path = strdup(name);
 	o->symbols = symbol_index_new();
 	if (!o->path || !o->symbols)
@@ -217,12 +241,44 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 	return 0;
 }
 
+/* Opens @path with the rights @as (NULL: ours), calls it @name. What the file names is opened with the rights @named. */
+static int open_as(const char *path, const struct file_rights *as, const char *name, const struct file_rights *named,
+		   struct elf_object **ret, struct error *e)
+{
+	int fd = opener_open(path, as), r;
+
+	r = fd < 0 ? open_error(e, name, -fd) : elf_object_open_fd(fd, name, ret, e);
+	if (r == 0)
+		(*ret)->rights = *named;
+	return r;
+}
+
 int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 {
-	/* O_NONBLOCK: a FIFO in the file's place must not stop us. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	struct file_rights rights = *file_rights_usual();
+	int pid = 0, n = 0, r = 0;
+	bool in_root = false;
 
-	return fd < 0 ? open_error(e, path, errno) : elf_object_open_fd(fd, path, ret, e);
+	if (sscanf(path, "/proc/%d/%n", &pid, &n) == 1 && n > 0) {
+		r = file_rights_of_process(pid, &rights);
+		in_root = !strncmp(path + n, "root/", 5);
+	}
+	return r < 0 ? open_error(e, path, -r) : open_as(path, in_root ? &rights : NULL, path, &rights, ret, e);
+}
+
+int elf_object_open_named(const struct elf_object *by, const char *path, struct elf_object **ret, struct error *e)
+{
+	const struct file_rights *rights = by ? &by->rights : file_rights_usual();
+
+	return open_as(path, rights, path, rights, ret, e);
+}
+
+int elf_object_open_process(pid_t pid, const char *link, const char *name, struct elf_object **ret, struct error *e)
+{
+	struct file_rights rights;
+	int r = file_rights_of_process(pid, &rights);
+
+	return r < 0 ? open_error(e, name, -r) : open_as(link, NULL, name, &rights, ret, e);
 }
 
 int elf_object_open_image(const char *name, const void *image, size_t size, struct elf_object **ret, struct error *e)

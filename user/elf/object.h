@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct error;
 struct elf_object;
@@ -21,8 +22,15 @@ struct elf_symbol {
 };
 
 /* Opens and checks an x86-64 ELF executable or shared object. On success *ret is the caller's (elf_object_close). Errors:
- * -ENOENT, -EACCES, -ENOEXEC (not ELF, truncated, corrupt), -EINVAL (32-bit or foreign architecture); @e says which in words. */
+ * -ENOENT, -EACCES, -ENOEXEC (not ELF, truncated, corrupt), -EINVAL (32-bit or foreign architecture); @e says which in
+ * words.
+ * @path comes from the user, or is the kernel's link to a file of a process (/proc/PID/exe, map_files) and is opened with
+ * our own rights; below /proc/PID/root with those of the process. */
 int elf_object_open(const char *path, struct elf_object **ret, struct error *e);
+/* The same of a file that @by names, or (NULL) the program: opened with the rights of the program's user. */
+int elf_object_open_named(const struct elf_object *by, const char *path, struct elf_object **ret, struct error *e);
+/* The same of the process @pid's executable, by the kernel's @link; @name is what errors call it. */
+int elf_object_open_process(pid_t pid, const char *link, const char *name, struct elf_object **ret, struct error *e);
 /* The same for an image in memory, of which a copy is made: the vDSO has no file. @name is what errors call it. */
 int elf_object_open_image(const char *name, const void *image, size_t size, struct elf_object **ret, struct error *e);
 void elf_object_close(struct elf_object *o); /* NULL is allowed */

@@ -4,6 +4,8 @@
 
 #include "elf/object.h"
 
+#include "base/open_file.h"
+
 #include <gelf.h>
 #include <libelf.h>
 
@@ -22,18 +24,22 @@ struct elf_object {
 	Elf *elf;
 	uint64_t size; /* of the file when it was opened */
 	struct elf_segment *segments;
-	size_t n_segments;
+	size_t n_segments, note_headers;
 	bool dynamic;
 	char *interpreter; /* owned; NULL: none, or none that makes sense */
 	char *build_id;
 	const struct line_options *options; /* where debug files are; NULL: where the system has them */
-	bool is_image; /* not a file's, but one in memory */
-	struct symbol_index *symbols; /* empty until first asked for */
-	struct decoder *decoder; /* NULL: everything is read here, or nothing has been asked for */
+	bool is_image;			    /* not a file's, but one in memory */
+	struct symbol_index *symbols;	    /* empty until first asked for */
+	struct file_rights rights;	    /* what files that it names are opened with: those of the program's user */
+	struct decoder *decoder;	    /* NULL: everything is read here, or nothing has been asked for */
 };
 
 /* As elf_object_open, of an open file, which it takes over; @name is what errors call it. */
 int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e);
+
+/* Can the section @index be taken for strings? Of bounded size, and not compressed: libelf would unpack it whole. */
+bool elf_object_has_strings(const struct elf_object *o, size_t index);
 
 struct symbol_index *symbol_index_new(void);
 void symbol_index_free(struct symbol_index *x);

@@ -17,7 +17,7 @@ static const char *section_name(const struct elf_object *o, Elf_Scn *s, GElf_Shd
 {
 	size_t names;
 
-	if (elf_getshdrstrndx(o->elf, &names) < 0 || !gelf_getshdr(s, h))
+	if (elf_getshdrstrndx(o->elf, &names) < 0 || !gelf_getshdr(s, h) || !elf_object_has_strings(o, names))
 		return NULL;
 	return elf_strptr(o->elf, names, h->sh_name);
 }
@@ -106,6 +106,7 @@ int usdt_each(const struct elf_object *o, int (*cb)(const struct usdt_probe *p, 
 		d = elf_getdata(s, NULL);
 		if (d && d->d_buf)
 			r = read_notes(o, d, cb, arg);
+		break; /* there is one; libelf keeps what it reads */
 	}
 	return r;
 }

@@ -376,6 +376,18 @@ void runner_abandon(struct runner *r)
 	r->state = OVER;
 }
 
+bool runner_drop(struct runner *r, uint64_t now)
+{
+	if (r->state != EXPERIMENT)
+		return false;
+	(void)r->ops->end(r->backend);
+	r->selected = r->function = NULL;
+	r->state = r->o.whole_run ? OVER : WAITING;
+	r->due = later(now, r->o.cool_off_ns);
+	(void)start_samples(r);
+	return true;
+}
+
 void runner_get_status(const struct runner *r, struct runner_status *ret)
 {
 	struct tally_sums sums;

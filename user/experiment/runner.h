@@ -44,8 +44,10 @@ int runner_look(struct runner *r);
  * lasted at least a tenth of its length. */
 int runner_finish(struct runner *r, uint64_t end_ns);
 
-/* Ends a running experiment without recording it. */
+/* Ends a running experiment without recording it, and the run. */
 void runner_abandon(struct runner *r);
+/* Ends a running experiment without recording it; the next one follows, unless it was a whole run. Returns whether there was one. */
+bool runner_drop(struct runner *r, uint64_t now);
 
 /* For status lines and the log at the end. */
 struct runner_status {

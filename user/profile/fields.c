@@ -2,6 +2,7 @@
 #include "profile/fields.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define FIELD(type, member, kind, required)                                                                                 \
@@ -118,4 +119,17 @@ void fields_free(const struct field_table *t, void *record)
 			free(*s);
 			*s = NULL;
 		}
+}
+
+size_t fields_size(const struct field_table *t, const void *record, size_t each)
+{
+	size_t size = 0;
+
+	for (size_t i = 0; i < t->n; i++)
+		if (t->fields[i].kind == FIELD_STRING) {
+			const char *s = *(char *const *)((const char *)record + t->fields[i].offset);
+
+			size += s ? strlen(s) + 1 + each : 0;
+		}
+	return size;
 }

@@ -30,3 +30,5 @@ extern const struct field_table latency_measured_fields;
 
 /* Frees the strings among the fields of @record and clears them. */
 void fields_free(const struct field_table *t, void *record);
+/* Bytes that the strings among the fields of @record take, and @each more for each of them. */
+size_t fields_size(const struct field_table *t, const void *record, size_t each);

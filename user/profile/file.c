@@ -101,6 +101,23 @@ static int check_tail(struct profile_file *f, off_t size, char *buf)
 	return 0;
 }
 
+/* True if @path still names the file behind @f. */
+static bool still_ours(const struct profile_file *f)
+{
+	struct stat a, b;
+
+	return fstat(f->fd, &a) == 0 && lstat(f->path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Two runs in one file would tear each other's records; a file system without locks is taken on trust. Nothing that was learned of the file before
+ * the lock is true after it: a run that has just ended may have written to it, or removed it. */
+static int lock(const struct profile_file *f, struct error *e)
+{
+	if ((flock(f->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) || !still_ours(f))
+		return fail(e, EBUSY, "'%s' is being written by another run: choose another file with -o", f->path);
+	return 0;
+}
+
 static int open_existing(const char *path, enum profile_format format, struct profile_file *f, struct error *e)
 {
 	_cleanup_free_ char *buf = NULL;
@@ -119,6 +136,11 @@ static int open_existing(const char *path, enum profile_format format, struct pr
 		return fail(e, errno, "cannot write '%s': %m", path);
 	if (!S_ISREG(st.st_mode))
 		return fail(e, EINVAL, "'%s' is not a regular file", path);
+	r = lock(f, e);
+	if (r)
+		return r;
+	if (fstat(f->fd, &st)) /* now its size stays */
+		return fail(e, errno, "cannot write '%s': %m", path);
 	buf = malloc(LOOK);
 	if (!buf)
 		return fail(e, ENOMEM, "cannot read '%s': out of memory", path);
@@ -127,14 +149,6 @@ static int open_existing(const char *path, enum profile_format format, struct pr
 		return r;
 	r = check_tail(f, st.st_size, buf);
 	return r ? fail(e, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
-}
-
-/* True if @path still names the file behind @f. */
-static bool still_ours(const struct profile_file *f)
-{
-	struct stat a, b;
-
-	return fstat(f->fd, &a) == 0 && lstat(f->path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 int profile_file_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_file *ret,
@@ -149,18 +163,17 @@ int profile_file_open(const char *path, enum profile_format format, uid_t uid, g
 	if (!f.path)
 		return fail(e, ENOMEM, "cannot write '%s': out of memory", path);
 	f.fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0644);
-	f.created = f.fd >= 0;
-	if (f.created) {
-		if ((uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(f.fd, uid, gid))
+	if (f.fd >= 0) {
+		r = lock(&f, e);
+		/* A run that was faster has it by now: then it is not ours to remove. */
+		f.created = r == 0;
+		if (!r && (uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(f.fd, uid, gid))
 			r = fail(e, errno, "cannot give '%s' to the invoking user: %m", path);
 	} else if (errno == EEXIST) {
 		r = open_existing(path, format, &f, e);
 	} else {
 		r = fail(e, errno, "cannot create '%s': %m", path);
 	}
-	/* Two runs in one file would tear each other's records; a file system without locks is taken on trust. */
-	if (!r && flock(f.fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-		r = fail(e, EBUSY, "'%s' is being written by another run: choose another file with -o", path);
 	if (r) {
 		(void)profile_file_close(&f);
 		return r;

@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/merge.h"
 
+#include "profile/fields.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+uint64_t profile_add_counts(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
 
 static int by_location(const void *a, const void *b)
 {
@@ -12,56 +21,74 @@ static int by_location(const void *a, const void *b)
 	return strcmp(x->location, y->location);
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
+void profile_add_up_samples(struct profile *p)
 {
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
+	struct profile_samples *s = p->samples;
+	size_t out = 0;
 
-/* One of each location. */
-static size_t add_up(struct profile_samples *s, size_t n)
-{
-	size_t used = 0;
+	if (p->n_samples == 0)
+		return;
+	qsort(s, p->n_samples, sizeof(*s), by_location);
+	for (size_t i = 1; i < p->n_samples; i++) {
+		if (strcmp(s[i].location, s[out].location) == 0) {
+			/* Of two runs' copies, those of the one with more samples. */
+			if (s[i].inlined && (!s[out].inlined || s[i].count > s[out].count)) {
+				char *other = s[out].inlined;
 
-	if (n)
-		qsort(s, n, sizeof(*s), by_location);
-	for (size_t i = 0; i < n; i++) {
-		if (used && !strcmp(s[used - 1].location, s[i].location)) {
-			s[used - 1].count = sum(s[used - 1].count, s[i].count);
-			free(s[i].location);
+				s[out].inlined = s[i].inlined;
+				s[i].inlined = other;
+			}
+			s[out].count = profile_add_counts(s[out].count, s[i].count);
+			fields_free(&samples_fields, &s[i]);
 		} else {
-			s[used++] = s[i];
+			s[++out] = s[i];
 		}
 	}
-	return used;
+	p->n_samples = out + 1;
 }
 
-static int grow(void *list, size_t n, size_t size)
+/* Room for @more elements after the @n that there are. */
+static int grow(void *list, size_t n, size_t more, size_t size)
 {
-	void *grown = reallocarray(*(void **)list, n ? n : 1, size);
+	void *grown;
 
+	if (more == 0)
+		return 0;
+	grown = reallocarray(*(void **)list, n + more, size);
 	if (!grown)
 		return -ENOMEM;
 	*(void **)list = grown;
 	return 0;
 }
 
+int profile_move_samples(struct profile *p, struct profile_samples *s, size_t n)
+{
+	if (grow(&p->samples, p->n_samples, n, sizeof(*s)) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		p->samples[p->n_samples++] = s[i];
+	return 0;
+}
+
 int profile_merge(struct profile *into, struct profile *from)
 {
-	if (grow(&into->runs, into->n_runs + from->n_runs, sizeof(*into->runs)) < 0 ||
-	    grow(&into->experiments, into->n_experiments + from->n_experiments, sizeof(*into->experiments)) < 0 ||
-	    grow(&into->samples, into->n_samples + from->n_samples, sizeof(*into->samples)) < 0)
+	if (grow(&into->runs, into->n_runs, from->n_runs, sizeof(*into->runs)) < 0 ||
+	    grow(&into->experiments, into->n_experiments, from->n_experiments, sizeof(*into->experiments)) < 0 ||
+	    profile_move_samples(into, from->samples, from->n_samples) < 0)
 		return -ENOMEM;
+	profile_add_up_samples(into);
 	for (size_t i = 0; i < from->n_experiments; i++) {
 		from->experiments[i].run += into->n_runs;
 		into->experiments[into->n_experiments++] = from->experiments[i];
 	}
 	for (size_t i = 0; i < from->n_runs; i++)
 		into->runs[into->n_runs++] = from->runs[i];
-	for (size_t i = 0; i < from->n_samples; i++)
-		into->samples[into->n_samples++] = from->samples[i];
-	into->n_samples = add_up(into->samples, into->n_samples);
-	into->runtime_ns = sum(into->runtime_ns, from->runtime_ns);
+	into->runtime_ns = profile_add_counts(into->runtime_ns, from->runtime_ns);
+	into->sampled = profile_add_counts(into->sampled, from->sampled);
+	into->unattributed = profile_add_counts(into->unattributed, from->unattributed);
 	profile_machine_add(&into->machine, &from->machine);
+	if (!into->first_bad_line)
+		into->first_bad_line = from->first_bad_line;
 	into->bad_lines += from->bad_lines;
 	free(from->runs);
 	free(from->experiments);

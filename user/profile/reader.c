@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "profile/fields.h"
+#include "profile/merge.h"
 #include "profile/record.h"
 
 #include <errno.h>
@@ -13,13 +14,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Bounds on foreign bytes, far above what a day of experiments writes. */
-#define MAX_FILE (128u << 20)
+/* Bounds on foreign bytes, far above what a day of experiments writes. A file may be of any size: what is kept of it is bounded, and what is
+ * no record (a sparse file has no end of that). */
+#define MAX_BAD (128u << 20)
 #define MAX_LINE (1u << 20)
 #define MAX_EXPERIMENTS (1u << 20)
 #define MAX_POINTS 4096u /* of one experiment */
 #define MAX_SAMPLES (1u << 20)
 #define MAX_RUNS (1u << 16)
+
+size_t profile_most_kept = (size_t)1 << 30;
 
 /* A profile under construction, and the log that is being read: a run's logs are cumulative, the last one counts. */
 struct parser {
@@ -29,6 +33,10 @@ struct parser {
 	struct profile_runtime log_time;
 	bool in_experiment; /* points belong to the last experiment */
 	size_t good;
+	size_t line;		/* number of the line that is read */
+	bool in_long_line;	/* its beginning was too long, and is counted already */
+	size_t kept, log_kept;	/* bytes that records take, the log's apart */
+	size_t bad;		/* bytes that are no records */
 };
 
 /* Makes room for one more element, by doubling when @n reaches a power of two: no capacity to store. */
@@ -55,60 +63,7 @@ static void clear_log(struct parser *ps)
 	free(ps->log);
 	ps->log = NULL;
 	ps->n_log = 0;
-}
-
-static int by_location(const void *a, const void *b)
-{
-	return strcmp(((const struct profile_samples *)a)->location, ((const struct profile_samples *)b)->location);
-}
-
-static uint64_t add_saturated(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
-/* Sorts by location and folds equal ones; frees the strings that fall away. */
-static size_t merge_samples(struct profile_samples *s, size_t n)
-{
-	size_t out = 0;
-
-	if (n == 0)
-		return 0;
-	qsort(s, n, sizeof(*s), by_location);
-	for (size_t i = 1; i < n; i++) {
-		if (strcmp(s[i].location, s[out].location) == 0) {
-			/* Of two runs' copies, those of the one with more samples. */
-			if (s[i].inlined && (!s[out].inlined || s[i].count > s[out].count)) {
-				char *other = s[out].inlined;
-
-				s[out].inlined = s[i].inlined;
-				s[i].inlined = other;
-			}
-			s[out].count = add_saturated(s[out].count, s[i].count);
-			fields_free(&samples_fields, &s[i]);
-		} else {
-			s[++out] = s[i];
-		}
-	}
-	return out + 1;
-}
-
-/* Moves @n samples to the end of @p's, unmerged. -ENOMEM leaves both as they were. */
-static int move_samples(struct profile *p, struct profile_samples *s, size_t n)
-{
-	struct profile_samples *all;
-
-	if (n == 0)
-		return 0;
-	all = reallocarray(p->samples, p->n_samples + n, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	memcpy(all + p->n_samples, s, n * sizeof(*s));
-	p->samples = all;
-	p->n_samples += n;
-	return 0;
+	ps->log_kept = 0;
 }
 
 /* The current run is over: its last log is what counts. */
@@ -118,16 +73,18 @@ static int end_run(struct parser *ps)
 	int r;
 
 	for (size_t i = 0; !ps->log_time.samples && i < ps->n_log; i++)
-		sampled = add_saturated(sampled, ps->log[i].count);
-	r = move_samples(&ps->p, ps->log, ps->n_log);
+		sampled = profile_add_counts(sampled, ps->log[i].count);
+	r = profile_move_samples(&ps->p, ps->log, ps->n_log);
 	if (r)
 		return r;
 	free(ps->log);
 	ps->log = NULL;
 	ps->n_log = 0;
-	ps->p.runtime_ns = add_saturated(ps->p.runtime_ns, ps->log_time.time);
-	ps->p.sampled = add_saturated(ps->p.sampled, sampled);
-	ps->p.unattributed = add_saturated(ps->p.unattributed, ps->log_time.unattributed);
+	ps->kept += ps->log_kept;
+	ps->log_kept = 0;
+	ps->p.runtime_ns = profile_add_counts(ps->p.runtime_ns, ps->log_time.time);
+	ps->p.sampled = profile_add_counts(ps->p.sampled, sampled);
+	ps->p.unattributed = profile_add_counts(ps->p.unattributed, ps->log_time.unattributed);
 	profile_machine_add_run(&ps->p.machine, &ps->log_time);
 	ps->log_time = (struct profile_runtime){0};
 	return 0;
@@ -215,159 +172,173 @@ static int add_record(struct parser *ps, const struct record *rec)
 	return 0;
 }
 
+/* What a record's strings and lists take, and about what the allocator adds. */
+static size_t size_of(const struct record *rec)
+{
+	const size_t each = 32;
+
+	switch (rec->type) {
+	case RECORD_STARTUP:
+		return 2 * sizeof(rec->startup) + fields_size(&startup_fields, &rec->startup, each);
+	case RECORD_EXPERIMENT:
+		return 2 * sizeof(struct profile_run_experiment) + fields_size(&experiment_fields, &rec->experiment, each);
+	case RECORD_POINT:
+		return 2 * sizeof(rec->point) + fields_size(&latency_fields, &rec->point, each) +
+		       (rec->point.latency ? sizeof(*rec->point.latency) + rec->point.latency->n_buckets * sizeof(struct profile_bucket) : 0);
+	case RECORD_SAMPLES:
+		return 2 * sizeof(rec->samples) + fields_size(&samples_fields, &rec->samples, each);
+	case RECORD_RUNTIME:
+	case RECORD_IGNORED:
+		break;
+	}
+	return 0;
+}
+
 static int parse_line(struct parser *ps, struct json_tokener *tok, const char *line, size_t len)
 {
 	struct record rec;
+	size_t size;
 	int r;
 
-	if (len > MAX_LINE)
-		return -EINVAL;
 	r = record_parse(tok, line, len, &rec);
 	if (r)
 		return r;
-	r = add_record(ps, &rec);
-	if (r)
+	size = size_of(&rec);
+	r = ps->kept + ps->log_kept + size > profile_most_kept ? -E2BIG : add_record(ps, &rec);
+	if (r) {
 		record_free(&rec);
-	else
-		ps->good++;
-	return r;
+		return r;
+	}
+	*(rec.type == RECORD_SAMPLES ? &ps->log_kept : &ps->kept) += size;
+	ps->good++;
+	return 0;
 }
 
-static int parse_lines(struct parser *ps, const char *data, size_t size)
+/* -EFBIG: too much of the file is like that. */
+static int skip_line(struct parser *ps, const char *line, size_t len)
 {
-	struct json_tokener *tok = json_tokener_new();
-	size_t number = 0;
-	int r = tok ? 0 : -ENOMEM;
+	if (ps->p.bad_lines++ == 0)
+		ps->p.first_bad_line = ps->line;
+	ps->bad += len;
+	/* A damaged experiment's points must not be counted to the experiment before it. */
+	if (memmem(line, len, "experiment", 10))
+		ps->in_experiment = false;
+	return ps->bad > MAX_BAD ? -EFBIG : 0;
+}
 
-	for (size_t at = 0; !r && at < size;) {
+/* A line, or at the end of the file what is left of one. */
+static int take_line(struct parser *ps, struct json_tokener *tok, const char *line, size_t len)
+{
+	int r;
+
+	if (len > MAX_LINE)
+		return skip_line(ps, line, len);
+	while (len && (line[len - 1] == '\r' || line[len - 1] == ' '))
+		len--;
+	if (len == 0)
+		return 0;
+	r = parse_line(ps, tok, line, len);
+	return r == -EINVAL ? skip_line(ps, line, len) : r;
+}
+
+/* Takes the lines that @data holds whole; @last: and what is left. *ret_used bytes are done with: too long a line is not waited for. */
+static int parse_lines(struct parser *ps, struct json_tokener *tok, const char *data, size_t size, bool last, size_t *ret_used)
+{
+	size_t at = 0;
+	int r = 0;
+
+	while (!r && at < size) {
 		const char *line = data + at, *nl = memchr(line, '\n', size - at);
 		size_t len = nl ? (size_t)(nl - line) : size - at;
 
-		at += len + 1;
-		number++;
-		while (len && (line[len - 1] == '\r' || line[len - 1] == ' '))
-			len--;
-		if (len == 0)
-			continue;
-		r = parse_line(ps, tok, line, len);
-		if (r == -EINVAL) {
-			if (ps->p.bad_lines++ == 0)
-				ps->p.first_bad_line = number;
-			/* A damaged experiment's points must not be counted to the experiment before it. */
-			if (memmem(line, len, "experiment", 10))
-				ps->in_experiment = false;
-			r = 0;
+		if (!nl && !last && len <= MAX_LINE)
+			break;
+		at += len + (nl ? 1 : 0);
+		if (ps->in_long_line) {
+			ps->bad += len;
+			r = ps->bad > MAX_BAD ? -EFBIG : 0;
+		} else {
+			ps->line++;
+			r = take_line(ps, tok, line, len);
 		}
+		ps->in_long_line = !nl;
 	}
-	if (tok)
-		json_tokener_free(tok);
-	return r ? r : end_run(ps);
+	*ret_used = at;
+	return r;
 }
 
-/* Moves what was read into @p. -ENOMEM leaves @p as it was. */
-static int join(struct profile *p, struct profile *add)
+/* What was read becomes part of @p, unless @r says that reading failed; frees the parser's contents. */
+static int finish(struct parser *ps, int r, struct profile *p, const char *name, struct error *e)
 {
-	struct profile_startup *runs = p->runs;
-	struct profile_run_experiment *experiments = p->experiments;
-
-	if (add->n_runs) {
-		runs = reallocarray(p->runs, p->n_runs + add->n_runs, sizeof(*runs));
-		if (!runs)
-			return -ENOMEM;
-		p->runs = runs;
-	}
-	if (add->n_experiments) {
-		experiments = reallocarray(p->experiments, p->n_experiments + add->n_experiments, sizeof(*experiments));
-		if (!experiments)
-			return -ENOMEM;
-		p->experiments = experiments;
-	}
-	if (move_samples(p, add->samples, add->n_samples))
-		return -ENOMEM;
-	p->n_samples = merge_samples(p->samples, p->n_samples);
-	for (size_t i = 0; i < add->n_runs; i++)
-		runs[p->n_runs + i] = add->runs[i];
-	for (size_t i = 0; i < add->n_experiments; i++) {
-		experiments[p->n_experiments + i] = add->experiments[i];
-		experiments[p->n_experiments + i].run += p->n_runs;
-	}
-	p->n_runs += add->n_runs;
-	p->n_experiments += add->n_experiments;
-	p->runtime_ns = add_saturated(p->runtime_ns, add->runtime_ns);
-	p->sampled = add_saturated(p->sampled, add->sampled);
-	p->unattributed = add_saturated(p->unattributed, add->unattributed);
-	profile_machine_add(&p->machine, &add->machine);
-	if (!p->first_bad_line)
-		p->first_bad_line = add->first_bad_line;
-	p->bad_lines += add->bad_lines;
-	free(add->runs);
-	free(add->experiments);
-	free(add->samples);
-	*add = (struct profile){0};
-	return 0;
+	if (!r)
+		r = end_run(ps);
+	if (ps->good == 0 && (!r || r == -EFBIG))
+		r = fail(e, EINVAL, "'%s' is not a profile: no line of it is a profile record", name);
+	else if (r == -E2BIG)
+		(void)fail(e, E2BIG, "'%s' has too many records for one profile, or they take more than %zu MiB: report a part of it", name,
+			   profile_most_kept >> 20);
+	else if (r == -EFBIG)
+		(void)fail(e, EFBIG, "'%s' has more than %u MiB that are no profile records", name, MAX_BAD >> 20);
+	else if (!r)
+		r = profile_merge(p, &ps->p);
+	if (r == -ENOMEM)
+		(void)fail(e, ENOMEM, "cannot read '%s': out of memory", name);
+	clear_log(ps);
+	profile_free(&ps->p);
+	return r;
 }
 
 int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name, struct error *e)
 {
+	struct json_tokener *tok;
 	struct parser ps = {0};
+	size_t used;
 	int r;
 
 	if (size == 0)
 		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", name);
-	r = parse_lines(&ps, data, size);
-	if (!r && ps.good == 0)
-		r = fail(e, EINVAL, "'%s' is not a profile: no line of it is a profile record", name);
-	else if (r == -E2BIG)
-		(void)fail(e, E2BIG, "'%s' has too many records for one profile", name);
-	else if (!r)
-		r = join(p, &ps.p);
-	if (r == -ENOMEM)
-		(void)fail(e, ENOMEM, "cannot read '%s': out of memory", name);
-	clear_log(&ps);
-	profile_free(&ps.p);
-	return r;
+	tok = json_tokener_new();
+	r = tok ? parse_lines(&ps, tok, data, size, true, &used) : -ENOMEM;
+	if (tok)
+		json_tokener_free(tok);
+	return finish(&ps, r, p, name, e);
 }
 
-/* Reads to the end of @fd; -E2BIG beyond the bound. The size that stat tells is a hint only. */
-static int slurp(int fd, size_t hint, char **ret, size_t *ret_size)
-{
-	size_t size = 0, room = hint < MAX_FILE ? hint + 1 : MAX_FILE + 1;
-	_cleanup_free_ char *data = malloc(room);
+/* Room for the longest line, and for reading on. */
+#define ROOM (2 * (size_t)MAX_LINE)
 
-	if (!data)
-		return -ENOMEM;
+/* *ret_empty: there is not a byte in it. */
+static int parse_file(struct parser *ps, struct json_tokener *tok, int fd, char *data, bool *ret_empty)
+{
+	size_t size = 0, used;
+
+	*ret_empty = true;
 	for (;;) {
-		ssize_t n = read(fd, data + size, room - size);
+		ssize_t n = read(fd, data + size, ROOM - size);
+		int r;
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno;
-		if (n == 0)
-			break;
 		size += (size_t)n;
-		if (size > MAX_FILE)
-			return -E2BIG;
-		if (size == room) {
-			char *bigger = realloc(data, 2 * room);
-
-			if (!bigger)
-				return -ENOMEM;
-			data = bigger;
-			room *= 2;
-		}
+		*ret_empty &= n == 0;
+		r = parse_lines(ps, tok, data, size, n == 0, &used);
+		if (r || n == 0)
+			return r;
+		size -= used;
+		memmove(data, data + used, size);
 	}
-	*ret = TAKE_PTR(data);
-	*ret_size = size;
-	return 0;
 }
 
 int profile_read(struct profile *p, const char *path, struct error *e)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	_cleanup_free_ char *data = NULL;
+	struct json_tokener *tok;
+	struct parser ps = {0};
 	struct stat st;
-	size_t size = 0;
+	bool empty = false;
 	int r;
 
 	if (fd < 0 || fstat(fd, &st))
@@ -376,12 +347,16 @@ int profile_read(struct profile *p, const char *path, struct error *e)
 		return fail(e, EISDIR, "'%s' is a directory, not a profile", path);
 	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
 		return fail(e, EINVAL, "'%s' is not a regular file", path);
-	r = slurp(fd, st.st_size > 0 ? (size_t)st.st_size : 4096, &data, &size);
-	if (r == -E2BIG)
-		return fail(e, E2BIG, "'%s' is larger than %u MiB", path, MAX_FILE >> 20);
-	if (r)
-		return fail(e, -r, "cannot read '%s': %s", path, strerror(-r));
-	return profile_read_buffer(p, data, size, path, e);
+	data = malloc(ROOM);
+	tok = json_tokener_new();
+	r = data && tok ? parse_file(&ps, tok, fd, data, &empty) : -ENOMEM;
+	if (tok)
+		json_tokener_free(tok);
+	if (!r && empty)
+		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", path);
+	if (r && r != -E2BIG && r != -EFBIG && r != -ENOMEM)
+		(void)fail(e, -r, "cannot read '%s': %s", path, strerror(-r));
+	return finish(&ps, r, p, path, e);
 }
 
 void profile_free(struct profile *p)
@@ -469,6 +444,6 @@ int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, vo
 		if (r == 0 && p->samples[i].inlined)
 			r = rename_inlined(&p->samples[i].inlined, rename, arg);
 	}
-	p->n_samples = merge_samples(p->samples, p->n_samples);
+	profile_add_up_samples(p);
 	return r;
 }

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "profile/fields.h"
 #include "profile/source.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 #include "shared/histogram.h"
 
 #include <errno.h>

@@ -275,11 +275,11 @@ static void print_unattributed(const struct report *r)
 			  100 * none / all);
 }
 
-static bool any_verdict(const struct analysis *a, enum verdict v)
+static bool any_verdict(const struct analysis *a, enum verdict v, bool bursts)
 {
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++)
-			if (a->points[i].lines[j].verdict == v)
+			if (a->points[i].lines[j].verdict == v && a->points[i].lines[j].bursts == bursts)
 				return true;
 	return false;
 }
@@ -298,12 +298,16 @@ void footer_print(const struct report *r)
 	print_runs(r);
 	print_attribution(r);
 	print_unattributed(r);
-	if (any_verdict(r->a, VERDICT_HURTS))
+	if (any_verdict(r->a, VERDICT_HURTS, false))
 		paragraph(r, 2,
 			  "A negative effect means contention: if the line gets faster, threads meet more often where they "
 			  "get in "
 			  "each other's way (a lock, a cache line, a queue). Look there before you make it faster.");
-	if (any_verdict(r->a, VERDICT_UNDECIDED))
+	if (any_verdict(r->a, VERDICT_UNDECIDED, true))
+		paragraph(r, 2,
+			  "Undecided (bursts): %s. The average of few large numbers and many small ones says little, however wide its interval.",
+			  verdict_bursts);
+	if (any_verdict(r->a, VERDICT_UNDECIDED, false))
 		paragraph(r, 2,
 			  "Undecided: the intervals are still too wide, in parentheses about how much longer to run. "
 			  "Further runs "

@@ -4,7 +4,7 @@
 #include "report/report.h"
 
 #include "base/cleanup.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -176,6 +176,7 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	struct json_object *o = json_object_new_object();
 	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
 		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
+		add_string(o, "undecided_why", l->bursts ? verdict_bursts : NULL) |
 		add_number(o, "best_speedup", l->best_speedup) | add_number(o, "best_effect", l->best_effect) |
 		add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) | add_number(o, "allowed_share", l->allow.share) |
 		add_number(o, "sampling_share", l->allow.sampling) |
@@ -264,6 +265,25 @@ static const char *attribution_of(const struct profile *p)
 	return rule;
 }
 
+/* JSON lets any character of a string be written as an escape: what would steer a terminal that this is shown on is, and a reader gets the same
+ * string. Outside of strings there is only ASCII. json-c escapes the controls below U+0020. */
+static void print_escaped(FILE *out, const char *text)
+{
+	for (size_t len; *text; text += len) {
+		const unsigned char *c = (const unsigned char *)text;
+
+		len = utf8_char(text, strnlen(text, 4));
+		len = len ? len : 1;
+		if (c[0] < 0x7f || !utf8_steers(text, len))
+			(void)fwrite(text, 1, len, out);
+		else if (len == 3)
+			(void)fprintf(out, "\\u%04x", (c[0] & 0xfU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU));
+		else
+			(void)fprintf(out, "\\u%04x", len == 2 ? (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU) : c[0]);
+	}
+	(void)fputc('\n', out);
+}
+
 int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
@@ -275,7 +295,7 @@ int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 	r |= add(root, "fidelity", fidelity_of(a)) | add(root, "machine", machine_of(&p->machine));
 	text = r ? NULL : json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (text)
-		(void)fprintf(out, "%s\n", text);
+		print_escaped(out, text);
 	json_object_put(root);
 	return text ? 0 : -ENOMEM;
 }

@@ -45,7 +45,7 @@ void latency_print_head(const struct report *r, const struct analysis_intervals 
 
 static bool add_row(const struct report *r, struct libscols_table *tb, const struct analysis_line *line, size_t i)
 {
-	size_t room = (size_t)r->width / 3;
+	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
 	bool ok = row && scols_line_set_data(row, 0, i == 0 ? name : "") == 0 &&
@@ -83,7 +83,7 @@ bool latency_print_lines(const struct report *r, const struct analysis_point *po
 	(void)scols_table_set_stream(tb, r->out);
 	(void)scols_table_set_column_separator(tb, "  ");
 	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
-	(void)scols_table_set_termwidth(tb, (size_t)r->width);
+	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
 	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
 		ok = scols_table_new_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT) != NULL;
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)

@@ -2,13 +2,14 @@
 #include "report/report.h"
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 #include "report/text.h"
 
 #include <inttypes.h>
-#include <langinfo.h>
 #include <string.h>
 
 #define DEFAULT_WIDTH 100
+#define DEFAULT_TABLE_WIDTH 200 /* without a terminal: a row on one line, with names of usual length whole */
 #define MIN_WIDTH 40
 #define MAX_WIDTH 1000
 #define DEFAULT_TOP 15
@@ -23,11 +24,12 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 
 	if (!o)
 		o = &no_options;
-	r.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+	r.utf8 = utf8_locale();
 	r.color = o->color;
 	r.inlined = o->inlined;
 	r.width = o->width > 0 ? o->width : DEFAULT_WIDTH;
 	r.width = r.width < MIN_WIDTH ? MIN_WIDTH : r.width > MAX_WIDTH ? MAX_WIDTH : r.width;
+	r.table_width = o->width > 0 ? r.width : DEFAULT_TABLE_WIDTH;
 	r.top = o->top ? o->top : DEFAULT_TOP;
 	r.curves = o->curves == (size_t)-1 ? 0 : o->curves ? o->curves : DEFAULT_CURVES;
 	r.prefix = text_common_directory(a);

@@ -26,39 +26,6 @@ static const struct {
 	[EXPERIMENTS] = {"exp.", 4, SCOLS_FL_RIGHT},
 };
 
-/* Speedups are what the run had on its grid: the nearest one stands for the column if it is this near. */
-#define NEAR 0.05
-
-static const struct analysis_cell *cell_near(const struct analysis_line *line, double speedup)
-{
-	const struct analysis_cell *best = NULL;
-
-	for (size_t i = 0; i < line->n_cells; i++) {
-		const struct analysis_cell *c = &line->cells[i];
-
-		if (c->speedup > 0 && fabs(c->speedup - speedup) <= NEAR + 1e-9 &&
-		    (!best || fabs(c->speedup - speedup) < fabs(best->speedup - speedup)))
-			best = c;
-	}
-	return best;
-}
-
-/* The curve's value if it is one of the speedups that were measured, or between them; else the nearest speedup's. */
-static void text_effect_at(const struct report *r, const struct analysis_line *line, size_t i, char text[NUMBER_ROOM])
-{
-	const struct analysis_curve *c = &line->curve;
-	double speedup = analysis_curve_speedups[i];
-	const struct analysis_cell *cell = cell_near(line, speedup);
-	bool measured = speedup >= c->least_speedup - NEAR && speedup <= c->most_speedup + NEAR;
-
-	if (isfinite(c->at[i].low) && (measured || cell))
-		text_effect(r, c->at[i].effect, c->at[i].low, c->at[i].high, text);
-	else if (cell)
-		text_effect(r, cell->effect, cell->low, cell->high, text);
-	else
-		text_effect(r, NAN, NAN, NAN, text);
-}
-
 static const char *verdict_color(enum verdict v)
 {
 	switch (v) {
@@ -78,7 +45,9 @@ static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM
 {
 	double s = line->missing_s;
 
-	if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
+	if (line->bursts)
+		(void)snprintf(text, NUMBER_ROOM, "undecided (bursts)");
+	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
 		(void)snprintf(text, NUMBER_ROOM, "%s", verdict_name(line->verdict));
 	else if (s > 86400)
 		(void)snprintf(text, NUMBER_ROOM, "undecided (days)");
@@ -95,7 +64,7 @@ static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM
 
 static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line)
 {
-	size_t room = (size_t)r->width / 3;
+	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
@@ -111,7 +80,9 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 		(void)snprintf(text, sizeof(text), "-");
 	ok = ok && scols_line_set_data(row, SHARE, text) == 0;
 	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++) {
-		text_effect_at(r, line, i, text);
+		struct analysis_change shown = analysis_shown(line, i);
+
+		text_effect(r, shown.effect, shown.low, shown.high, text);
 		ok = ok && scols_line_set_data(row, AT_25 + i, text) == 0;
 	}
 	text_verdict(line, text);
@@ -134,7 +105,7 @@ bool table_print(const struct report *r, const struct analysis_point *point)
 	(void)scols_table_set_column_separator(tb, "  ");
 	/* The width is ours to say, whatever the stream is. */
 	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
-	(void)scols_table_set_termwidth(tb, (size_t)r->width);
+	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
 	for (size_t i = 0; ok && i < N_COLUMNS; i++)
 		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, columns[i].flags) != NULL;
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)

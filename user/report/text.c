@@ -2,7 +2,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -18,36 +18,11 @@ static void *need(void *p)
 	return p;
 }
 
-/* Characters that steer the terminal or the direction of writing: C1 controls, and the marks, embeddings, overrides and
- * isolates of U+200E-F, U+2028-E, U+2066-9. @c is well-formed. */
-static bool steers(const unsigned char *c, size_t len)
-{
-	if (len == 1)
-		return c[0] < 0x20 || c[0] == 0x7f;
-	if (len == 2)
-		return c[0] == 0xc2 && c[1] < 0xa0;
-	if (len != 3 || c[0] != 0xe2)
-		return false;
-	return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
-	       (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
-}
-
 char *text_clean(const struct report *r, const char *s)
 {
-	size_t n = strnlen(s, MAX_NAME), out = 0;
-	char *copy = need(malloc(n + 1));
+	char *copy = need(strndup(s, MAX_NAME));
 
-	for (size_t i = 0, len; i < n; i += len) {
-		len = utf8_char(s + i, n - i);
-		if (len == 0 || steers((const unsigned char *)s + i, len) || (len > 1 && !r->utf8)) {
-			copy[out++] = '?';
-			len = len ? len : 1;
-		} else {
-			memcpy(copy + out, s + i, len);
-			out += len;
-		}
-	}
-	copy[out] = '\0';
+	utf8_make_printable(copy, r->utf8);
 	return copy;
 }
 
@@ -121,7 +96,9 @@ char *text_verdict_long(const struct analysis_line *line)
 	double before = c->knee_effect / c->knee, after = c->slope_after / before;
 	int r;
 
-	if (line->verdict == VERDICT_UNDECIDED && line->missing_s > 0)
+	if (line->bursts)
+		r = asprintf(&text, "undecided: %s", verdict_bursts);
+	else if (line->verdict == VERDICT_UNDECIDED && line->missing_s > 0)
 		r = asprintf(&text, "undecided: needs about %.0f s more", ceil(line->missing_s));
 	else if (line->verdict == VERDICT_HURTS)
 		r = asprintf(&text, "hurts: contention");

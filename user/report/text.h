@@ -10,7 +10,7 @@ struct report {
 	const struct analysis *a;
 	const struct report_hints *h; /* never NULL */
 	bool utf8, color, inlined;
-	int width;
+	int width, table_width;
 	size_t top, curves;
 	size_t prefix; /* so many bytes at the start of each line's name are the common directory */
 };

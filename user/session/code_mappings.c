@@ -37,9 +37,11 @@ static const struct elf_object *open_passing(const struct code_object *o, const 
 	entry.start = p->start;
 	entry.end = p->end;
 	entry.offset = p->offset;
-	if (o->pid && map_entry_open_path(o->pid, &entry, &path, NULL) < 0)
+	if (!o->pid)
+		return elf_object_open_named(NULL, entry.path, ret, NULL) == 0 ? *ret : NULL;
+	if (map_entry_open_path(o->pid, &entry, &path, NULL) < 0)
 		return NULL;
-	return elf_object_open(path ? path : entry.path, ret, NULL) == 0 ? *ret : NULL;
+	return elf_object_open(path, ret, NULL) == 0 ? *ret : NULL;
 }
 
 static int place(struct code_map *m, const struct code_space *s, struct code_mapping *p)

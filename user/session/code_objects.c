@@ -27,8 +27,10 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 	_cleanup_free_ char *path = NULL;
 	struct error why = {0};
 
-	if (!o->elf_tried && (!o->pid || map_entry_open_path(o->pid, &o->entry, &path, &why) == 0))
-		(void)elf_object_open(path ? path : o->entry.path, &o->elf, &why);
+	if (!o->elf_tried && !o->pid)
+		(void)elf_object_open_named(NULL, o->entry.path, &o->elf, &why);
+	else if (!o->elf_tried && map_entry_open_path(o->pid, &o->entry, &path, &why) == 0)
+		(void)elf_object_open(path, &o->elf, &why);
 	if (!o->elf_tried && !o->elf) {
 		if (path)
 			name_file(&why, path, o->entry.path);

@@ -150,7 +150,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		struct error why = {0};
 
 		o->elf_tried = true;
-		if (elf_object_open(process_file_path(o->entry.path, link), &o->elf, &why) < 0)
+		if (elf_object_open_process(pid, link, process_file_path(o->entry.path, link), &o->elf, &why) < 0)
 			o->why = strdup(why.text);
 	}
 	if (!o->in_scope && !o->rows_tried) /* else its table is that of a library, and stays so */

@@ -87,6 +87,55 @@ static void spread_start(struct session *s)
 		;
 }
 
+bool events_have(const struct session *s, unsigned int cpu)
+{
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].cpu == cpu)
+			return true;
+	return false;
+}
+
+static int open_stopped(struct session *s, unsigned int cpu, struct error *e)
+{
+	for (size_t i = 0; i < EVENTS_PER_CPU; i++) {
+		uint64_t period = draw(s);
+		int fd = open_event(cpu, period);
+		struct sampler *v;
+
+		if (fd < 0 && errno == ENODEV) /* the CPU is offline */
+			continue;
+		if (fd < 0)
+			return fail(e, errno, "cannot open a sampling clock on CPU %u: %s; run as root or give CAP_PERFMON", cpu, strerror(errno));
+		v = &s->events[s->n_events++];
+		*v = (struct sampler){.fd = fd, .kind = i, .cpu = cpu, .period = period};
+		note_spacing(s, cpu);
+		v->link = bpf_program__attach_perf_event(s->skel->progs.sample_tick, fd);
+		if (!v->link)
+			return fail(e, errno, "cannot attach to the sampling clock: %s", strerror(errno));
+	}
+	return 0;
+}
+
+static void set_going(struct session *s, size_t first)
+{
+	for (size_t i = first; i < s->n_events; i++) {
+		(void)ioctl(s->events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
+		spread_start(s);
+	}
+}
+
+int events_open_cpu(struct session *s, unsigned int cpu, struct error *e)
+{
+	size_t first = s->n_events;
+	int err = open_stopped(s, cpu, e);
+
+	if (err < 0)
+		events_close_cpu(s, cpu);
+	else
+		set_going(s, first);
+	return err;
+}
+
 int events_open(struct session *s, struct error *e)
 {
 	size_t n = (size_t)s->nr_cpus * EVENTS_PER_CPU;
@@ -96,39 +145,41 @@ int events_open(struct session *s, struct error *e)
 	if (!s->events)
 		return fail(e, ENOMEM, "out of memory");
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
-		for (size_t i = 0; i < EVENTS_PER_CPU; i++) {
-			uint64_t period = draw(s);
-			int fd = open_event(cpu, period);
+		int err = open_stopped(s, cpu, e);
 
-			if (fd < 0 && errno == ENODEV) /* the CPU is offline */
-				continue;
-			if (fd < 0)
-				return fail(e, errno, "cannot open a sampling clock on CPU %u: %s; run as root or give CAP_PERFMON",
-					    cpu, strerror(errno));
-			struct sampler *v = &s->events[s->n_events++];
-
-			*v = (struct sampler){.fd = fd, .kind = i, .cpu = cpu, .period = period};
-			note_spacing(s, cpu);
-			v->link = bpf_program__attach_perf_event(s->skel->progs.sample_tick, fd);
-			if (!v->link)
-				return fail(e, errno, "cannot attach to the sampling clock: %s", strerror(errno));
-		}
+		if (err < 0)
+			return err;
 	}
-	for (size_t i = 0; i < s->n_events; i++) {
-		(void)ioctl(s->events[i].fd, PERF_EVENT_IOC_ENABLE, 0);
-		spread_start(s);
-	}
+	set_going(s, 0);
 	return 0;
+}
+
+static void close_event(const struct sampler *v)
+{
+	/* Destroying the link closes the event's descriptor too, if there is a link. */
+	if (!v->link)
+		(void)close(v->fd);
+	else
+		(void)bpf_link__destroy(v->link);
+}
+
+void events_close_cpu(struct session *s, unsigned int cpu)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		if (s->events[i].cpu == cpu)
+			close_event(&s->events[i]);
+		else
+			s->events[kept++] = s->events[i];
+	}
+	s->n_events = kept;
 }
 
 void events_close(struct session *s)
 {
 	for (size_t i = 0; i < s->n_events; i++)
-		/* Destroying the link closes the event's descriptor too, if there is a link. */
-		if (!s->events[i].link)
-			(void)close(s->events[i].fd);
-		else
-			(void)bpf_link__destroy(s->events[i].link);
+		close_event(&s->events[i]);
 	free(s->events);
 	s->events = NULL;
 	s->n_events = 0;
@@ -172,6 +223,7 @@ void events_redraw(struct session *s, uint64_t now)
 
 uint64_t session_vary_clocks(struct session *s, uint64_t now)
 {
+	cpus_look(s, now);
 	if (now >= s->redraw_ns)
 		events_redraw(s, now);
 	return s->redraw_ns;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 struct cozbpf_bpf;
+struct refusal;
 
 /* A part of a function whose samples count, in the object's own addresses. */
 struct sampled_code {
@@ -83,6 +84,7 @@ struct session {
 	size_t n_events;
 	size_t redraws;
 	uint64_t redraw_ns; /* when the next one is due */
+	uint64_t cpus_ns;   /* when to look again which CPUs are online */
 	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
 	FILE *trace;
 	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go, or deliveries; NULL: all go, always */
@@ -126,6 +128,9 @@ struct session {
 	size_t n_space_idle;
 };
 
+/* session.c: session_open, for the programs' sake alone. On failure *why says why, or why->why is "" and @e says it. */
+int session_try(const struct session_options *o, struct refusal *why, struct error *e);
+
 /* events.c */
 int events_open(struct session *s, struct error *e);
 void events_close(struct session *s);
@@ -137,6 +142,18 @@ bool events_adaptable(const struct session *s);
 void events_redraw(struct session *s, uint64_t now);
 /* Gives one clock a new random period, and starts it afresh. */
 void events_draw(struct session *s, struct sampler *v);
+
+/* Two clocks of a CPU, which is online: 0, else a negative errno. */
+int events_open_cpu(struct session *s, unsigned int cpu, struct error *e);
+void events_close_cpu(struct session *s, unsigned int cpu);
+bool events_have(const struct session *s, unsigned int cpu);
+
+/* cpus.c: a list as the kernel writes it, "0-3,8", into @n flags. */
+void cpus_parse(const char *list, bool *set, size_t n);
+/* Has exactly the CPUs of the list have clocks. */
+void cpus_follow(struct session *s, const char *online);
+/* The same by what the kernel says, once a second. */
+void cpus_look(struct session *s, uint64_t now);
 
 /* clocks.c */
 void trace_configure(struct session *s); /* before the load */

@@ -31,7 +31,7 @@ int session_watch_loader(struct session *s, const struct elf_object *program, st
 
 	if (!path)
 		return fail(e, ENOENT, "%s: loads no libraries", elf_object_path(program));
-	r = elf_object_open(path, &loader, e);
+	r = elf_object_open_named(program, path, &loader, e);
 	if (r < 0)
 		return r;
 	r = elf_object_find_function(loader, HOOK, &hook);

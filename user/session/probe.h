@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct refusal;
+
 enum feature_state { FEATURE_OK, FEATURE_MISSING, FEATURE_DENIED };
 
 struct feature {
@@ -12,8 +14,8 @@ struct feature {
 	const char *what; /* what it is for */
 	enum feature_state state;
 	bool required;
-	char detail[256]; /* version/commit that brought it, why it failed */
-	char remedy[256]; /* one command or "" */
+	char detail[448]; /* version/commit that brought it, why it failed */
+	char remedy[256]; /* one sentence or "" */
 };
 
 /* Tries every feature for real; *ret is the caller's (free). disabled: comma list of feature names to treat as missing, or NULL. */
@@ -26,3 +28,5 @@ bool feature_disabled(const char *name, const char *disabled);
 bool feature_usable(const char *name, const char *disabled);
 /* Could this user not even try it? */
 bool feature_denied(const char *name);
+/* Of one that was tried and is not usable: why. */
+const struct refusal *feature_refusal(const char *name);

@@ -5,13 +5,13 @@
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "session/probe.h"
+#include "session/programs.h"
+#include "session/refusal.h"
 #include "session/uprobe_multi.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Debts below this wait for more: a payment costs a few microseconds itself. */
 #define THRESHOLD_NS SHIM_THRESHOLD_NS
@@ -21,20 +21,6 @@
 #define BANK_AGE_NS (50 * 1000000LL)
 /* A thread in a payment cannot be preempted on a kernel without preemption: foreign tasks wait at most this long. */
 #define SLICE_NS 1000000ULL
-
-static int quiet_print(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
-static int debug_print(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	return vfprintf(stderr, format, args);
-}
 
 static void configure(struct session *s)
 {
@@ -82,12 +68,26 @@ static void choose_programs(struct session *s)
 	(void)bpf_program__set_autoload(s->skel->progs.progress_traced, needs & SESSION_NEEDS_TRACEPOINTS);
 }
 
-int session_open(const struct session_options *o, struct session **ret, struct error *e)
+int session_check_rights(struct error *e)
+{
+	return feature_denied("task_storage") ? programs_fail(e, -EPERM, "the BPF programs", feature_refusal("task_storage")) : 0;
+}
+
+/* Loaded, it would run, but the ledger would have no entries for threads. */
+static int refuse_without_storage(struct refusal *why)
+{
+	if (feature_usable("task_storage", NULL) || feature_denied("task_storage"))
+		return 0;
+	*why = *feature_refusal("task_storage");
+	return -EOPNOTSUPP;
+}
+
+static int open_programs(const struct session_options *o, struct session **ret, struct refusal *why, struct error *e)
 {
 	struct session *s;
 	int cpus, r;
 
-	libbpf_set_print(getenv("COZBPF_DEBUG") ? debug_print : quiet_print);
+	*why = (struct refusal){};
 	cpus = libbpf_num_possible_cpus();
 	if (cpus < 1)
 		return fail(e, -cpus, "cannot tell the number of CPUs: %s", strerror(-cpus));
@@ -107,7 +107,8 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 		session_close(s);
 		return fail(e, ENOMEM, "out of memory");
 	}
-	s->skel = cozbpf_bpf__open();
+	load_log_listen(NULL);
+	s->skel = programs_open();
 	if (!s->skel) {
 		r = -errno;
 		session_close(s);
@@ -124,16 +125,12 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	choose_programs(s);
 	s->calibrated = calibrate_recall(s);
 	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
-	r = cozbpf_bpf__load(s->skel);
+	r = refuse_without_storage(why);
+	if (r == 0)
+		r = programs_load(s->skel, why);
 	if (r < 0) {
 		session_close(s);
-		if (r == -EPERM || r == -EACCES)
-			return fail(e, EPERM, "not allowed to load BPF programs: run as root (sudo cozbpf ...) or with CAP_BPF and "
-				    "CAP_PERFMON; `cozbpf check` shows what is missing");
-		if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
-			return fail(e, ENOTSUP, "this kernel has no type information (/sys/kernel/btf/vmlinux): boot one built with "
-				    "CONFIG_DEBUG_INFO_BTF=y");
-		return fail(e, -r, "the kernel refused the BPF programs (%s); `cozbpf check` says what is missing", strerror(-r));
+		return programs_fail(e, r, "the BPF programs", why);
 	}
 	r = sync_open(s, e);
 	if (r >= 0)
@@ -151,6 +148,27 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 	}
 	*ret = s;
 	return 0;
+}
+
+int session_open(const struct session_options *o, struct session **ret, struct error *e)
+{
+	struct refusal why;
+
+	return open_programs(o, ret, &why, e);
+}
+
+int session_try(const struct session_options *o, struct refusal *why, struct error *e)
+{
+	struct session *s = NULL;
+	int r = open_programs(o, &s, why, e);
+
+	session_close(s);
+	return r;
+}
+
+void session_verbose(void)
+{
+	load_log_verbose();
 }
 
 void session_close(struct session *s)

@@ -45,9 +45,14 @@ struct session_options {
 	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
 
+/* May this user load BPF programs? -EPERM, with what is missing. A run asks before all else that takes privileges, since what that says of a
+ * missing one helps nobody who lacks these. */
+int session_check_rights(struct error *e);
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
 int session_open(const struct session_options *o, struct session **ret, struct error *e);
 void session_close(struct session *s); /* NULL is allowed */
+/* What the kernel refuses, and libbpf about it, is printed to standard error from now on. */
+void session_verbose(void);
 /* Has payments and hits cost what they really do: measures it (half a second, on two CPUs), unless an earlier run since boot has. Before
  * session_attach. Without it payments are only a little less exact. */
 void session_calibrate(struct session *s);

@@ -6,6 +6,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
+#include "session/programs.h"
+#include "session/refusal.h"
 #include "session/tracefs.h"
 
 #include <bpf/btf.h>
@@ -50,7 +52,8 @@ int session_check_tracepoint(const char *category, const char *name, struct erro
 
 int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e)
 {
-	struct cozbpf_bpf *copy = cozbpf_bpf__open();
+	struct cozbpf_bpf *copy = programs_open();
+	struct refusal why = {};
 	struct bpf_program *p;
 	struct bpf_map *m, *ours;
 	int r = copy ? 0 : -errno;
@@ -69,10 +72,10 @@ int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, st
 			r = ours ? bpf_map__reuse_fd(m, bpf_map__fd(ours)) : -ENOENT;
 	}
 	if (r == 0)
-		r = cozbpf_bpf__load(copy);
+		r = programs_load(copy, &why);
 	if (r < 0) {
 		cozbpf_bpf__destroy(copy);
-		return fail(e, -r, "the kernel refused the program of a tracepoint: %s", strerror(-r));
+		return programs_fail(e, r, "the program of a tracepoint", &why);
 	}
 	*ret = copy;
 	return 0;

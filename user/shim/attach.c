@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The constructor: take over the three inherited descriptors, then leave no trace of them in the program. */
 #include "shim.h"
+#include "shared/shim_first.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,6 +16,8 @@
 
 struct shim_page *shim_page;
 struct shim_slot *shim_slots;
+struct shim_launch shim_launch;
+struct shim_identity shim_own_image;
 
 /* If the last path in @value is /proc/self/fd/<n>, returns n and where that path begins; else -1. */
 static int trailing_descriptor(char *value, char **ret_path)
@@ -28,6 +31,13 @@ static int trailing_descriptor(char *value, char **ret_path)
 	if (strncmp(path, FD_PATH, strlen(FD_PATH)) != 0)
 		return -1;
 	p = path + strlen(FD_PATH);
+	/* The element before it is ours, too. */
+	if (strncmp(p, SHIM_FIRST_MARK, strlen(SHIM_FIRST_MARK)) == 0) {
+		p += strlen(SHIM_FIRST_MARK);
+		path -= path > value; /* the separator */
+		while (path > value && path[-1] != ':')
+			path--;
+	}
 	if (!*p)
 		return -1;
 	for (; *p; p++) {
@@ -68,14 +78,22 @@ static void restore_environment(char **entry, char *path)
 	while (*entry++);
 }
 
-/* NULL if the descriptor cannot be mapped whole: a file shorter than the mapping would raise SIGBUS at the first touch. */
-static void *map_shared(int fd, size_t size, bool must_be_file)
+/* Is @fd an image that nobody can change, with what we are told at its end? */
+static bool read_launch(int fd, struct shim_launch *ret)
 {
 	off_t end = lseek(fd, 0, SEEK_END);
+
+	return shim_sealed(fd, SHIM_IMAGE_SEALS) && shim_identify(fd, &shim_own_image) && end >= (off_t)sizeof(*ret) &&
+	       pread(fd, ret, sizeof(*ret), end - (off_t)sizeof(*ret)) == (ssize_t)sizeof(*ret) && ret->magic == SHIM_MAGIC;
+}
+
+/* NULL if the descriptor is not the one that is meant, or cannot be mapped whole: a file shorter than the mapping would raise SIGBUS at the
+ * first touch. A BPF map has no length to seek; its mmap refuses a length above its own. */
+static void *map_shared(int fd, const struct shim_identity *wanted, size_t size)
+{
 	void *p;
 
-	/* A BPF map has no length to seek; its mmap refuses a length above its own. */
-	if (end < 0 ? must_be_file || errno == EBADF : (size_t)end < size)
+	if (!shim_is(fd, wanted) || (!wanted->map_id && lseek(fd, 0, SEEK_END) < (off_t)size))
 		return NULL;
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return p == MAP_FAILED ? NULL : p;
@@ -84,39 +102,36 @@ static void *map_shared(int fd, size_t size, bool must_be_file)
 static void attach(void)
 {
 	char **entry = find_preload(), *path;
+	struct shim_launch launch;
 	struct shim_page *page;
-	bool have_slots_fd;
 	int fd;
 
 	if (!entry)
 		return;
 	fd = trailing_descriptor(*entry + strlen(PRELOAD), &path);
-	if (fd < 0)
+	/* Somebody else's descriptors are not ours to close. */
+	if (fd < 0 || !read_launch(fd, &launch) || !shim_sealed(fd + 1, SHIM_PAGE_SEALS))
 		return;
-	page = map_shared(fd + 1, sizeof(*page), true);
+	page = map_shared(fd + 1, &launch.page, sizeof(*page));
 	if (!page)
 		return;
-	if (page->magic != SHIM_MAGIC) {
-		/* Somebody else's descriptors: not ours to close. */
-		(void)munmap(page, sizeof(*page));
-		return;
-	}
-	errno = 0;
-	shim_slots = map_shared(fd + 2, SHIM_ENTRIES * sizeof(struct shim_slot), false);
-	/* Without slots the launcher left this number free, and by now it may be another library's. */
-	have_slots_fd = shim_slots || errno != EBADF;
-
+	launch.server[sizeof(launch.server) - 1] = '\0';
+	shim_launch = launch;
 	restore_environment(entry, path);
+	/* Without slots the launcher left this number free, and by now it may be another library's. */
+	if (launch.slots.ino && shim_is(fd + 2, &launch.slots)) {
+		shim_slots = map_shared(fd + 2, &launch.slots, SHIM_ENTRIES * sizeof(struct shim_slot));
+		(void)close(fd + 2);
+	}
 	(void)close(fd);
 	(void)close(fd + 1);
-	if (have_slots_fd)
-		(void)close(fd + 2);
 
 	__atomic_store_n(&shim_page, page, __ATOMIC_RELEASE);
 	page->slots_mapped = shim_slots != NULL;
 	/* Also without slots: an unhandled real-time signal would end the program. */
-	if (page->pay == SHIM_PAY_SLEEP || page->pay == SHIM_PAY_SPIN)
-		shim_pay_install((enum shim_pay)page->pay, (int)page->signo);
+	if (launch.pay == SHIM_PAY_SLEEP || launch.pay == SHIM_PAY_SPIN)
+		shim_pay_install((enum shim_pay)launch.pay, (int)launch.signo);
+	shim_filter_watch();
 	/* Last: from here on the ledger may raise the signal. */
 	if (__atomic_exchange_n(&page->loaded, 1, __ATOMIC_ACQ_REL))
 		shim_exec_announce();

@@ -37,7 +37,7 @@ static int start(const char *path, char *const *argv, char *const *envp)
 	struct handover_environment e;
 	char **vector, *entry;
 
-	if (!handover_survey(envp ? envp : none, &e) || !handover_loads(path) || !handover_ask(fds)) {
+	if (!handover_survey(envp ? envp : none, &e) || !handover_loads(path, &e) || !handover_ask(fds)) {
 		errno = saved;
 		return plain(path, argv, envp ? envp : none);
 	}

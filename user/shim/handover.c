@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define PRELOAD "LD_PRELOAD="
@@ -33,51 +34,94 @@ static void append_number(char *to, unsigned int n)
 	*to = '\0';
 }
 
-/* Asks the controller @what (enum shim_request); fds of a SHIM_ASK_DESCRIPTORS go to @ret. */
-static bool ask(char what, int ret[SHIM_FDS])
+/* Is the peer, the process that called listen, the controller? The kernel translates both numbers into this process's namespaces. A user
+ * namespace that does not know the controller's uid gives another one: there nothing is asked for. A PID namespace that the program has made does
+ * not know the controller's pid, and gives 0. */
+static bool is_controller(int s)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	return getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) && peer.uid == shim_launch.server_uid &&
+	       (peer.pid == shim_launch.server_pid || peer.pid == 0);
+}
+
+static int connect_to_controller(void)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	const struct timeval patience = {.tv_usec = PATIENCE_US};
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(SHIM_FDS * sizeof(int))];
-	} control;
-	char answer = 0;
-	struct iovec part = {&answer, 1};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-	size_t length = strnlen(shim_page->server, sizeof(shim_page->server));
-	struct cmsghdr *c;
-	bool ok;
+	size_t length = strlen(shim_launch.server);
 	int s;
 
-	if (!length)
-		return false;
+	if (!length || !__atomic_load_n(&shim_page->serves, __ATOMIC_RELAXED))
+		return -1;
 	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
-		return false;
-	memcpy(to.sun_path + 1, shim_page->server, length); /* an abstract name: no file */
+		return -1;
+	memcpy(to.sun_path + 1, shim_launch.server, length); /* an abstract name: no file */
 	(void)setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	(void)setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	ok = connect(s, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0 &&
-	     send(s, &what, 1, MSG_NOSIGNAL) == 1 && recvmsg(s, &m, MSG_CMSG_CLOEXEC) == 1;
+	if (connect(s, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0 &&
+	    is_controller(s))
+		return s;
 	(void)close(s);
-	if (!ok || what != SHIM_ASK_DESCRIPTORS)
-		return ok;
-	c = CMSG_FIRSTHDR(&m);
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(SHIM_FDS * sizeof(int)))
+	return -1;
+}
+
+/* Asks the controller @what (enum shim_request). */
+static bool ask(char what, struct msghdr *answer)
+{
+	int s = connect_to_controller();
+	bool ok;
+
+	if (s < 0)
 		return false;
-	memcpy(ret, CMSG_DATA(c), SHIM_FDS * sizeof(int));
-	return true;
+	ok = send(s, &what, 1, MSG_NOSIGNAL) == 1 && recvmsg(s, answer, MSG_CMSG_CLOEXEC) == 1;
+	(void)close(s);
+	return ok;
 }
 
 void shim_exec_announce(void)
 {
-	(void)ask(SHIM_ASK_READY, NULL);
+	char byte;
+	struct iovec part = {&byte, 1};
+
+	(void)ask(SHIM_ASK_READY, &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1});
+}
+
+/* What a program would load and map has to be what this one has. Of the image that is the whole check: the same file, which was sealed when it
+ * was loaded here, has the same contents. */
+static bool are_ours(const int fds[SHIM_FDS])
+{
+	return shim_is(fds[0], &shim_own_image) && shim_is(fds[1], &shim_launch.page) && shim_is(fds[2], &shim_launch.slots);
 }
 
 bool handover_ask(int ret[SHIM_FDS])
 {
-	return __atomic_load_n(&shim_page, __ATOMIC_ACQUIRE) && ask(SHIM_ASK_DESCRIPTORS, ret);
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(SHIM_FDS * sizeof(int))];
+	} control;
+	char byte;
+	struct iovec part = {&byte, 1};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	int fds[sizeof(control) / sizeof(int)]; /* more than are asked for find room */
+	struct cmsghdr *c;
+	int n = 0;
+
+	if (!__atomic_load_n(&shim_page, __ATOMIC_ACQUIRE) || !ask(SHIM_ASK_DESCRIPTORS, &m))
+		return false;
+	c = CMSG_FIRSTHDR(&m);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		n = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(fds, CMSG_DATA(c), (size_t)n * sizeof(int));
+	}
+	if (n == SHIM_FDS && are_ours(fds)) {
+		memcpy(ret, fds, SHIM_FDS * sizeof(int));
+		return true;
+	}
+	handover_close(fds, n);
+	return false;
 }
 
 void handover_close(const int *fds, int n)
@@ -112,18 +156,24 @@ int handover_place(const int fds[SHIM_FDS], bool kept)
 	return placed;
 }
 
-static bool loads_library(const char *path, int depth)
+static bool loads_library(const char *path, int depth, struct handover_environment *e)
 {
 	char head[256];
 	Elf64_Ehdr *elf = (Elf64_Ehdr *)head;
 	bool loads = false;
 	struct stat st;
 	ssize_t n;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd;
 
+	/* The kernel executes regular files alone. To open another one may have an effect, as /dev/watchdog shows. */
+	if (syscall(SYS_stat, path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	if (syscall(SYS_fstat, fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mode & (S_ISUID | S_ISGID))
+	/* Of a program with other rights than its starter's the loader refuses the library, but descriptors would be open there. */
+	if (syscall(SYS_fstat, fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mode & (S_ISUID | S_ISGID) ||
+	    fgetxattr(fd, "security.capability", NULL, 0) > 0)
 		n = -1;
 	else
 		n = pread(fd, head, sizeof(head) - 1, 0);
@@ -133,7 +183,7 @@ static bool loads_library(const char *path, int depth)
 		head[n] = '\0';
 		p += strspn(p, " \t");
 		p[strcspn(p, " \t\n")] = '\0';
-		loads = *p && loads_library(p, 1);
+		loads = *p && loads_library(p, 1, e);
 	} else if (n >= (ssize_t)sizeof(*elf) && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_ident[EI_CLASS] == ELFCLASS64 &&
 		   elf->e_machine == EM_X86_64 && elf->e_phentsize == sizeof(Elf64_Phdr)) {
 		for (unsigned int i = 0; i < elf->e_phnum && i < 64 && !loads; i++) {
@@ -142,14 +192,16 @@ static bool loads_library(const char *path, int depth)
 			loads = pread(fd, &p, sizeof(p), (off_t)(elf->e_phoff + i * sizeof(p))) == (ssize_t)sizeof(p) &&
 				p.p_type == PT_INTERP;
 		}
+		if (loads)
+			shim_first_library(fd, e->first);
 	}
 	(void)close(fd);
 	return loads;
 }
 
-bool handover_loads(const char *path)
+bool handover_loads(const char *path, struct handover_environment *e)
 {
-	return loads_library(path, 0);
+	return loads_library(path, 0, e);
 }
 
 bool handover_survey(char *const *envp, struct handover_environment *ret)
@@ -159,11 +211,13 @@ bool handover_survey(char *const *envp, struct handover_environment *ret)
 		if (strncmp(envp[ret->n], PRELOAD, strlen(PRELOAD)) == 0)
 			ret->old = envp[ret->n]; /* with several, the loader obeys the last */
 	ret->had = ret->old ? strnlen(ret->old, MAX_VALUE) : 0;
-	return ret->n < HANDOVER_STRINGS && ret->had < MAX_VALUE;
+	return !shim_filtered && ret->n < HANDOVER_STRINGS && ret->had < MAX_VALUE;
 }
 
 void handover_preload(const struct handover_environment *e, int first, char *to)
 {
+	bool empty = !e->old || e->had == strlen(PRELOAD);
+
 	if (e->old) {
 		memcpy(to, e->old, e->had);
 		to += e->had;
@@ -172,8 +226,12 @@ void handover_preload(const struct handover_environment *e, int first, char *to)
 		memcpy(to, PRELOAD, strlen(PRELOAD));
 		to += strlen(PRELOAD);
 	}
-	memcpy(to, "/proc/self/fd/", 14);
-	append_number(to + 14, (unsigned int)first);
+	/* Behind other libraries it would not be the first. */
+	if (empty && e->first[0])
+		to = stpcpy(stpcpy(stpcpy(to, e->first), ":/proc/self/fd/"), SHIM_FIRST_MARK);
+	else
+		to = stpcpy(to, "/proc/self/fd/");
+	append_number(to, (unsigned int)first);
 }
 
 void handover_fill(const struct handover_environment *e, char *entry, char **vector)

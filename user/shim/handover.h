@@ -4,6 +4,7 @@
 #pragma once
 
 #include "shim.h"
+#include "shared/shim_first.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,22 +26,22 @@ bool handover_ask(int ret[SHIM_FDS]);
 int handover_place(const int fds[SHIM_FDS], bool kept);
 void handover_close(const int *fds, int n);
 
-/* Would the dynamic loader of the program at @path load the library? Not of static, set-uid or foreign ones. */
-bool handover_loads(const char *path);
-
 struct handover_environment {
 	char *const *envp;
 	const char *old; /* LD_PRELOAD=..., in @envp; or NULL */
 	size_t n, had;   /* strings; bytes of @old */
+	char first[SHIM_FIRST_MAX]; /* what the program has to have loaded before the library; or "" */
 };
-/* false: too much to be copied. */
+/* false: too much to be copied, or the program filters its system calls: to ask is forbidden, and the new program could not load the library. */
 bool handover_survey(char *const *envp, struct handover_environment *ret);
+/* Would the dynamic loader of the program at @path load the library? Not of static, set-uid or foreign ones. */
+bool handover_loads(const char *path, struct handover_environment *e);
 /* Bytes of what handover_preload writes, at most. */
 static inline size_t handover_room(const struct handover_environment *e)
 {
-	return e->had + 48;
+	return e->had + sizeof(e->first) + 48;
 }
-/* "LD_PRELOAD=<what there was>:/proc/self/fd/<first>" */
+/* "LD_PRELOAD=<what there was>:/proc/self/fd/<first>", or as in shim_first.h */
 void handover_preload(const struct handover_environment *e, int first, char *to);
 /* The environment with @entry for the old LD_PRELOAD; @vector has room for n + 2. */
 void handover_fill(const struct handover_environment *e, char *entry, char **vector);

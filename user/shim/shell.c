@@ -29,7 +29,7 @@ int shell_open(void)
 
 void shell_hide(bool hidden)
 {
-	int from = shell_open();
+	int from = shim_filtered ? -1 : shell_open();
 
 	for (int i = 0; i < SHIM_FDS && from >= 0; i++)
 		(void)handover_fcntl(from + i, F_SETFD, hidden ? FD_CLOEXEC : 0);
@@ -90,11 +90,11 @@ static char *quoted(char *to, const char *text)
 }
 
 /* Bytes that the other line takes; 0: the line has to stay as it is. A line that begins with a sign may be an option, by the shell's age. */
-static size_t room_for(const char *line, const struct handover_environment *e)
+static size_t room_for(const char *line, struct handover_environment *e)
 {
 	size_t n = strnlen(line, MAX_LINE);
 
-	return n == MAX_LINE || *line == '-' || *line == '+' || !handover_loads(_PATH_BSHELL) ? 0 : 4 * (n + handover_room(e)) + 128;
+	return n == MAX_LINE || *line == '-' || *line == '+' || !handover_loads(_PATH_BSHELL, e) ? 0 : 4 * (n + handover_room(e)) + 128;
 }
 
 static void write_line(char *to, const char *line, const struct handover_environment *e, int from)

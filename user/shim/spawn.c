@@ -116,7 +116,7 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 
 	if (!real)
 		return ENOSYS;
-	asked = found && handover_survey(envp ? envp : none, &e) && handover_loads(found) && handover_ask(fds);
+	asked = found && handover_survey(envp ? envp : none, &e) && handover_loads(found, &e) && handover_ask(fds);
 	if (asked)
 		first = handover_place(fds, false);
 	ours = combine(actions, fds, first, &combined);
@@ -180,7 +180,7 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, const po
 {
 	char candidate[PATH_MAX];
 	int saved = errno;
-	const char *found = search(file, candidate);
+	const char *found = shim_filtered ? NULL : search(file, candidate);
 
 	errno = saved;
 	return spawn((spawn_function *)next_function("posix_spawnp"), found, pid, file, actions, attr, argv, envp);

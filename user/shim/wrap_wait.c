@@ -79,7 +79,8 @@ EXPORT int sem_wait(sem_t *sem)
 /* Signals come from anywhere: credit for those that the process sent itself. */
 static bool sent_from_inside(const siginfo_t *info)
 {
-	return (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL) && info->si_pid == getpid();
+	return !shim_filtered && (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL) &&
+	       info->si_pid == getpid();
 }
 
 /* Apart, so that nothing is changed that cancellation could bring back. */

@@ -3,6 +3,7 @@
 #include "target/internal.h"
 
 #include "shared/shim_abi.h"
+#include "shared/shim_first.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,9 +123,19 @@ static int exec_program(const struct child_plan *plan, char **envp)
 	return errno;
 }
 
+static void has_to_be_first(const char *path, char ret[SHIM_FIRST_MAX])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	shim_first_library(fd, ret);
+	(void)close(fd);
+}
+
 _Noreturn void child_run(const struct child_plan *plan)
 {
-	char **envp, path[64], go;
+	char **envp, first[SHIM_FIRST_MAX] = "", go;
 	ssize_t n;
 	int r;
 
@@ -138,8 +149,8 @@ _Noreturn void child_run(const struct child_plan *plan)
 		r = place_descriptors(plan);
 		if (r < 0)
 			give_up(plan, CHILD_PRELOAD, -r);
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", r);
-		envp = environ_with_preload(environ, path);
+		has_to_be_first(plan->path, first);
+		envp = environ_with_preload(environ, r, first);
 		if (!envp)
 			give_up(plan, CHILD_ENVIRON, ENOMEM);
 	}

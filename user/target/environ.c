@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "target/internal.h"
 
+#include "shared/shim_first.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PRELOAD "LD_PRELOAD="
 
-char **environ_with_preload(char *const *envp, const char *path)
+char **environ_with_preload(char *const *envp, int fd, const char *first)
 {
 	size_t n = 0, at, size;
 	const char *old = NULL;
-	char **vector, *entry, separator = ':';
+	char **vector, *entry, path[SHIM_FIRST_MAX + 48], separator = ':';
 
 	/* With several, the loader obeys the last. */
 	for (at = 0; envp && envp[n]; n++)
@@ -23,6 +25,11 @@ char **environ_with_preload(char *const *envp, const char *path)
 		at = n;
 	else if (strchr(old, ' ') && !strchr(old, ':'))
 		separator = ' ';
+	/* Behind other libraries it would not be the first. */
+	if (*first && (!old || strlen(old) == strlen(PRELOAD)))
+		(void)snprintf(path, sizeof(path), "%s:/proc/self/fd/" SHIM_FIRST_MARK "%d", first, fd);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	size = (old ? strlen(old) + 1 : strlen(PRELOAD)) + strlen(path) + 1;
 	vector = calloc(n + 2, sizeof(*vector));
 	entry = malloc(size);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,8 +99,7 @@ int target_find_executable(const char *name, char **ret, struct error *e)
 
 char *target_script_interpreter(const char *path)
 {
-	/* O_NONBLOCK: the name may be a FIFO's. */
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int fd = open_file(path, NULL);
 	char line[SCRIPT_LINE + 1], *p;
 	ssize_t n;
 

@@ -3,12 +3,16 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 
 #include <errno.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 /* The kernel's NGROUPS_MAX. */
 #define MAX_GROUPS 65536
@@ -148,6 +152,12 @@ int identity_find(bool keep_root, struct identity *ret, struct error *e)
 	return 0;
 }
 
+void identity_open_files(const struct identity *id)
+{
+	if (id->switches)
+		file_rights_set_usual(id->uid, id->gid, id->groups, id->n_groups);
+}
+
 void identity_free(struct identity *id)
 {
 	if (!id)
@@ -172,13 +182,37 @@ static bool irrevocable(const struct identity *id)
 	return true;
 }
 
+/* All of them: where SECBIT_NO_SETUID_FIXUP is set, the change of ids leaves them to us, ambient ones for the program as well. */
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
+}
+
+/* Those that we need stand in the ambient set if somebody gave them to us that way; others there are the program's. */
+static void keep_ours_back(void)
+{
+	static const int ours[] = {CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_SYSLOG, CAP_DAC_READ_SEARCH};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
+		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, ours[i], 0, 0);
+}
+
 int identity_assume(const struct identity *id)
 {
+	int r;
+
+	keep_ours_back();
 	if (!id || !id->switches)
 		return 0;
 	if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
 	    setresuid(id->uid, id->uid, id->uid) < 0)
 		return -errno;
+	r = drop_capabilities();
+	if (r < 0)
+		return r;
 	if (!irrevocable(id))
 		return -EPERM;
 	if ((id->home && setenv("HOME", id->home, 1) < 0) || (id->name && setenv("USER", id->name, 1) < 0) ||

@@ -46,6 +46,9 @@ static int refuse(pid_t pid, int signo, int err, struct error *e)
 	case -ENOENT:
 		return fail(e, ENOENT, "cannot inject a payment handler into process %d (%s): there is no system call instruction in its code",
 			    (int)pid, f.comm);
+	case -EOPNOTSUPP:
+		return fail(e, EPERM, "process %d (%s) filters its system calls (seccomp), which only root may suspend: no payment handler can be "
+			    "injected into it", (int)pid, f.comm);
 	case -EFAULT:
 		return fail(e, ESTALE, "process %d (%s) started another program while a payment handler was injected into it; try again", (int)pid,
 			    f.comm);
@@ -62,7 +65,7 @@ static int refuse(pid_t pid, int signo, int err, struct error *e)
 }
 
 /* Stops the thread that notices least. */
-static int stop_one(pid_t pid, int signo, struct remote *ret)
+static int stop_one(pid_t pid, int pidfd, int signo, struct remote *ret)
 {
 	int err = -ESRCH, stuck = 0;
 	uint64_t at;
@@ -77,7 +80,7 @@ static int stop_one(pid_t pid, int signo, struct remote *ret)
 		if (err < 0)
 			return err;
 		for (size_t k = 0; k < n; k++) {
-			err = threads[k].rank < 5 ? remote_stop(threads[k].tid, at, ret) : -EAGAIN;
+			err = threads[k].rank < 5 ? remote_stop(pid, pidfd, threads[k].tid, at, ret) : -EAGAIN;
 			if (err == 0 || err == -EPERM || err == -ENOEXEC)
 				return err;
 			stuck += err == -ETIMEDOUT;
@@ -112,11 +115,11 @@ static int enter_stopped(const struct inject_options *o, struct remote *r, const
 	return err;
 }
 
-static int enter(const struct inject_options *o, pid_t pid, const struct inject_layout *has, struct inject_layout *ret)
+static int enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *has, struct inject_layout *ret)
 {
 	struct inject_layout l = {0};
 	struct remote r;
-	int err = stop_one(pid, o->signo, &r), gone;
+	int err = stop_one(pid, pidfd, o->signo, &r), gone;
 
 	if (err < 0)
 		return err;
@@ -128,8 +131,8 @@ static int enter(const struct inject_options *o, pid_t pid, const struct inject_
 	return 0;
 }
 
-int inject_enter(const struct inject_options *o, pid_t pid, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
-		 unsigned int *ret_blocking, unsigned int *ret_threads, struct error *e)
+int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known,
+		 struct inject_layout *ret, struct injected *ret_threads, struct error *e)
 {
 	_cleanup_free_ struct inject_thread *threads = NULL;
 	size_t n = 0;
@@ -146,21 +149,33 @@ int inject_enter(const struct inject_options *o, pid_t pid, const struct inject_
 		}
 		if (err < 0)
 			return err;
-		err = enter(o, pid, has, ret);
+		err = enter(o, pid, pidfd, has, ret);
 		/* An exec takes away what was there, the thread as well. */
-		if ((err != -EFAULT && err != -ESRCH && err != -ENOENT) || !process_is_live(pid))
+		if ((err != -EFAULT && err != -ESRCH && err != -ENOENT) || process_has_ended(pidfd))
 			break;
 		pause_a_little();
 	}
 	if (err < 0)
 		return refuse(pid, o->signo, err, e);
-	*ret_blocking = 0;
 	if (inject_threads(pid, o->signo, &threads, &n) < 0)
 		n = 0;
-	for (size_t i = 0; i < n; i++)
-		*ret_blocking += threads[i].blocking;
-	*ret_threads = (unsigned int)n;
+	*ret_threads = (struct injected){.threads = (unsigned int)n};
+	for (size_t i = 0; i < n; i++) {
+		ret_threads->blocking += threads[i].blocking;
+		ret_threads->filtered += threads[i].filtered;
+	}
 	return 0;
+}
+
+/* Stops a thread of a process that has the layout, and has it still. */
+static int stop_owner(const struct inject_options *o, pid_t pid, const struct inject_layout *l, struct remote *ret)
+{
+	int err = stop_one(pid, -1, o->signo, ret);
+
+	if (err < 0 || inject_layout_of(pid, l, 1))
+		return err;
+	err = remote_release(ret);
+	return err < 0 ? err : -ESRCH;
 }
 
 /* The process has its former action back, and signals that were not delivered yet are gone. */
@@ -169,7 +184,7 @@ static int withdraw(const struct inject_options *o, pid_t pid, const struct inje
 	const struct inject_action ignore = {.handler = 1, .flags = l->former.flags, .restorer = l->former.restorer};
 	struct inject_action there;
 	struct remote r;
-	int err = stop_one(pid, o->signo, &r), gone;
+	int err = stop_owner(o, pid, l, &r), gone;
 
 	if (err < 0)
 		return err;
@@ -204,7 +219,7 @@ static bool is_quiet(const struct inject_options *o, pid_t pid, const struct inj
 				return false;
 			continue;
 		}
-		err = remote_stop(threads[i].tid, 0, &r);
+		err = remote_stop(pid, -1, threads[i].tid, 0, &r);
 		if (err == 0) {
 			err = remote_release(&r);
 			if (inside(l, r.regs.rip))
@@ -220,11 +235,11 @@ static bool is_quiet(const struct inject_options *o, pid_t pid, const struct inj
 static int unmap(const struct inject_options *o, pid_t pid, const struct inject_layout *l)
 {
 	struct remote r;
-	int err = stop_one(pid, o->signo, &r), gone;
+	int err = stop_owner(o, pid, l, &r), gone;
 
 	if (err < 0)
 		return err;
-	err = inside(l, r.regs.rip) ? -EAGAIN : inject_layout_of(pid, l, 1) ? inject_unmap(&r, l) : 0;
+	err = inside(l, r.regs.rip) ? -EAGAIN : inject_unmap(&r, l);
 	gone = remote_release(&r);
 	return err < 0 ? err : gone;
 }
@@ -236,6 +251,7 @@ struct leaving {
 	int (*step)(const struct inject_options *o, pid_t pid, const struct inject_layout *l);
 	size_t found, failed;
 	pid_t last; /* that failed */
+	uint64_t until;
 };
 
 static int leave_one(pid_t pid, void *arg)
@@ -244,6 +260,9 @@ static int leave_one(pid_t pid, void *arg)
 	const struct inject_layout *l = pid == getpid() ? NULL : inject_layout_of(pid, x->known, x->n_known);
 	int err;
 
+	/* A process that cannot be stopped takes a second and a half, and somebody may have made a thousand of them. */
+	if (x->failed && clock_monotonic_ns() > x->until)
+		return 1;
 	if (!l)
 		return 0;
 	x->found++;
@@ -262,8 +281,7 @@ static int wait_and_unmap(const struct inject_options *o, pid_t pid, const struc
 
 int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e)
 {
-	struct leaving x = {.o = o, .known = known, .n_known = n_known};
-	uint64_t until = clock_monotonic_ns() + LEAVE_NS;
+	struct leaving x = {.o = o, .known = known, .n_known = n_known, .until = clock_monotonic_ns() + LEAVE_NS};
 
 	/* First everywhere the handler: a child that a process has meanwhile is as its parent was. */
 	do {
@@ -276,7 +294,7 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 		if (!x.failed)
 			(void)process_each(leave_one, &x);
 		pause_a_little();
-	} while (clock_monotonic_ns() < until);
+	} while (clock_monotonic_ns() < x.until);
 	return fail(e, EBUSY, "the payment handler could not be taken out of process %d%s: its memory stays there, and does nothing", (int)x.last,
 		    x.failed > 1 ? " and others" : "");
 }

@@ -6,12 +6,10 @@
  * To be called in a process of its own that ends afterwards (user/target/injector.c): see target/remote.h. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
+#include "target/injector.h"
 
-struct error;
+#include <stdint.h>
+
 
 /* As the kernel has it. */
 struct inject_action {
@@ -32,10 +30,10 @@ struct inject_layout {
 	struct inject_action former; /* what was in the place of the handler: the default, or that the signal is ignored */
 };
 
-/* Puts the handler into @pid, if it is not there yet by one of the @known layouts, in *ret. -errno with @e; then nothing is left there.
- * @ret_blocking, @ret_threads: how many of its threads block the signal, of how many. */
-int inject_enter(const struct inject_options *o, pid_t pid, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
-		 unsigned int *ret_blocking, unsigned int *ret_threads, struct error *e);
+/* Puts the handler into @pid, the process of @pidfd, if it is not there yet by one of the @known layouts, in *ret. -errno with @e; then nothing
+ * is left there. */
+int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known,
+		 struct inject_layout *ret, struct injected *ret_threads, struct error *e);
 /* Takes it out of all processes that have one of the layouts. No signal may be raised any more. -EBUSY: what is left, in @e. */
 int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e);
 
@@ -55,10 +53,11 @@ struct inject_thread {
 	bool known;   /* ... where it is */
 	uint64_t at;   /* ... where it made the system call that it is in */
 	bool blocking; /* blocks the signal */
+	bool filtered; /* filters its system calls (seccomp) */
 };
 /* Of a thread, by its state and the text of /proc/PID/task/TID/syscall. */
 void inject_thread_place(char state, const char *syscall, struct inject_thread *ret);
-/* The threads of @pid, by rank. The array is the caller's. */
+/* The threads of @pid, by rank, those that filter last. The array is the caller's. */
 int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret_n);
 /* Refuses what must not be injected into: -errno with @e. @ours: its handler of @signo is ours. */
 int inject_allowed(pid_t pid, int signo, bool ours, struct error *e);

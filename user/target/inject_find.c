@@ -21,7 +21,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
 #define LARGEST_TEXT (64U * 1024 * 1024)
 #define PIECE 65536
 #define VDSO_ROOM 8192
@@ -107,7 +106,8 @@ int inject_syscall_of(pid_t pid, uint64_t *ret)
 	return r;
 }
 
-/* Does a line of @maps begin at @start, with these rights, and name this? */
+/* Does a line of @maps begin at @start, with these rights, and name this and no more? A file can be called anything, but its path begins
+ * with a slash. */
 static bool has_mapping(const char *maps, uint64_t start, const char *rights, const char *name)
 {
 	char begin[32];
@@ -115,11 +115,13 @@ static bool has_mapping(const char *maps, uint64_t start, const char *rights, co
 
 	for (const char *line = maps; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
 		const char *end = strchrnul(line, '\n'), *space = memchr(line, ' ', (size_t)(end - line));
+		size_t length = (size_t)(end - line), named = name ? strlen(name) : 0;
 
 		if (strncmp(line, begin, n) != 0)
 			continue;
 		return space && strncmp(space + 1, rights, strlen(rights)) == 0 &&
-		       (!name || memmem(line, (size_t)(end - line), name, strlen(name)));
+		       (!name || (length > named && end[-(ptrdiff_t)named - 1] == ' ' && strncmp(end - named, name, named) == 0 &&
+				  !memchr(line, '/', length)));
 	}
 	return false;
 }
@@ -210,6 +212,16 @@ void inject_thread_place(char state, const char *syscall, struct inject_thread *
 		ret->rank = restarts(number) ? 0 : remote_begins_again(number) ? 2 : 3;
 }
 
+/* Would the call go on by restart_syscall? A filter that was not written for that ends the program. */
+static bool restarts_by_another(const char *syscall)
+{
+	unsigned long long fourth;
+	long number;
+
+	return sscanf(syscall, "%ld %*x %*x %*x %llx", &number, &fourth) == 2 &&
+	       (number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_poll || (number == SYS_futex && fourth /* a time-out */));
+}
+
 static bool look_at_thread(pid_t pid, pid_t tid, int signo, struct inject_thread *ret)
 {
 	_cleanup_free_ char *status = NULL, *call = NULL;
@@ -223,14 +235,19 @@ static bool look_at_thread(pid_t pid, pid_t tid, int signo, struct inject_thread
 	state = status ? strstr(status, "\nState:\t") : NULL;
 	if (!state || state[8] == 'Z' || state[8] == 'X')
 		return false;
-	*ret = (struct inject_thread){.tid = tid, .blocking = field(status, "\nSigBlk:", 16) >> (signo - 1) & 1};
+	*ret = (struct inject_thread){.tid = tid, .blocking = field(status, "\nSigBlk:", 16) >> (signo - 1) & 1,
+				      .filtered = field(status, "\nSeccomp:", 10) != 0};
 	inject_thread_place(state[8], call ? call : "", ret);
+	if (ret->filtered && call && restarts_by_another(call))
+		ret->rank = 5;
 	return true;
 }
 
 static int by_rank(const void *a, const void *b)
 {
-	return ((const struct inject_thread *)a)->rank - ((const struct inject_thread *)b)->rank;
+	const struct inject_thread *x = a, *y = b;
+
+	return x->filtered != y->filtered ? x->filtered - y->filtered : x->rank - y->rank;
 }
 
 int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret_n)
@@ -271,11 +288,19 @@ int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret
 	return 0;
 }
 
+static bool all_filter(pid_t pid, int signo)
+{
+	_cleanup_free_ struct inject_thread *threads = NULL;
+	size_t n;
+
+	return inject_threads(pid, signo, &threads, &n) == 0 && threads[0].filtered;
+}
+
 int inject_allowed(pid_t pid, int signo, bool ours, struct error *e)
 {
 	_cleanup_free_ char *status = read_text(pid, "status");
 	char link[64], name[64] = "";
-	struct stat ns;
+	struct stat ns, own;
 	uint64_t tracer;
 
 	if (!status || sscanf(status, "Name: %63[^\n]", name) != 1)
@@ -284,13 +309,14 @@ int inject_allowed(pid_t pid, int signo, bool ours, struct error *e)
 	if (tracer)
 		return fail(e, EPERM, "process %d (%s) is traced by process %llu, perhaps a debugger: no payment handler can be injected into it "
 			    "meanwhile", (int)pid, name, (unsigned long long)tracer);
-	if (field(status, "\nSeccomp:", 10))
+	/* Others are left alone by the kernel's side (bpf/pay.h). */
+	if (all_filter(pid, signo))
 		return fail(e, EPERM, "process %d (%s) filters its system calls (seccomp): a payment handler that is injected into it could be its "
 			    "death; Linux 6.18 needs none", (int)pid, name);
 	if (!ours && field(status, "\nSigCgt:", 16) >> (signo - 1) & 1)
 		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, name, signo);
 	(void)snprintf(link, sizeof(link), "/proc/%d/ns/pid", (int)pid);
-	if (stat(link, &ns) == 0 && ns.st_ino != FIRST_PID_NAMESPACE)
+	if (stat(link, &ns) == 0 && stat("/proc/self/ns/pid", &own) == 0 && ns.st_ino != own.st_ino)
 		return fail(e, EOPNOTSUPP, "process %d (%s) is in a PID namespace of its own, as in a container: an injected payment handler could not "
 			    "tell its threads apart; Linux 6.18 needs none", (int)pid, name);
 	return 0;

@@ -34,6 +34,22 @@ static int call(struct remote *r, long number, const uint64_t arguments[6], uint
 	return 0;
 }
 
+/* The numbers that the helper's next @n descriptors will have. What is in the program's memory its other threads can change at any time, so no
+ * number is taken from there: another one could be of a file that hangs whoever closes it. The helper's descriptors are its own. */
+static int next_descriptors(struct remote *helper, uint64_t *ret, size_t n)
+{
+	size_t opened = 0;
+	int err = 0, also;
+
+	for (; err == 0 && opened < n; opened += err == 0)
+		err = call(helper, SYS_socket, CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC), &ret[opened]);
+	while (opened) {
+		also = call(helper, SYS_close, CALL(ret[--opened]), NULL);
+		err = err < 0 ? err : also;
+	}
+	return err;
+}
+
 /* Maps the slots, in a process that shares memory but not descriptors. */
 static int map_slots(const struct inject_options *o, struct remote *helper, uint64_t scratch, uint64_t *ret)
 {
@@ -47,16 +63,17 @@ static int map_slots(const struct inject_options *o, struct remote *helper, uint
 		} control;
 	} there = {0}, here = {0};
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, helper->tid, 0), end = -1;
-	int pair[2], slots = -1, err;
+	uint64_t pair[2], slots;
+	int err;
 
 	if (pidfd < 0)
 		return -errno;
-	err = call(helper, SYS_socketpair, CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, scratch), NULL);
+	err = next_descriptors(helper, pair, 2);
 	if (err == 0)
-		err = remote_read(helper, scratch, pair, sizeof(pair));
+		err = call(helper, SYS_socketpair, CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, scratch), NULL);
 	if (err < 0)
 		return err;
-	end = (int)syscall(SYS_pidfd_getfd, pidfd, pair[1], 0);
+	end = (int)syscall(SYS_pidfd_getfd, pidfd, (int)pair[1], 0);
 	if (end < 0)
 		return -errno;
 	here.part = (struct iovec){here.byte, 1};
@@ -72,17 +89,12 @@ static int map_slots(const struct inject_options *o, struct remote *helper, uint
 		.msg_control = (void *)(uintptr_t)(scratch + offsetof(typeof(there), control)),
 		.msg_controllen = sizeof(there.control),
 	};
-	err = remote_write(helper, scratch, &there, sizeof(there));
+	err = next_descriptors(helper, &slots, 1);
 	if (err == 0)
-		err = call(helper, SYS_recvmsg, CALL((uint64_t)pair[0], scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), NULL);
+		err = remote_write(helper, scratch, &there, sizeof(there));
 	if (err == 0)
-		err = remote_read(helper, scratch, &there, sizeof(there));
-	if (err < 0)
-		return err;
-	if (there.control.head.cmsg_type != SCM_RIGHTS || there.control.head.cmsg_len != CMSG_LEN(sizeof(int)))
-		return -EIO;
-	memcpy(&slots, CMSG_DATA(&there.control.head), sizeof(slots));
-	return call(helper, SYS_mmap, CALL(0, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, (uint64_t)slots, 0), ret);
+		err = call(helper, SYS_recvmsg, CALL(pair[0], scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), NULL);
+	return err == 0 ? call(helper, SYS_mmap, CALL(0, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, slots, 0), ret) : err;
 }
 
 /* The code is written past its protection: at no time is it writable for the program. */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define PATIENCE_S 60 /* with the other side: longer than it may take */
+#define WORK_MS 40000 /* ... as a program can have the reading of its memory take for ever (a file system of its own) */
 /* After our death the kernel takes its programs down, which takes it a moment; a signal that they raise needs the handler. */
 #define AFTERMATH_NS 200000000
 
@@ -53,19 +55,21 @@ struct server {
 };
 
 /* In a process of its own: its end lets go of whatever it has stopped. */
-static _Noreturn void work(const struct server *s, const struct request *q, int to)
+static _Noreturn void work(const struct server *s, const struct request *q, int pidfd, int to)
 {
 	struct answer a = {.e = {""}};
 
 	if (q->what == ASK_ENTER)
-		a.result = inject_enter(&s->o, q->pid, s->layouts, s->n, &a.layout, &a.injected.blocking, &a.injected.threads, &a.e);
+		a.result = inject_enter(&s->o, q->pid, pidfd, s->layouts, s->n, &a.layout, &a.injected, &a.e);
 	else
 		a.result = inject_leave(&s->o, s->layouts, s->n, &a.e);
 	_exit(write(to, &a, sizeof(a)) == (ssize_t)sizeof(a) ? 0 : 1);
 }
 
-static void have_worked(struct server *s, const struct request *q, struct answer *ret)
+/* @pidfd: of the process that it is about; -1: none. */
+static void have_worked(struct server *s, const struct request *q, int pidfd, struct answer *ret)
 {
+	struct pollfd answer = {.events = POLLIN};
 	int ends[2];
 	pid_t pid = -1;
 
@@ -76,8 +80,11 @@ static void have_worked(struct server *s, const struct request *q, struct answer
 	}
 	pid = fork();
 	if (pid == 0)
-		work(s, q, ends[1]);
+		work(s, q, pidfd, ends[1]);
 	(void)close(ends[1]);
+	answer.fd = ends[0];
+	if (pid > 0 && poll(&answer, 1, WORK_MS) == 0)
+		(void)kill(pid, SIGKILL);
 	/* An answer is shorter than a pipe's least buffer, and comes in one piece. */
 	if (pid < 0 || read(ends[0], ret, sizeof(*ret)) != (ssize_t)sizeof(*ret))
 		ret->result = fail(&ret->e, EIO, "cannot inject a payment handler: the process that does it has failed");
@@ -107,7 +114,7 @@ static void leave_all(struct server *s, struct answer *ret)
 
 	*ret = (struct answer){.e = {""}};
 	if (s->n)
-		have_worked(s, &q, ret);
+		have_worked(s, &q, -1, ret);
 }
 
 static int receive(int from, struct request *ret, int *ret_fd)
@@ -132,11 +139,16 @@ static _Noreturn void serve(struct server *s)
 	const struct timespec aftermath = {.tv_nsec = AFTERMATH_NS};
 	struct request q;
 	struct answer a;
+	int fd = -1;
 
-	while (receive(s->socket, &q, &s->o.slots_fd) == 0) {
+	while (receive(s->socket, &q, &fd) == 0) {
 		a = (struct answer){.e = {""}};
-		if (q.what == ASK_ENTER) {
-			have_worked(s, &q, &a);
+		if (q.what == ASK_SLOTS) {
+			s->o.slots_fd = TAKE_FD(fd);
+		} else if (q.what == ASK_ENTER) {
+			have_worked(s, &q, fd, &a);
+			(void)close(fd);
+			fd = -1;
 			if (a.result == 0 && remember(s, &a.layout) < 0)
 				a.result = fail(&a.e, ENOMEM, "out of memory");
 		} else if (q.what == ASK_LEAVE) {
@@ -235,8 +247,11 @@ static int ask(struct injector *i, const struct request *q, int fd, struct answe
 		else
 			break;
 	}
-	if (n != (ssize_t)sizeof(*ret))
+	if (n != (ssize_t)sizeof(*ret)) {
+		/* An answer that comes too late would be taken for the next one's. */
+		(void)shutdown(i->socket, SHUT_RDWR);
 		return fail(e, EPIPE, "the process that injects payment handlers has ended: handlers may be left, which do nothing any more");
+	}
 	if (ret->result < 0 && e)
 		*e = ret->e;
 	return ret->result;
@@ -250,11 +265,11 @@ int injector_give_slots(struct injector *i, int slots_fd, struct error *e)
 	return ask(i, &q, slots_fd, &a, e);
 }
 
-int injector_enter(struct injector *i, pid_t pid, struct injected *ret, struct error *e)
+int injector_enter(struct injector *i, pid_t pid, int pidfd, struct injected *ret, struct error *e)
 {
 	const struct request q = {.what = ASK_ENTER, .pid = pid};
 	struct answer a;
-	int err = ask(i, &q, -1, &a, e);
+	int err = ask(i, &q, pidfd, &a, e);
 
 	if (err == 0)
 		*ret = a.injected;

@@ -19,15 +19,16 @@ struct injector_options {
 
 /* What came of a process. */
 struct injected {
-	unsigned int threads, blocking; /* how many it has; how many of them block the signal, and so cannot be paused */
+	unsigned int threads;	         /* how many it has */
+	unsigned int blocking, filtered; /* how many of them block the signal, or filter their system calls: those get none */
 };
 
 /* Starts it; it is forked off, so call this while there is one thread. */
 int injector_start(const struct injector_options *o, struct injector **ret, struct error *e);
 /* The BPF map of slots. Once, before the first injector_enter. */
 int injector_give_slots(struct injector *i, int slots_fd, struct error *e);
-/* Has @pid pay by a handler. Refused with @e: -ESRCH it has ended, and others. */
-int injector_enter(struct injector *i, pid_t pid, struct injected *ret, struct error *e);
+/* Has @pid, the process of @pidfd, pay by a handler. Refused with @e: -ESRCH it has ended, and others. */
+int injector_enter(struct injector *i, pid_t pid, int pidfd, struct injected *ret, struct error *e);
 /* Takes the handlers out of all processes, and ends it. No signal may be raised any more. NULL is allowed. -EBUSY with @e: something is
  * left. */
 int injector_stop(struct injector *i, struct error *e);

@@ -11,15 +11,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#ifndef MFD_EXEC
-#define MFD_EXEC 0x0010U /* Linux 6.3 */
-#endif
 /* How long after exec the kernel may take to map the program. Far above what it needs; the wait ends with the program. */
 #define MAPPED_TIMEOUT_NS (1 * NSEC_PER_SEC)
 
@@ -31,38 +26,9 @@ struct target {
 	char *path;
 	bool execed;
 	bool reaped;
+	bool stopped; /* when last asked */
 	int status;
 };
-
-int target_make_image(const void *shim, size_t shim_size, int *ret_fd, struct error *e)
-{
-	_cleanup_close_ int fd = memfd_create("cozbpf-shim", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
-	const char *p = shim;
-	size_t left = shim_size;
-
-	if (fd < 0 && errno == EINVAL)
-		fd = memfd_create("cozbpf-shim", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return fail(e, errno, "cannot create the memory file for the preloaded library: %s%s", strerror(errno),
-			    errno == EACCES ? " (sysctl vm.memfd_noexec=1 allows it)" : "");
-	while (left > 0) {
-		ssize_t n = write(fd, p, left);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return fail(e, n < 0 ? errno : EIO, "cannot fill the preloaded library's memory file: %s",
-				    strerror(n < 0 ? errno : EIO));
-		p += n;
-		left -= (size_t)n;
-	}
-	/* The loader opens it again by name, as the user that the program runs as. */
-	if (fchmod(fd, 0755) < 0)
-		return fail(e, errno, "cannot make the preloaded library readable: %s", strerror(errno));
-	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
 
 /* What a failure of the child's means to the person at the terminal. */
 static int explain(const struct target *t, const struct child_report *r, const struct target_spec *spec, struct error *e)
@@ -171,7 +137,7 @@ int target_spawn(const struct target_spec *spec, struct target **ret, struct err
 	*t = (struct target){.pidfd = -1, .socket = -1, .image_fd = -1, .reaped = true};
 	r = target_find_executable(spec->argv[0], &t->path, e);
 	if (r == 0 && spec->shim_size > 0)
-		r = target_make_image(spec->shim, spec->shim_size, &t->image_fd, e);
+		r = target_make_image(spec, &t->image_fd, e);
 	if (r == 0) {
 		plan.path = t->path;
 		plan.image_fd = t->image_fd;
@@ -263,6 +229,21 @@ int target_exec(struct target *t, struct error *e)
 	t->execed = true;
 	await_mapped(t);
 	return 0;
+}
+
+bool target_is_stopped(struct target *t, bool *ret_was)
+{
+	siginfo_t info;
+
+	*ret_was = t->stopped;
+	/* The kernel keeps either until it is asked for: that the process is stopped, or that it goes on after it was. */
+	for (;;) {
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)t->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 || info.si_pid == 0)
+			return t->stopped;
+		t->stopped = info.si_code == CLD_STOPPED;
+		*ret_was = true;
+	}
 }
 
 int target_reap(struct target *t, int *ret_status)

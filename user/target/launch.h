@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 struct error;
+struct shim_page;
 struct target;
 
 struct target_spec {
@@ -18,7 +19,13 @@ struct target_spec {
 	size_t shim_size;
 	int page_fd;  /* a memfd with struct shim_page */
 	int slots_fd; /* the BPF map of slots; -1: none (the shim then only serves coz.h counters) */
+	/* What the shim is told (shared/shim_launch.h). */
+	unsigned int pay, signo;
+	const char *server; /* the name of preload_name; NULL: children go without the shim */
 };
+
+/* A page to share with a program, that the program cannot cut short. The caller closes and unmaps it. */
+int target_make_page(int *ret_fd, struct shim_page **ret, struct error *e);
 
 /* To be called first thing in main: remembers the signal mask and the ignored signals that we were started with, before any of
  * our own changes, so that the program starts with them. Without it, target_spawn takes those at its first call. */
@@ -43,6 +50,8 @@ int target_image_fd(const struct target *t);
  * child is reaped. A text file without "#!" is run by /bin/sh, as a shell would. A child that a signal ended at this very
  * moment (Ctrl-C) is no failure: the pidfd is readable and target_reap has the status. */
 int target_exec(struct target *t, struct error *e);
+/* Is the process stopped by a signal (SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU)? *ret_was: it was, at some time since the last call. */
+bool target_is_stopped(struct target *t, bool *ret_was);
 /* After the pidfd is readable: reaps; *ret_status as from waitpid. */
 int target_reap(struct target *t, int *ret_status);
 /* Kills (SIGKILL) and reaps a child that still lives and has NOT exec'ed yet; a running program is left alone. NULL is allowed. */

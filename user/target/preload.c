@@ -3,8 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "shared/shim_abi.h"
-#include "target/internal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,21 +15,24 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BACKLOG 64
-#define PATIENCE_US 200000 /* with one who connects and says nothing */
+#define PATIENCE_US 200000 /* with a client that connects and says nothing */
+#define PAUSE_NS 20000000  /* before the next try, when no connection can be accepted */
 
 struct preload_server {
 	struct preload_options o;
-	int image_fd, listener;
+	int listener;
+	bool stops;
 	pthread_t thread;
 	bool running;
 };
 
 static bool send_descriptors(const struct preload_server *s, int to)
 {
-	const int fds[SHIM_FDS] = {s->image_fd, s->o.page_fd, s->o.slots_fd};
+	const int fds[SHIM_FDS] = {s->o.image_fd, s->o.page_fd, s->o.slots_fd};
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(fds))];
@@ -55,7 +56,8 @@ static void serve(struct preload_server *s, int client)
 	socklen_t size = sizeof(who);
 	char what;
 
-	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 || (who.uid != s->o.uid && who.uid != 0) || who.pid <= 0)
+	/* Strangers are turned away before anything is waited for. */
+	if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 || who.pid <= 0 || !s->o.may_ask(s->o.arg, who.pid))
 		return;
 	(void)setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	if (recv(client, &what, 1, 0) != 1)
@@ -72,29 +74,37 @@ static void serve(struct preload_server *s, int client)
 
 static void *answer(void *arg)
 {
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 	struct preload_server *s = arg;
 
-	for (;;) {
+	while (!__atomic_load_n(&s->stops, __ATOMIC_ACQUIRE)) {
 		_cleanup_close_ int client = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC);
 
-		if (client < 0 && errno != EINTR && errno != ECONNABORTED && errno != EMFILE && errno != ENFILE)
-			return NULL;
 		if (client >= 0)
 			serve(s, client);
+		else if (errno != EINTR && errno != ECONNABORTED)
+			/* Without a free descriptor or memory the connection goes on waiting, and accept fails at once each time. */
+			(void)nanosleep(&pause, NULL);
 	}
+	return NULL;
 }
 
-/* A name that nobody else has, and nobody can guess. */
-static int listen_somewhere(struct preload_server *s, char *name)
+int preload_name(char ret[SHIM_SERVER_NAME], struct error *e)
 {
-	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	unsigned long long secret;
-	size_t n;
 
 	if (getrandom(&secret, sizeof(secret), 0) != (ssize_t)sizeof(secret))
-		return -EIO;
-	n = (size_t)snprintf(name, SHIM_SERVER_NAME, "cozbpf-%016llx", secret);
-	memcpy(at.sun_path + 1, name, n);
+		return fail(e, EIO, "cannot get random bytes for the name of a socket");
+	(void)snprintf(ret, SHIM_SERVER_NAME, "cozbpf-%016llx", secret);
+	return 0;
+}
+
+static int listen_by_name(struct preload_server *s)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	size_t n = strlen(s->o.name);
+
+	memcpy(at.sun_path + 1, s->o.name, n);
 	s->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s->listener < 0 ||
 	    bind(s->listener, (const struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0 ||
@@ -103,7 +113,7 @@ static int listen_somewhere(struct preload_server *s, char *name)
 	return 0;
 }
 
-int preload_serve(const struct preload_options *o, struct preload_server **ret, char *ret_name, struct error *e)
+int preload_serve(const struct preload_options *o, struct preload_server **ret, struct error *e)
 {
 	struct preload_server *s = calloc(1, sizeof(*s));
 	sigset_t all, before;
@@ -111,13 +121,10 @@ int preload_serve(const struct preload_options *o, struct preload_server **ret, 
 
 	if (!s)
 		return fail(e, ENOMEM, "out of memory");
-	*s = (struct preload_server){.o = *o, .image_fd = -1, .listener = -1};
-	r = target_make_image(o->shim, o->shim_size, &s->image_fd, e);
-	if (r == 0) {
-		r = listen_somewhere(s, ret_name);
-		if (r < 0)
-			(void)fail(e, -r, "cannot offer the preloaded library to child programs: %s", strerror(-r));
-	}
+	*s = (struct preload_server){.o = *o, .listener = -1};
+	r = listen_by_name(s);
+	if (r < 0)
+		(void)fail(e, -r, "cannot offer the preloaded library to child programs: %s", strerror(-r));
 	if (r == 0) {
 		/* Signals are the main thread's. */
 		(void)sigfillset(&all);
@@ -132,6 +139,8 @@ int preload_serve(const struct preload_options *o, struct preload_server **ret, 
 		preload_stop(s);
 		return r;
 	}
+	s->o.name = NULL;
+	__atomic_store_n(&o->page->serves, 1, __ATOMIC_RELEASE);
 	*ret = s;
 	return 0;
 }
@@ -140,14 +149,14 @@ void preload_stop(struct preload_server *s)
 {
 	if (!s)
 		return;
-	/* Who waits in accept is woken by this. */
+	__atomic_store_n(&s->o.page->serves, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->stops, true, __ATOMIC_RELEASE);
+	/* Ends a wait in accept. */
 	if (s->listener >= 0)
 		(void)shutdown(s->listener, SHUT_RDWR);
 	if (s->running)
 		(void)pthread_join(s->thread, NULL);
 	if (s->listener >= 0)
 		(void)close(s->listener);
-	if (s->image_fd >= 0)
-		(void)close(s->image_fd);
 	free(s);
 }

@@ -3,6 +3,9 @@
  * name, so that nothing is left in the file system, whatever becomes of us. */
 #pragma once
 
+#include "shared/shim_abi.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -10,16 +13,21 @@ struct error;
 struct preload_server;
 
 struct preload_options {
-	const void *shim; /* its image */
-	size_t shim_size;
-	int page_fd, slots_fd; /* as in target_spec; they must outlive the server */
-	uid_t uid;             /* who may ask */
+	const char *name;        /* of preload_name */
+	struct shim_page *page;  /* it says there that it serves */
+	/* The very files that the program was launched with (target_spec, target_image_fd): the library takes no others. They must outlive the
+	 * server. */
+	int image_fd, page_fd, slots_fd;
+	/* May the process ask? By its id, whatever its user: a worker that dropped its privileges has children, too. In the server's thread. */
+	bool (*may_ask)(void *arg, pid_t pid);
 	/* A process has loaded the library. Called in the server's thread; @has: false takes it back, since the process did not hear of it. */
 	void (*ready)(void *arg, pid_t pid, int has);
 	void *arg;
 };
 
-/* @ret_name, of SHIM_SERVER_NAME bytes: what the page is to say. */
-int preload_serve(const struct preload_options *o, struct preload_server **ret, char *ret_name, struct error *e);
+/* A name for the socket that nobody else has, and nobody can guess. It is part of the image, so it is chosen before the launch. */
+int preload_name(char ret[SHIM_SERVER_NAME], struct error *e);
+/* After target_spawn, before target_exec. */
+int preload_serve(const struct preload_options *o, struct preload_server **ret, struct error *e);
 /* NULL is allowed. */
 void preload_stop(struct preload_server *s);

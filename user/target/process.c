@@ -23,6 +23,7 @@
 /* include/linux/sched.h; in the flags of /proc/PID/stat. */
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
 #define CAPABILITY_PTRACE 19
 #define DELETED " (deleted)"
 
@@ -96,6 +97,33 @@ bool process_is_live(pid_t pid)
 	struct process_facts f;
 
 	return read_stat(pid, &f) == 0 && !f.kernel && f.state != 'Z' && f.state != 'X';
+}
+
+bool process_thread_filters(pid_t pid, pid_t tid)
+{
+	char file[32], text[4096], *mode;
+
+	(void)snprintf(file, sizeof(file), "task/%d/status", (int)tid);
+	if (read_small(pid, file, text, sizeof(text)) < 0)
+		return true;
+	/* Without seccomp in the kernel there is no such line. */
+	mode = strstr(text, "\nSeccomp:");
+	return mode ? strtoul(mode + strlen("\nSeccomp:"), NULL, 10) != 0 : strlen(text) == sizeof(text) - 1;
+}
+
+bool process_numbers_agree(void)
+{
+	struct stat ns;
+
+	return stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == FIRST_PID_NAMESPACE;
+}
+
+int process_check_numbers(struct error *e)
+{
+	if (!process_numbers_agree())
+		return fail(e, EOPNOTSUPP, "cozbpf is in a PID namespace of its own, as in a container: the kernel's part would follow processes of "
+			    "the host that have the same numbers; run it outside, or in the host's PID namespace (docker run --pid=host)");
+	return 0;
 }
 
 static bool may_trace_others(void)

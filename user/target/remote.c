@@ -2,15 +2,20 @@
 #include "target/remote.h"
 
 #include "base/clock.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+/* clone's stack for the helper: an address where nothing can be. */
+#define NO_STACK 8
 #define STOP_NS (500 * NSEC_PER_MSEC)
 #define CALL_NS (20 * NSEC_PER_SEC) /* the thread is not as it was: there is no giving up before it is */
 #define LOOK_NS 2000000
@@ -77,8 +82,10 @@ static int run_until(struct remote *r, enum __ptrace_request how, int wanted)
 			err = await(r->tid, how == PTRACE_SYSCALL || r->calling ? CALL_NS : STOP_NS, &status, &who);
 		if (err < 0)
 			return err;
-		if (!WIFSTOPPED(status))
+		if (!WIFSTOPPED(status)) {
+			r->ended = true;
 			return -ESRCH;
+		}
 		event = status >> 16 == PTRACE_EVENT_STOP;
 		if (event ? wanted == SIGTRAP : WSTOPSIG(status) == wanted && wanted == SYSCALL_STOP)
 			return 0;
@@ -164,10 +171,30 @@ static int prepare(struct remote *r)
 	return err == 0 ? (int)trace(PTRACE_SETSIGMASK, r->tid, sizeof(blocked), (uintptr_t)&blocked) : err;
 }
 
-int remote_stop(pid_t tid, uint64_t at, struct remote *ret)
+/* Without CAP_SYS_ADMIN, or CONFIG_CHECKPOINT_RESTORE, filters stay in force. */
+static int seize(struct remote *r)
+{
+	int err = (int)trace(PTRACE_SEIZE, r->tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_SUSPEND_SECCOMP);
+
+	r->unfiltered = err == 0;
+	return r->unfiltered || err == -ESRCH ? err : (int)trace(PTRACE_SEIZE, r->tid, 0, PTRACE_O_TRACESYSGOOD);
+}
+
+/* Numbers are given again: what is stopped now is looked at again. */
+static int check(pid_t pid, int pidfd, const struct remote *r)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", (int)pid, (int)r->tid);
+	if (access(path, F_OK) < 0 || (pidfd >= 0 && process_has_ended(pidfd)))
+		return -ESRCH;
+	return r->at && !r->unfiltered && process_thread_filters(pid, r->tid) ? -EOPNOTSUPP : 0;
+}
+
+int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret)
 {
 	struct remote r = {.tid = tid, .at = at};
-	int err = (int)trace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD);
+	int err = seize(&r);
 
 	if (err == 0)
 		err = (int)trace(PTRACE_INTERRUPT, tid, 0, 0);
@@ -175,7 +202,9 @@ int remote_stop(pid_t tid, uint64_t at, struct remote *ret)
 		err = run_until(&r, 0, SIGTRAP);
 	if (err < 0)
 		return err;
-	err = prepare(&r);
+	err = check(pid, pidfd, &r);
+	if (err == 0)
+		err = prepare(&r);
 	if (err < 0) {
 		/* With what a call that said EINTR is told instead. */
 		if (err == -EAGAIN)
@@ -210,9 +239,11 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[6], int6
 	err = run_until(r, PTRACE_SYSCALL, SYSCALL_STOP);
 	if (err == 0)
 		err = (int)trace(PTRACE_GETREGS, r->tid, 0, (uintptr_t)&regs);
-	if (err == 0)
-		*ret = (int64_t)regs.rax;
-	return err;
+	if (err < 0)
+		return err;
+	*ret = (int64_t)regs.rax;
+	/* From here on our death does not have it go on elsewhere. */
+	return (int)trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&r->regs);
 }
 
 int remote_release(struct remote *r)
@@ -235,9 +266,11 @@ int remote_release(struct remote *r)
 
 int remote_helper(struct remote *r, struct remote *ret, pid_t *ret_number)
 {
-	/* No signal at its end: nobody waits for it by accident. */
-	const uint64_t arguments[6] = {CLONE_VM | CLONE_PTRACE};
-	struct remote h = {.at = r->at};
+	/* No signal at its end: nobody waits for it by accident. No stack: were we to die before the kernel knows that it is to end with us, it
+	 * would go on in the program's code, and ends at the first use of the stack, that of the system call's return. */
+	const uint64_t arguments[6] = {CLONE_VM | CLONE_PTRACE, NO_STACK};
+	const uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | (r->unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	struct remote h = {.at = r->at, .unfiltered = r->unfiltered};
 	int64_t number;
 	int status, err = remote_call(r, SYS_clone, arguments, &number);
 
@@ -247,7 +280,7 @@ int remote_helper(struct remote *r, struct remote *ret, pid_t *ret_number)
 		return (int)number;
 	err = await(-1, CALL_NS, &status, &h.tid);
 	if (err == 0 && h.tid != r->tid && WIFSTOPPED(status))
-		err = (int)trace(PTRACE_SETOPTIONS, h.tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+		err = (int)trace(PTRACE_SETOPTIONS, h.tid, 0, options);
 	else
 		err = -ESRCH;
 	if (err == 0)
@@ -266,7 +299,8 @@ void remote_end(struct remote *helper, struct remote *parent, pid_t number)
 	int status;
 	pid_t who;
 
-	if (helper->tid > 0 && helper->tid != parent->tid) {
+	/* As long as we have not waited for its end its number is its own. */
+	if (helper->tid > 0 && helper->tid != parent->tid && !helper->ended) {
 		(void)kill(helper->tid, SIGKILL);
 		while (await(helper->tid, CALL_NS, &status, &who) == 0 && WIFSTOPPED(status))
 			;

@@ -15,6 +15,8 @@
 
 struct remote {
 	pid_t tid;
+	bool ended;                   /* and its number may be another's */
+	bool unfiltered;              /* seccomp does not look at its system calls as long as we trace it */
 	uint64_t at;                  /* where the process has a system call instruction; 0: none will be made */
 	struct user_regs_struct regs; /* as it will go on with */
 	uint64_t mask;                /* the signals that it blocks */
@@ -22,10 +24,11 @@ struct remote {
 	bool calling;                 /* stopped in a system call of ours */
 };
 
-/* Stops thread @tid. -ESRCH: there is no such thread; -EPERM: not allowed, or traced already; -ENOEXEC: it runs 32-bit code; -ETIMEDOUT:
- * it cannot be stopped now (it stops later, and stays so until this process ends); -EAGAIN: in a place where it must not be moved (a
- * restartable sequence), or there is no such instruction; it goes on: try again. */
-int remote_stop(pid_t tid, uint64_t at, struct remote *ret);
+/* Stops thread @tid of process @pid, which is that of @pidfd if that is not negative. -ESRCH: there is no such thread; -EPERM: not allowed, or
+ * traced already; -ENOEXEC: it runs 32-bit code; -EOPNOTSUPP: it filters its system calls, and we may not suspend that; -ETIMEDOUT: it
+ * cannot be stopped now (it stops later, and stays so until this process ends); -EAGAIN: in a place where it must not be moved (a restartable
+ * sequence), or there is no such instruction; it goes on: try again. */
+int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret);
 /* *ret: the call's result, a negative errno where it failed. The return value is about the call being made at all: -ESRCH the process has
  * ended, -EFAULT there is no such instruction any more. */
 int remote_call(struct remote *r, long number, const uint64_t arguments[6], int64_t *ret);

@@ -7,6 +7,7 @@
 #include "target/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <pwd.h>
@@ -21,8 +22,14 @@ struct process_rule {
 	struct process_rule_options o;
 	struct cgroup *cgroup;
 	uid_t uid;
-	struct stat exe;
+	struct statx exe;
 };
+
+/* Asked of every process there is: a file system of its own must not keep us waiting (FUSE), so it is not asked for what may have changed. */
+static int look_at(const char *path, struct statx *ret)
+{
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, ret);
+}
 
 static int find_user(const char *user, uid_t *ret, struct error *e)
 {
@@ -52,10 +59,10 @@ int process_rule_open(const struct process_rule_options *o, struct process_rule 
 	rule->o = *o;
 	if (o->user)
 		r = find_user(o->user, &rule->uid, e);
-	if (r == 0 && o->exe && stat(o->exe, &rule->exe) < 0)
+	if (r == 0 && o->exe && look_at(o->exe, &rule->exe) < 0)
 		r = fail(e, errno, "--exe %s: %s; of a container name it as /proc/PID/root%s", o->exe, strerror(errno),
 			 *o->exe == '/' ? o->exe : "/...");
-	if (r == 0 && o->exe && !S_ISREG(rule->exe.st_mode))
+	if (r == 0 && o->exe && !S_ISREG(rule->exe.stx_mode))
 		r = fail(e, EINVAL, "--exe %s: this is no file", o->exe);
 	if (r == 0 && o->tree && !process_is_live(o->tree))
 		r = fail(e, ESRCH, "--pid-tree %d: there is no such process", (int)o->tree);
@@ -98,11 +105,12 @@ static bool descends_from(pid_t pid, pid_t ancestor)
 
 static bool runs(const struct process_rule *r, pid_t pid)
 {
-	struct stat st;
+	struct statx x;
 	char link[64];
 
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	return stat(link, &st) == 0 && st.st_ino == r->exe.st_ino && st.st_dev == r->exe.st_dev;
+	return look_at(link, &x) == 0 && x.stx_ino == r->exe.stx_ino && x.stx_dev_major == r->exe.stx_dev_major &&
+	       x.stx_dev_minor == r->exe.stx_dev_minor;
 }
 
 bool process_rule_matches(const struct process_rule *r, pid_t pid, bool known_in_tree, bool *ret_in_tree)

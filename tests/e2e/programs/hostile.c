@@ -25,7 +25,11 @@ struct island {
 
 extern const char __start_island[], __stop_island[];
 
+#ifdef __clang__
+#define ISLAND __attribute__((section("island"), noinline, no_stack_protector))
+#else
 #define ISLAND __attribute__((section("island"), noinline, optimize("no-stack-protector", "no-tree-loop-distribute-patterns")))
+#endif
 
 static inline __attribute__((always_inline)) long call2(long number, unsigned long a, unsigned long b)
 {
@@ -121,6 +125,8 @@ int main(int argc, char **argv)
 		(void)sigfillset(&all);
 		(void)sigprocmask(SIG_BLOCK, &all, NULL);
 	}
+	for (int signo = 1; signo < NSIG && strcmp(argv[1], "reset") == 0; signo++)
+		(void)signal(signo, SIG_DFL);
 	for (int i = 0; i < 2; i++)
 		start_thread(&t, body, NULL);
 	for (double i = 0; i < seconds; i += 0.05)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "profile/utf8.h"
+#include "base/utf8.h"
 
+#include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,4 +59,41 @@ char *utf8_clean(const char *s, size_t max)
 	}
 	copy[n] = '\0';
 	return copy;
+}
+
+bool utf8_steers(const char *s, size_t len)
+{
+	const unsigned char *c = (const unsigned char *)s;
+
+	if (len == 1)
+		return c[0] < 0x20 || c[0] == 0x7f;
+	if (len == 2)
+		return (c[0] == 0xc2 && c[1] < 0xa0) || (c[0] == 0xd8 && c[1] == 0x9c);
+	if (len != 3 || c[0] != 0xe2)
+		return false;
+	return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+	       (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xaf);
+}
+
+void utf8_make_printable(char *s, bool utf8)
+{
+	size_t n = strlen(s);
+	char *out = s;
+
+	for (size_t i = 0, len; i < n; i += len) {
+		len = utf8_char(s + i, n - i);
+		if (len == 0 || utf8_steers(s + i, len) || (len > 1 && !utf8)) {
+			*out++ = '?';
+			len = len ? len : 1;
+		} else {
+			memmove(out, s + i, len);
+			out += len;
+		}
+	}
+	*out = '\0';
+}
+
+bool utf8_locale(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_helpers.h>
+
+extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak;
+
+SEC("?perf_event")
+int probe_send_signal_task(void *ctx)
+{
+	return bpf_send_signal_task(bpf_get_current_task_btf(), 0, PIDTYPE_PID, 0);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* System calls in a thread of another process, whose memory is hostile and whose helper can be ended by anybody; and we
+ * ourselves are killed at the worst moment. ptrace and kill come by here. Not among the unit tests: a sanitizer would be in
+ * the program as well, whose handlers of faults are not a program's. */
+#include "shared/shim_abi.h"
+#include "shim/image.h"
+#include "target/inject_private.h"
+#include "target/process.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SLOTS_SIZE (SHIM_ENTRIES * sizeof(struct shim_slot))
+
+static bool dies_at_options; /* the calling process, before it has set a tracee's options */
+static bool memory_lies;     /* every word that is read of a tracee is 0 */
+static pid_t killed;
+
+int __real_kill(pid_t pid, int signo);
+int __wrap_kill(pid_t pid, int signo);
+int __wrap_kill(pid_t pid, int signo)
+{
+	killed = pid;
+	return __real_kill(pid, signo);
+}
+
+long __real_ptrace(enum __ptrace_request request, pid_t tid, void *address, void *data);
+long __wrap_ptrace(enum __ptrace_request request, pid_t tid, void *address, void *data);
+long __wrap_ptrace(enum __ptrace_request request, pid_t tid, void *address, void *data)
+{
+	if (request == PTRACE_SETOPTIONS && dies_at_options)
+		(void)__real_kill(getpid(), SIGKILL);
+	if (request == PTRACE_PEEKDATA && memory_lies)
+		return 0;
+	return __real_ptrace(request, tid, address, data);
+}
+
+/* A program that only computes; it can be asked how far it is. */
+static volatile uint64_t *turns;
+
+static pid_t start(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			(*turns)++;
+	}
+	return pid;
+}
+
+static void assert_runs(void)
+{
+	uint64_t before = *turns;
+
+	for (int i = 0; *turns == before; i++) {
+		assert_true(i < 5000);
+		(void)usleep(1000);
+	}
+}
+
+static void finish(pid_t pid)
+{
+	(void)__real_kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+static int try_stop(pid_t pid, struct remote *ret)
+{
+	uint64_t at;
+	int err = inject_syscall_of(pid, &at);
+
+	for (int i = 0; err == 0 && i < 50; i++) {
+		err = remote_stop(pid, -1, pid, at, ret);
+		if (err != -EAGAIN)
+			break;
+		err = 0;
+	}
+	return err;
+}
+
+static struct remote stop(pid_t pid)
+{
+	struct remote r;
+
+	assert_int_equal(try_stop(pid, &r), 0);
+	return r;
+}
+
+static int count_child(pid_t pid, void *arg)
+{
+	struct process_facts f;
+	pid_t *parent_and_children = arg;
+
+	if (process_read(pid, &f) == 0 && f.parent == parent_and_children[0] && f.state != 'Z' && f.state != 'X')
+		parent_and_children[1]++;
+	return 0;
+}
+
+static pid_t children_of(pid_t pid)
+{
+	pid_t x[2] = {pid, 0};
+
+	(void)process_each(count_child, x);
+	return x[1];
+}
+
+/* Killed before the kernel knows that the helper is to end with us. */
+static void no_helper_outlives_us(void **state)
+{
+	pid_t pid = start(), us;
+	int status;
+
+	(void)state;
+	assert_runs();
+	us = fork();
+	if (us == 0) {
+		struct remote r, helper;
+		pid_t number;
+		int err = try_stop(pid, &r);
+
+		dies_at_options = true;
+		if (err == 0)
+			err = remote_helper(&r, &helper, &number);
+		_exit(-err);
+	}
+	assert_int_equal(waitpid(us, &status, 0), us);
+	assert_int_equal(status, SIGKILL); /* it died where it should */
+	for (int i = 0; children_of(pid) && i < 1000; i++)
+		(void)usleep(1000);
+	assert_int_equal(children_of(pid), 0);
+	/* Nor did it take the program with it. */
+	assert_runs();
+	finish(pid);
+}
+
+/* A number that somebody else may have by now is not killed. */
+static void kills_its_own_helper_only(void **state)
+{
+	const uint64_t none[6] = {0};
+	struct remote r, helper;
+	pid_t pid = start(), number, killer;
+	int64_t value;
+
+	(void)state;
+	r = stop(pid);
+	assert_int_equal(remote_helper(&r, &helper, &number), 0);
+	assert_int_equal(remote_call(&helper, SYS_getpid, none, &value), 0);
+	assert_int_equal(value, helper.tid);
+	killer = fork();
+	if (killer == 0) {
+		(void)usleep(100000);
+		_exit(__real_kill(helper.tid, SIGKILL) ? 1 : 0);
+	}
+	assert_int_equal(remote_call(&helper, SYS_pause, none, &value), -ESRCH);
+	killed = 0;
+	remote_end(&helper, &r, number);
+	assert_int_equal(killed, 0);
+	(void)waitpid(killer, NULL, 0);
+	assert_int_equal(remote_release(&r), 0);
+	assert_runs();
+	/* One that lives is. */
+	r = stop(pid);
+	assert_int_equal(remote_helper(&r, &helper, &number), 0);
+	remote_end(&helper, &r, number);
+	assert_int_equal(killed, helper.tid);
+	assert_int_equal(children_of(pid), 0);
+	assert_int_equal(remote_release(&r), 0);
+	assert_runs();
+	finish(pid);
+}
+
+/* The program's other threads can write there what they like: descriptors are found without it. */
+static void takes_no_descriptor_from_memory(void **state)
+{
+	struct inject_options o = {.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
+	struct inject_layout l = {0};
+	struct remote r, helper;
+	pid_t pid = start(), number;
+
+	(void)state;
+	o.slots_fd = memfd_create("slots", MFD_CLOEXEC);
+	assert_true(o.slots_fd >= 0);
+	assert_int_equal(ftruncate(o.slots_fd, (off_t)SLOTS_SIZE), 0);
+	r = stop(pid);
+	assert_int_equal(remote_helper(&r, &helper, &number), 0);
+	memory_lies = true;
+	assert_int_equal(inject_map(&o, &helper, &l), 0);
+	memory_lies = false;
+	remote_end(&helper, &r, number);
+	assert_true(l.slots != 0);
+	assert_int_equal(inject_unmap(&r, &l), 0);
+	assert_int_equal(remote_release(&r), 0);
+	assert_runs();
+	(void)close(o.slots_fd);
+	finish(pid);
+}
+
+static void stops_threads_of_the_process_only(void **state)
+{
+	pid_t pid = start(), other = start(), gone = fork();
+	int pidfd;
+	struct remote r;
+
+	(void)state;
+	if (gone == 0)
+		_exit(0);
+	pidfd = (int)syscall(SYS_pidfd_open, gone, 0);
+	assert_true(pidfd >= 0);
+	assert_int_equal(waitpid(gone, NULL, 0), gone);
+	assert_runs();
+	assert_int_equal(remote_stop(pid, -1, other, 0, &r), -ESRCH);
+	assert_int_equal(remote_stop(pid, pidfd, pid, 0, &r), -ESRCH);
+	assert_runs();
+	(void)close(pidfd);
+	finish(pid);
+	finish(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_helper_outlives_us),
+		cmocka_unit_test(kills_its_own_helper_only),
+		cmocka_unit_test(takes_no_descriptor_from_memory),
+		cmocka_unit_test(stops_threads_of_the_process_only),
+	};
+	sigset_t all;
+
+	turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (turns == MAP_FAILED)
+		return 125;
+	/* As target/remote.h asks. */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, NULL);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# cozbpf check, and what a run says that may not load BPF programs: which privilege is missing, and nothing else.
+# needs: setpriv unshare
+# beside: others
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+cp "$COZBPF" cozbpf
+program=$BUILD/examples/barrier
+profile=$tmp/cozbpf.jsonl
+chmod 777 .
+
+if [ "$(id -u)" -ne 0 ]; then
+	printf 'skip check: needs root\n'
+	exit 0
+fi
+
+all_is_there() {
+	local why=''
+	timeout 120 ./cozbpf check --verbose >out 2>err || why+=" status $?;"
+	grep -qx 'A run is possible.' out || why+=' no run is possible;'
+	! grep -E '^[a-z_]+ +(MISSING|DENIED)' out || why+=' something required is missing;'
+	# What a run loads, not only small trials.
+	grep -qE '^programs +ok ' out || why+=' the programs of a run were not loaded;'
+	verdict 'check: all that a run needs' "$why" out err
+}
+
+# denied NAME WHY COMMAND...: check and run, started by COMMAND, both say WHY.
+denied() {
+	local name=$1 pattern=$2 why=''
+	shift 2
+	timeout 120 "$@" ./cozbpf check >out 2>err
+	[ $? -eq 125 ] || why+=' exit status;'
+	tr -s ' \n' ' ' <out | grep -qF "A run is not possible without: " || why+=' a run is possible;'
+	grep -qE '^programs +DENIED' out || why+=' programs are not denied;'
+	timeout 120 "$@" ./cozbpf check --verbose >/dev/null 2>err
+	grep -q '^libbpf: ' err || why+=' --verbose prints nothing;'
+	verdict "check: $name" "$why" out err
+	COZBPF_DEBUG=1 timeout 120 "$@" ./cozbpf run -p round=progress -- "$program" 1 >/dev/null 2>complaint
+	refusal "run: $name" "$pattern" $?
+	# Not: this kernel cannot pause a process that runs already.
+	# shellcheck disable=SC2016 # for the inner shell
+	timeout 120 "$@" sh -c '"$1" 60 >/dev/null & ./cozbpf attach -p round=progress -d 1 $!; status=$?; kill $!; exit $status' \
+		sh "$program" 2>complaint
+	refusal "attach: $name" "$pattern" $?
+}
+
+all_is_there
+denied 'another user' 'this user may not load BPF programs; run as root' setpriv --reuid 65534 --regid 65534 --clear-groups
+denied 'root without capabilities' 'root has neither CAP_SYS_ADMIN .* container; start the container with --cap-add BPF' \
+	setpriv --bounding-set -all --inh-caps -all
+if unshare --user --map-root-user true 2>/dev/null; then
+	denied 'a user namespace' 'in a user namespace' unshare --user --map-root-user
+else
+	printf 'skip check: a user namespace: the kernel allows none\n'
+fi
+none_left || printf 'not ok check: left behind: %s\n' "$(left_behind)"

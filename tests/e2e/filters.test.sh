@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs that filter their own system calls (seccomp), and ones in a PID namespace of their own: none of them is ended by our calls, or has
+# others pay for it.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+full=(--fixed-line "$(line_of filtered burn)" --fixed-speedup 100 --experiment 100)
+older=task_work,send_signal_task
+"$COZBPF" check 2>/dev/null | grep -qE '^task_work +ok' && held=1 || held=''
+
+# survives NAME OPTION... -- KIND: it says what it says natively, and its debts were paid where the kernel can (on a busy machine some go away with
+# experiments that end).
+survives() {
+	local name=$1 status
+	shift
+	profiled "${full[@]}" "${@:1:$#-2}" -- "$programs/filtered" "${@: -1}" 1.5
+	status=$?
+	why=''
+	[ "$status" -eq 0 ] || why+=" status $status;"
+	"$programs/filtered" "${@: -1}" 0.5 | cmp -s - out || why+=' its output differs;'
+	holds "total('hit_ns') > 1e7" || why+=" nothing to pay: $(ask "total('hit_ns')") ns earned;"
+	[ -z "$paid" ] || holds "total('paid') + total('rq_credited') + total('credited') > 0.2 * total('hit_ns')" ||
+		why+=" paid $(ask "total('paid')") of $(ask "total('hit_ns')") ns;"
+	verdict "$name" "$why" out err
+}
+paid=$held
+for kind in first late other exec; do
+	for pay in sleep spin; do
+		survives "$kind, --pay $pay" --pay "$pay" -- "$kind"
+	done
+done
+paid=''
+for kind in first late other exec; do
+	survives "$kind, on an older kernel" --disable "$older" -- "$kind"
+done
+survives 'late, --follow exec' --follow exec --pay sleep -- late
+survives 'locks, --sync pthread' --sync pthread -- locks
+survives 'late, --sync pthread' --sync pthread -- late
+survives 'locks, --sync pthread on an older kernel' --sync pthread --disable "$older" -- locks
+
+# It is said where nobody could pay.
+rm -f -- "$profile"
+"$COZBPF" run --keep-root -q -o "$profile" "${full[@]}" --disable "$older" -- "$programs/filtered" other 1.5 >report 2>complaint && why='' || why=" status $?;"
+grep -q 'seccomp' report || why+=' the report does not tell;'
+verdict 'the report says that filtered threads were not paused' "$why" report complaint
+# In a PID namespace: threads of children that are in one have other numbers there, and do not find their slots.
+if unshare --pid --fork true 2>/dev/null; then
+	rm -f -- "$profile"
+	"$COZBPF" run "${full[@]}" --keep-root -q -o "$profile" --pay sleep -- unshare --pid --fork --kill-child "$programs/filtered" none 1.5 >out 2>err &&
+		why='' || why=" status $?;"
+	! grep -q 'without a slot' out || why+=' it was sent payment signals;'
+	grep -q 'another PID namespace' out || why+=' the report does not tell;'
+	holds "total('hit_ns') > 1e7" || why+=" nothing to pay: $(ask "total('hit_ns')") ns earned;"
+	[ -z "$held" ] || holds "total('paid') + total('rq_credited') + total('credited') > 0.2 * total('hit_ns')" ||
+		why+=" paid $(ask "total('paid')") of $(ask "total('hit_ns')") ns;"
+	verdict 'children in a PID namespace' "$why" out err
+
+	# cozbpf itself: number 1 there is somebody else for the kernel.
+	inside() { # ARGUMENT...
+		rm -f -- "$profile"
+		unshare --pid --fork --mount-proc --kill-child "$COZBPF" "$@" >said 2>complaint </dev/null
+		refusal "in a PID namespace: $1" 'PID namespace' $?
+	}
+	inside run --keep-root -q -o "$profile" -- "$programs/filtered" none 0.2
+	inside validate --keep-root -q -l "$(line_of filtered burn)" -- "$programs/filtered" none 0.2
+	inside system --exe "$COZBPF" -d 0.2 -o "$profile"
+	# One that it can see there.
+	rm -f -- "$profile"
+	# shellcheck disable=SC2016 # for the shell in the namespace
+	unshare --pid --fork --mount-proc --kill-child sh -c 'sleep 20 & "$0" attach $! -d 0.2 -o "$1"' "$COZBPF" "$profile" >said 2>complaint </dev/null
+	refusal 'in a PID namespace: attach' 'PID namespace' $?
+	unshare --pid --fork --mount-proc --kill-child "$COZBPF" check >said 2>&1 && why=' a run is possible;' || why=''
+	grep -q '^pid_namespace .*MISSING' said && grep -q 'not possible without: pid_namespace' said || why+=' not named;'
+	verdict 'in a PID namespace: check' "$why" said
+else
+	printf 'skip PID namespaces: none can be made here\n'
+fi
+none_left && why='' || why="$(left_behind)"
+verdict 'nothing is left behind' "$why"

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A job that is stopped, as by Ctrl-Z: the experiment under way is none of the profile's, and those after it are.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+# No experiment is longer than it was asked to be, though the program stood still for a second and a half: 0.5 s, and what the machine's load adds.
+judge() { # NAME STATUS
+	local why=''
+	[ "$2" -eq 0 ] || why+=" exit status $2;"
+	holds 'len(experiments) >= 3' || why+=" $(ask 'len(experiments)') experiments;"
+	holds 'max(x["elapsed"] for x in experiments) < 1.4e9' || why+=" one of $(ask 'max(x["elapsed"] for x in experiments)') ns;"
+	grep -qE '[0-9]+ experiments? w(as|ere) dropped: the program was stopped' err || why+=' nothing is said of it;'
+	verdict "$1" "$why" err
+	none_left
+}
+
+begun() {
+	await_line "$profile" '"experiment"' 15
+}
+
+# What a terminal sends, it sends to the whole process group, of which a test's cozbpf is not the first.
+stopped() { # NAME SIGNAL WHOM
+	local job pid whom
+	rm -f -- "$profile"
+	setsid "$COZBPF" run "${switched_off[@]}" --keep-root --no-report --experiment 500 -p progress -o "$profile" -- "$programs/steady" 7 >out 2>err &
+	job=$!
+	begun
+	pid=$(pgrep -g "$job" -x cozbpf | head -n 1)
+	case $3 in
+	job) whom=-$job ;;
+	program) whom=$(pgrep -g "$job" -x steady) ;;
+	profiler) whom=$pid ;;
+	esac
+	kill "-$2" -- "$whom"
+	sleep 1.5
+	kill -CONT -- "$whom"
+	wait "$job"
+	judge "$1" $?
+}
+
+stopped 'the job is stopped by SIGSTOP' STOP job
+stopped 'the program alone is stopped' STOP program
+stopped 'the profiler is told to stop, and hands it on' TSTP profiler
+
+"$programs/steady" 60 >victim.out &
+victim=$!
+rm -f -- "$profile"
+"$COZBPF" attach "${switched_off[@]}" "$victim" --no-report --experiment 500 -p progress -d 6 -o "$profile" >out 2>err &
+job=$!
+begun
+if grep -q 'task work' err; then
+	printf 'skip attached: %s\n' "$(head -n 1 err)"
+else
+	kill -STOP "$victim"
+	sleep 1.5
+	kill -CONT "$victim"
+	wait "$job"
+	status=$?
+	kill "$victim"
+	judge 'a process that was attached to is stopped' "$status"
+fi

@@ -1,0 +1,325 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What runs in a guest: tries every feature for what it does, not for how exactly. guest.sh quick|features|bpf|refused. Of each feature it prints
+# "@@ begin NAME" and, after it, one of
+#   @@ ok NAME
+#   @@ refused NAME: REASON      cozbpf said in one line that this kernel cannot do it, and check says the same
+#   @@ failed NAME: WHAT         followed by lines of output that begin with "# "
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$SRC/tests/e2e/helpers.sh"
+cd "$tmp" || exit 1
+limit=180
+
+# What the kernel complained of before anything of ours ran does not count.
+dmesg >dmesg.before
+
+# Tries one: the function leaves a complaint in $why, or in $refused the reason for which the kernel cannot.
+feature() { # NAME FUNCTION ARGUMENT...
+	local name=$1
+	shift
+	why=''
+	refused=''
+	rm -f -- "$profile" out err report complaint
+	: >out
+	: >err
+	printf '@@ begin %s\n' "$name"
+	"$@"
+	if [ -n "$why" ]; then
+		printf '@@ failed %s:%s\n' "$name" "$why"
+		for file in err out report complaint; do
+			[ ! -s "$file" ] || tail -n 25 -- "$file" | sed "s|^|# ${file##*/}: |"
+		done
+	elif [ -n "$refused" ]; then
+		printf '@@ refused %s: %s\n' "$name" "$refused"
+	else
+		printf '@@ ok %s\n' "$name"
+	fi
+}
+
+# Does check say that the kernel lacks this?
+lacks() { # FEATURE
+	! grep -qE "^$1 +ok" checked
+}
+
+# The command failed. That is a refusal if it says why in one line, with the status for it, and check says so of the feature that it names.
+refusal_or() { # STATUS FILE FEATURE PATTERN
+	if [ "$1" -eq 125 ] && lacks "$3" && [ "$(wc -l <"$2")" -eq 1 ] && grep -qE -- "$4" "$2"; then
+		# Without directories, which are the build's.
+		refused=$(sed 's/^cozbpf: //; s|/[^ ]*/||g' "$2")
+		return
+	fi
+	why+=" status $1;"
+}
+
+check() {
+	"$COZBPF" check --color never >checked 2>err || why+=" status $?;"
+	cp checked out
+	grep -q '^A run is possible' checked || why+=' no run is possible;'
+}
+
+# A program of the bpf tests. How exactly it measures is judged as everywhere; a machine that is emulated gets three chances.
+bpf_test() { # NAME
+	local turn
+	for turn in 1 2 3; do
+		why=''
+		CMOCKA_MESSAGE_OUTPUT=TAP timeout 600 "$BUILD/tests/bpf/$1" >out 2>err || why=" status $?;"
+		! grep -q '^ok' out && why+=' no test passed;'
+		[ -n "$why" ] || return 0
+		[ "$1" != load_test ] || return 0
+	done
+}
+
+# Two threads compute, one of them in the line; the other one pays for it.
+runs() { # FEATURE PATTERN OPTION...
+	local lacking=$1 pattern=$2 status
+	shift 2
+	profiled "$@" -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 50 --experiment 200 -- "$programs/steady" 3 </dev/null
+	status=$?
+	if [ "$status" -ne 0 ]; then
+		refusal_or "$status" err "$lacking" "$pattern"
+		return
+	fi
+	holds 'len(experiments) >= 5' || why+=" $(ask 'len(experiments)') experiments;"
+	holds "visits('progress') > 0.5 * $(awk -F '[= ]' '{ n += $4 } END { print n + 0 }' out) > 0" || why+=" $(ask "visits('progress')") visits;"
+	holds "total('hits') > 0" || why+=' no hit;'
+	holds "total('paid') > 0.3 * total('growth') > 0" || why+=" paid $(ask "total('paid')") of $(ask "total('growth')") ns;"
+	holds 'all(x["imbalance"] == 0 for x in experiments)' || why+=" imbalance $(ask '[x["imbalance"] for x in experiments]');"
+	[ ! -s err ] || why+=' something on stderr;'
+}
+
+# Sampling chooses the lines, the report names them.
+short_run() {
+	rm -f -- "$profile"
+	timeout "$limit" "$COZBPF" run --keep-root -q --color never -o "$profile" -p progress --experiment 100 -- "$programs/steady" 3 >report 2>err </dev/null ||
+		why+=" status $?;"
+	grep -q 'steady\.c:[0-9]' report || why+=' no line of the program in the report;'
+	holds "visits('progress') > 0" || why+=' no visits;'
+	holds 'len(experiments) >= 5' || why+=" $(ask 'len(experiments)') experiments;"
+	timeout "$limit" "$COZBPF" report --json "$profile" >out 2>>err && python3 -m json.tool out >/dev/null || why+=' report --json failed;'
+	[ ! -s err ] || why+=' something on stderr;'
+}
+
+# Whole programs as experiments.
+runs_n() {
+	timeout "$limit" "$COZBPF" run --keep-root -q --color never -o "$profile" -n 4 -- "$programs/output" 100 >report 2>err </dev/null || why+=" status $?;"
+	holds 'len(experiments) == 4' || why+=" $(ask 'len(experiments)') experiments;"
+}
+
+# The same bytes as without us, by either way of following waits.
+same_answers() { # OPTION...
+	timeout 60 "$programs/calls" >native 2>&1 </dev/null
+	profiled "$@" --fixed-line "$(line_of calls burn)" --fixed-speedup 100 --experiment 100 --cool-off 0 -p progress -- "$programs/calls" </dev/null ||
+		why+=" status $?;"
+	cmp -s native out || why+=' it answers otherwise;'
+	holds 'total("hits") > 0' || why+=' no hit;'
+}
+
+latency() {
+	profiled --fixed-speedup 50 --experiment 200 --latency 'serve=serve,serve%return' \
+		--latency 'job=job_begin,requests:job_end,key=arg2:arg1' -- "$programs/requests" 2000 0.7 || why+=" status $?;"
+	holds "sum(n for x in experiments for n in x['points']['serve']['histogram128'].values()) > 0" || why+=' no interval by thread;'
+	holds "sum(n for x in experiments for n in x['points']['job']['histogram128'].values()) > 0" || why+=' no interval by key;'
+}
+
+# Each kind of point counts what the program says.
+kinds() {
+	local n
+	length=10000
+	whole_run --fixed-speedup 0 -p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round)" -p usdt:kinds:plain \
+		-p sg=usdt:kinds:kinds:guarded -p syscall:getppid -p 'left=syscall:getppid%return' -p marked=kinds:marked+1 \
+		-p tracepoint:task:task_rename -- "$programs/kinds" 2000 2 || why+=" status $?;"
+	n=$(said rounds)
+	[ "${n:-0}" -gt 0 ] || why+=' the program said nothing;'
+	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" left="$n" marked="$n" \
+		tracepoint:task:task_rename="$n")
+}
+
+sampled() {
+	profiled -p "hot=sampled:$(line_of steady burn)" -p cold=sampled:other --experiment 100 -- "$programs/steady" 2 || why+=" status $?;"
+	holds "visits('hot') > 50 and visits('cold') > 50" || why+=" $(ask "visits('hot')") and $(ask "visits('cold')") samples;"
+}
+
+inclusive() {
+	profiled --attribution inclusive -p progress --experiment 100 -- "$programs/steady" 2 || why+=" status $?;"
+	holds 'len(experiments) >= 5' || why+=" $(ask 'len(experiments)') experiments;"
+	holds "any(at.endswith('$(line_of steady burn)') for at in samples)" || why+=' no sample in the line;'
+}
+
+static() {
+	profiled -p progress --experiment 100 -- "$programs/calls_static" </dev/null
+	local status=$?
+	if [ "$status" -ne 0 ]; then
+		refusal_or "$status" err task_work 'static executable'
+		return
+	fi
+	holds 'len(experiments) >= 3' || why+=" $(ask 'len(experiments)') experiments;"
+}
+
+follow() {
+	local how
+	for how in fork vfork spawn exec double; do
+		profiled -p progress --experiment 100 -- "$programs/tree" "$how" 1.2 || why+=" $how: status $?;"
+		holds "sum(n for at, n in samples.items() if at.endswith('$(line_of tree child)')) > 50" || why+=" $how: no samples in the child;"
+		holds "visits('progress') > 0" || why+=" $how: no visits;"
+	done
+}
+
+# What must be as it was in a process that was attached to, but for the kernel's page of probes, which stays.
+facts() { # PID
+	grep -E -- '-xp |rw-s ' "/proc/$1/maps" | grep -v '\[uprobes\]$'
+	grep '^Sig[A-Z]' "/proc/$1/status" | grep -v '^SigQ'
+	find "/proc/$1/fd" -mindepth 1 -printf '%f\n' | sort -n
+}
+
+begin_victim() {
+	"$programs/steady" 600 >steady.out &
+	victim=$!
+	await_line steady.out '^at_ms' 30
+}
+
+end_victim() {
+	kill "$victim" 2>/dev/null
+	wait "$victim" 2>/dev/null
+}
+
+# attach and system: begin_victim has been called. Refused is what check says that the kernel lacks.
+lets_go() { # WHAT ARGUMENT...
+	local what=$1 status
+	shift
+	facts "$victim" >before
+	timeout -k 5 "$limit" "$COZBPF" "$what" -q --color never -o "$profile" -d 3 --experiment 100 "$@" >report 2>complaint </dev/null
+	status=$?
+	if [ "$status" -ne 0 ]; then
+		refusal_or "$status" complaint task_work 'task work'
+	else
+		holds 'len(experiments) >= 5' || why+=" $(ask 'len(experiments)') experiments;"
+		holds "visits('progress') > 0" || why+=' no visits;'
+		grep -q 'steady' report || why+=' the report does not name the program;'
+	fi
+	kill -0 "$victim" 2>/dev/null || why+=' the process has ended;'
+	facts "$victim" | diff before - >out || why+=' the process is not as it was;'
+}
+
+attach() { # ARGUMENT...
+	begin_victim
+	lets_go attach "$victim" -p progress "$@"
+	end_victim
+}
+
+system() { # ARGUMENT...
+	begin_victim
+	lets_go system --exe "$programs/steady" -p "progress=$programs/steady:progress" "$@"
+	end_victim
+}
+
+system_cgroup() {
+	local group=/sys/fs/cgroup/cozbpf-test
+	mkdir "$group" || why+=' no control group;'
+	begin_victim
+	echo "$victim" >"$group/cgroup.procs"
+	lets_go system --cgroup "$group" -p "progress=$programs/steady:progress"
+	end_victim
+	rmdir "$group"
+}
+
+# Killed in an experiment at 100 %: the program goes on to its end, with the same output, and nothing of ours is left.
+killed() {
+	local job turn
+	"$programs/output" 3000 >native.out 2>native.err </dev/null
+	bpf_before=$(bpf_orphans)
+	"$COZBPF" run --keep-root -q --no-report -o "$profile" -p progress --fixed-line "$(line_of output mix)" --fixed-speedup 100 \
+		--experiment 600000 -- "$programs/output" 3000 >out 2>err </dev/null &
+	job=$!
+	await_line err '^note 500 ' 60 || why+=' the program does not run;'
+	kill -KILL "$job"
+	wait "$job" 2>/dev/null
+	for ((turn = 0; turn < 600; turn++)); do
+		[ -n "$(left_behind)" ] || break
+		sleep 0.1
+	done
+	[ -z "$(left_behind)" ] || why+=' the program does not end;'
+	cmp -s native.out out || why+=' stdout differs;'
+	cmp -s native.err err || why+=' stderr differs;'
+	why+=$(left_over)
+	[ -n "$why" ] || : >out
+}
+
+validate() { # HOW OPTION...
+	local how=$1 status line
+	shift
+	line=handover.c:$(grep -n '/\* LINE:a \*/' "$SRC/tests/truth/programs/handover.c" | cut -d : -f 1)
+	timeout -k 5 "$limit" "$COZBPF" validate --keep-root -q --color never -p progress -l "$line" "$@" -- "$BUILD/tests/truth/handover" --round 5000 \
+		--share-a 60 --window 1 --kind futex --seconds 6 >out 2>err
+	status=$?
+	[ "$status" -le 2 ] || why+=" status $status;"
+	grep -q "^Validation of $line, [0-9]* experiments" out || why+=' no heading;'
+	grep -q "^  slowed at each $how" out || why+=" not slowed at each $how;"
+	[ ! -s err ] || why+=' something on stderr;'
+}
+
+# What the kernel says now that it did not say before. Also a guest on its own says some of it, on a busy machine: only from the first
+# program of ours on it is ours.
+kernel_log() {
+	dmesg | tail -n +$(($(wc -l <dmesg.before) + 1)) >out
+	if grep -E 'WARNING:|BUG:|Oops|detected stall|lockup|general protection|Call Trace|hung_task|blocked for more than|INFO: |bad page|leak' out >err; then
+		why=" $(head -n 1 err)"
+	fi
+}
+
+# A machine on which no run is possible: each command says so in one line, and names what is missing.
+says_no() { # COMMAND...
+	timeout "$limit" "$COZBPF" "$@" >out 2>err </dev/null
+	local status=$?
+	[ "$status" -ne 0 ] || why+=' it is not refused;'
+	[ "$1" = check ] || [ "$(wc -l <err)" -eq 1 ] || why+=" $(wc -l <err) lines;"
+	if grep -hqiE 'cx16|cmpxchg16b' out err; then
+		refused=$(grep -hiE 'cx16|cmpxchg16b' out err | head -n 1 | tr -s ' ')
+	else
+		why+=' the flag of the CPU is not named;'
+	fi
+}
+
+if [ "$1" = refused ]; then
+	feature check says_no check
+	feature 'run' says_no run -p progress -o "$profile" -- "$programs/launch"
+	feature 'attach' says_no attach $$ -o "$profile" -d 1
+	feature 'system' says_no system --comm guest -o "$profile" -d 1
+	feature 'kernel log' kernel_log
+	exit
+fi
+if [ "$1" = bpf ]; then
+	for program in "$BUILD"/tests/bpf/*_test; do
+		program=${program##*/}
+		[ "$program" = load_test ] || feature "bpf ${program%_test}" bpf_test "$program"
+	done
+	feature 'kernel log, bpf' kernel_log
+	exit
+fi
+feature check check
+feature 'BPF objects load' bpf_test load_test
+feature 'run, report' short_run
+if [ "$1" = features ]; then
+	feature 'run --pay hold' runs task_work 'task work' --pay hold
+	feature 'run --pay sleep' runs none none --pay sleep
+	feature 'run --pay spin' runs none none --pay spin
+	feature 'run --sync pthread' same_answers --sync pthread
+	feature 'same answers' same_answers
+	feature 'run -n' runs_n
+	feature 'latency points' latency
+	feature 'kinds of points' kinds
+	feature 'sampled points' sampled
+	feature 'inclusive' inclusive
+	feature 'static program' static
+	feature 'children' follow
+	feature 'attach' attach
+	feature 'attach --inject' attach --inject
+	feature 'system' system
+	feature 'system --kernel' system --kernel
+	feature 'system --cgroup' system_cgroup
+	feature 'killed' killed
+	feature 'validate, visits' validate visit
+	feature 'validate, samples' validate sample --slow-by samples
+fi
+feature 'kernel log' kernel_log

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The table of kernels and features: what guests said is in its cell, refusals have their reasons, and only the marked part of a file changes."""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "table.py")
+BEGIN = "<!-- kernels: made by tests/run kernels --write-table -->\n"
+END = "<!-- kernels: end -->\n"
+OLD = "@@ begin run\n@@ ok run\n@@ begin attach\n@@ refused attach: no task work\n@@ begin system\n@@ refused system: no task work\n"
+NEW = "@@ begin run\n@@ failed run: status 1;\n# @@ ok run\n@@ begin attach\n@@ ok attach\n@@ begin kernel log\n@@ ok kernel log\n"
+WANTED = """|  | 6.1 | 7.3, real-time |
+| --- | --- | --- |
+| package's version | 6.1.0-50 | 7.3.4+deb13 |
+| run | ok | FAILED |
+| attach | no (1) | ok |
+| system | no (1) |  |
+| kernel log |  | ok |
+
+(1) no task work
+"""
+
+
+class Table(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        head, tail = NEW.split("@@ begin kernel log")
+        self.lines = "".join([
+            f"6.1|linux-image-6.1.0-50-cloud-amd64|{self.file('old', OLD)}\n",
+            # Two guests of one kernel are one column.
+            f"7.3, real-time|linux-binary-7.3.4+deb13-rt-amd64|{self.file('new', head)}\n",
+            f"7.3, real-time|linux-binary-7.3.4+deb13-rt-amd64|{self.file('more', '@@ begin kernel log' + tail)}\n"])
+
+    def file(self, name, text):
+        path = os.path.join(self.directory.name, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def run_it(self, *arguments):
+        return subprocess.run([sys.executable, TABLE, *arguments], input=self.lines, capture_output=True, text=True, check=False)
+
+    def test_prints(self):
+        done = self.run_it()
+        self.assertEqual((done.returncode, done.stdout), (0, WANTED))
+
+    def test_writes_between_the_marks(self):
+        path = self.file("README", f"before\n{BEGIN}what was there\n{END}after\n")
+        self.assertEqual(self.run_it("--write", path).returncode, 0)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), f"before\n{BEGIN}{WANTED}{END}after\n")
+
+    def test_leaves_a_file_without_marks(self):
+        path = self.file("README", f"before\n{BEGIN}after\n")
+        done = self.run_it("--write", path)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("kernels: end", done.stderr)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), f"before\n{BEGIN}after\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

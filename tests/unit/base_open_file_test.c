@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Files that a program names: what is no regular file of a disk is never opened, and none is read with rights that the
+ * program lacks. */
+#include "base/open_file.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define GROUP 54321 /* nobody's */
+
+static char dir[] = "/tmp/cozbpf-open.XXXXXX";
+
+static int make_dir(void **state)
+{
+	(void)state;
+	return mkdtemp(dir) && chmod(dir, 0755) == 0 ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+/* Has the watched file been opened since the last call? */
+static bool was_opened(int watch)
+{
+	char events[4096];
+
+	return read(watch, events, sizeof(events)) > 0;
+}
+
+static int watch_file(const char *path)
+{
+	int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+
+	assert_true(watch >= 0 && inotify_add_watch(watch, path, IN_OPEN) >= 0);
+	return watch;
+}
+
+static void make_file(char path[64], const char *name, mode_t mode)
+{
+	_cleanup_close_ int fd = -1;
+
+	(void)snprintf(path, 64, "%s/%s", dir, name);
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fchmod(fd, mode), 0);
+}
+
+/* A FIFO stands for a device: opening either has effects. */
+static void test_not_opened(void **state)
+{
+	char fifo[64], file[64];
+	_cleanup_close_ int watch = -1, other = -1, fd = -1;
+
+	(void)state;
+	(void)snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
+	assert_int_equal(mkfifo(fifo, 0666), 0);
+	make_file(file, "file", 0644);
+	watch = watch_file(fifo);
+	other = watch_file(file);
+	assert_int_equal(open_file(fifo, NULL), -ENOEXEC);
+	assert_false(was_opened(watch));
+	fd = open_file(file, NULL);
+	assert_true(fd >= 0);
+	assert_true(was_opened(other)); /* the watch would have told */
+	(void)unlink(fifo);
+	(void)unlink(file);
+}
+
+static void test_kernels_files(void **state)
+{
+	(void)state;
+	assert_int_equal(open_file("/proc/self/status", NULL), -ENOEXEC);
+	assert_int_equal(open_file("/sys/kernel/uevent_seqnum", NULL), -ENOEXEC);
+	assert_int_equal(open_file("/dev/zero", NULL), -ENOEXEC);
+	assert_int_equal(open_file(dir, NULL), -ENOEXEC);
+	assert_int_equal(open_file("/no/such/file", NULL), -ENOENT);
+}
+
+static void test_rights(void **state)
+{
+	const struct file_rights user = {.uid = 65534, .gid = 65534},
+				 member = {.uid = 65534, .gid = 65534, .n_groups = 1, .groups = {GROUP}};
+	char secret[64], shared[64], plain[64];
+	_cleanup_close_ int a = -1, b = -1, c = -1, watch = -1;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root can open files as another user\n");
+		skip();
+	}
+	make_file(secret, "secret", 0600);
+	make_file(shared, "shared", 0640);
+	make_file(plain, "plain", 0644);
+	assert_int_equal(chown(shared, 0, GROUP), 0);
+	watch = watch_file(secret);
+	assert_int_equal(open_file(secret, &user), -EACCES);
+	assert_false(was_opened(watch));
+	assert_int_equal(open_file(shared, &user), -EACCES);
+	a = open_file(shared, &member);
+	b = open_file(plain, &user);
+	/* And we are who we were. */
+	c = open_file(secret, NULL);
+	assert_true(a >= 0 && b >= 0 && c >= 0);
+	(void)unlink(secret);
+	(void)unlink(shared);
+	(void)unlink(plain);
+}
+
+static void test_of_process(void **state)
+{
+	struct file_rights r = {.uid = 12345};
+
+	(void)state;
+	assert_int_equal(file_rights_of_process(getpid(), &r), 0);
+	assert_int_equal(r.uid, geteuid());
+	assert_int_equal(r.gid, getegid());
+	assert_int_equal(r.n_groups, getgroups(0, NULL));
+	assert_int_equal(file_rights_of_process(0x7fffffff, &r), -ESRCH);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_not_opened),
+		cmocka_unit_test(test_kernels_files),
+		cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_of_process),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

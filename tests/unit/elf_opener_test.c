@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a program's files name is opened with care, in a process that is given up when a file system does not answer. A
+ * decoder gives up its rights or does not start, and cannot disturb others. */
+#include "elf/decoder_private.h"
+#include "elf/lines.h"
+#include "elf/object_private.h"
+#include "elf/opener.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/open_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 2};
+
+static void start(void)
+{
+	struct error e = {.text = ""};
+
+	if (elf_decoder_start(&limits, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+struct files {
+	char dir[64], program[96], debug[96];
+	int watch;
+};
+
+/* This executable without its line information, and with a link to another file, which @make makes. */
+static void link_to(struct files *f, void (*make)(const char *path))
+{
+	char command[512];
+
+	(void)snprintf(f->dir, sizeof(f->dir), "/tmp/cozbpf-opener.XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	assert_int_equal(chmod(f->dir, 0755), 0);
+	(void)snprintf(f->program, sizeof(f->program), "%s/program", f->dir);
+	(void)snprintf(f->debug, sizeof(f->debug), "%s/program.debug", f->dir);
+	(void)snprintf(command, sizeof(command),
+		       "objcopy --only-keep-debug /proc/%d/exe '%s' && objcopy --strip-debug "
+		       "--remove-section=.note.gnu.build-id --add-gnu-debuglink='%s' /proc/%d/exe '%s'",
+		       getpid(), f->debug, f->debug, getpid(), f->program);
+	if (system(command) != 0)
+		fail_msg("%s", command);
+	make(f->debug);
+	f->watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	assert_true(f->watch >= 0 && inotify_add_watch(f->watch, f->debug, IN_OPEN) >= 0);
+}
+
+static void remove_files(struct files *f)
+{
+	(void)close(f->watch);
+	(void)unlink(f->debug);
+	(void)unlink(f->program);
+	(void)rmdir(f->dir);
+}
+
+/* Is the debug file found, and is it opened at all? */
+static void look(struct files *f, bool *ret_found, bool *ret_opened)
+{
+	struct elf_object *o = NULL;
+	struct line_table *t = NULL;
+	struct error e = {.text = ""};
+	char events[4096];
+
+	start();
+	if (elf_object_open(f->program, &o, &e) < 0)
+		fail_msg("%s", e.text);
+	*ret_found = line_table_open(o, &t, &e) == 0;
+	line_table_close(t);
+	elf_object_close(o);
+	elf_decoder_stop();
+	*ret_opened = read(f->watch, events, sizeof(events)) > 0;
+}
+
+static void leave(const char *path)
+{
+	(void)path;
+}
+
+static void be_fifo(const char *path)
+{
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0666), 0);
+}
+
+static void be_secret(const char *path)
+{
+	assert_int_equal(chmod(path, 0600), 0);
+}
+
+static void test_debug_link(void **state)
+{
+	struct files f;
+	bool found, opened;
+
+	(void)state;
+	link_to(&f, leave);
+	look(&f, &found, &opened);
+	assert_true(found && opened);
+	remove_files(&f);
+	link_to(&f, be_fifo);
+	look(&f, &found, &opened);
+	assert_false(found || opened);
+	remove_files(&f);
+}
+
+static void test_debug_link_of_others(void **state)
+{
+	struct files f;
+	bool found, opened;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root can open files as another user\n");
+		skip();
+	}
+	link_to(&f, be_secret);
+	look(&f, &found, &opened);
+	assert_true(found && opened);
+	file_rights_set_usual(65534, 65534, NULL, 0);
+	look(&f, &found, &opened);
+	file_rights_set_usual(0, 0, NULL, 0);
+	assert_false(found || opened);
+	remove_files(&f);
+}
+
+/* Sends @signo to all processes with the opener's name below this one's children. */
+static size_t signal_openers(int signo)
+{
+	DIR *d = opendir("/proc");
+	size_t n = 0;
+
+	assert_non_null(d);
+	for (struct dirent *x; (x = readdir(d));) {
+		char path[300], text[512] = "", key[64];
+		_cleanup_close_ int fd = -1;
+
+		(void)snprintf(path, sizeof(path), "/proc/%s/stat", x->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || !strstr(text, "(coz-opener)"))
+			continue;
+		/* Its parent's parent: of a process group of its own, which is the maker's, and whose parent we are. */
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)strtol(strrchr(text, ')') + 4, NULL, 10));
+		(void)snprintf(key, sizeof(key), " %d ", getpid());
+		(void)close(fd);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strstr(text, key)) {
+			assert_int_equal(kill((pid_t)strtol(x->d_name, NULL, 10), signo), 0);
+			n++;
+		}
+	}
+	(void)closedir(d);
+	return n;
+}
+
+/* A stopped opener is as one that waits for a server. */
+static void test_no_answer(void **state)
+{
+	_cleanup_close_ int first = -1, second = -1;
+
+	(void)state;
+	start();
+	first = opener_open("/etc/passwd", NULL);
+	assert_true(first >= 0);
+	assert_int_equal(signal_openers(SIGSTOP), 1);
+	assert_int_equal(opener_open("/etc/passwd", NULL), -ETIMEDOUT);
+	second = opener_open("/etc/passwd", NULL);
+	assert_true(second >= 0);
+	assert_int_equal(opener_open("/no/such/file", NULL), -ENOENT);
+	elf_decoder_stop();
+}
+
+static void test_full_socket(void **state)
+{
+	_cleanup_free_ char *much = calloc(1, 8 << 20);
+	int ends[2];
+
+	(void)state;
+	assert_non_null(much);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+	assert_int_equal(decoder_send(ends[0], much, 8 << 20, clock_monotonic_ns() + 20 * NSEC_PER_MSEC), -ETIMEDOUT);
+	assert_int_equal(decoder_send_fd(ends[0], ends[1], much, 1, clock_monotonic_ns() + 20 * NSEC_PER_MSEC), -ETIMEDOUT);
+	(void)close(ends[1]);
+	assert_int_equal(decoder_send(ends[0], much, 1, clock_monotonic_ns() + 20 * NSEC_PER_MSEC), -EPIPE);
+	(void)close(ends[0]);
+}
+
+static bool write_file(const char *path, const char *text)
+{
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	return fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+}
+
+/* What @child returns in a process of its own. */
+static int in_child(int (*child)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(child());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+/* Root of a user namespace in which there is no other user. */
+static int drop_as_lonely_root(void)
+{
+	char map[64];
+
+	(void)snprintf(map, sizeof(map), "0 %u 1", geteuid());
+	if (unshare(CLONE_NEWUSER) < 0 || !write_file("/proc/self/uid_map", map) || geteuid() != 0)
+		return 77;
+	return decoder_drop_rights();
+}
+
+static void test_rights_are_dropped(void **state)
+{
+	int r = in_child(drop_as_lonely_root);
+
+	(void)state;
+	if (r == 77) {
+		print_message("user namespaces are not to be had\n");
+		skip();
+	}
+	assert_int_equal(r, 0);
+}
+
+static int disturb(void)
+{
+	const struct flock lock = {.l_type = F_RDLCK};
+	struct rlimit l;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), parent = getppid();
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || !decoder_confine(&limits))
+		return 1;
+	if (syscall(SYS_tgkill, parent, parent, 0) == 0 || errno != EPERM)
+		return 2;
+	if (syscall(SYS_prlimit64, parent, RLIMIT_CORE, NULL, &l) == 0 || errno != EPERM)
+		return 3;
+	if (syscall(SYS_prlimit64, 0, RLIMIT_CORE, NULL, &l) != 0)
+		return 4;
+	if (fcntl(fd, F_SETLK, &lock) == 0 || errno != EPERM)
+		return 5;
+	if (fcntl(fd, F_SETOWN, parent) == 0 || errno != EPERM)
+		return 6;
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0) < 0 || fcntl(fd, F_GETFD) < 0 ? 7 : 0;
+}
+
+static void test_others_are_left_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(in_child(disturb), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_debug_link),	   cmocka_unit_test(test_debug_link_of_others),
+		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_full_socket),
+		cmocka_unit_test(test_rights_are_dropped), cmocka_unit_test(test_others_are_left_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The text of a report, and what must be in it. */
+#pragma once
+
+#include "report/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The caller's: free. */
+static inline char *print(const struct profile *p, const struct report_options *o, const struct report_hints *h)
+{
+	struct analysis a;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	assert_int_equal(analyse(p, 1, &a), 0);
+	report_print(f, p, &a, o, h);
+	assert_int_equal(fclose(f), 0);
+	analysis_free(&a);
+	assert_non_null(text);
+	return text;
+}
+
+static inline void says(const char *text, const char *part)
+{
+	if (!strstr(text, part))
+		fail_msg("no \"%s\" in:\n%s", part, text);
+}
+
+static inline void says_not(const char *text, const char *part)
+{
+	if (strstr(text, part))
+		fail_msg("\"%s\" in:\n%s", part, text);
+}

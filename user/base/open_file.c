@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/open_file.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+/* linux/magic.h does not have it. */
+#define CONFIGFS_MAGIC 0x62656570
+
+static struct file_rights usual;
+
+/* File systems whose regular files are made by the kernel. */
+static bool is_kernels(const struct statfs *fs)
+{
+	static const uint32_t kernels[] = {
+		PROC_SUPER_MAGIC,     SYSFS_MAGIC,    DEBUGFS_MAGIC,	TRACEFS_MAGIC,	CGROUP_SUPER_MAGIC,
+		CGROUP2_SUPER_MAGIC,  BPF_FS_MAGIC,   SECURITYFS_MAGIC, SELINUX_MAGIC,	SMACK_MAGIC,
+		DEVPTS_SUPER_MAGIC,   PSTOREFS_MAGIC, EFIVARFS_MAGIC,	BINFMTFS_MAGIC, NSFS_MAGIC,
+		RDTGROUP_SUPER_MAGIC, CONFIGFS_MAGIC, AAFS_MAGIC,
+	};
+
+	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		if ((uint32_t)fs->f_type == kernels[i])
+			return true;
+	return false;
+}
+
+static int check_and_open(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+	char link[64];
+	struct statfs fs;
+	struct stat st;
+	int file;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || is_kernels(&fs))
+		return -ENOEXEC;
+	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not delay us. */
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	file = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	return file < 0 ? -errno : file;
+}
+
+/* Of this thread alone: the C library's functions would change all threads. From root to another user, the capabilities that
+ * override file permissions are out of effect as well. */
+static bool set_rights(const struct file_rights *r)
+{
+	if (syscall(SYS_setgroups, (size_t)r->n_groups, r->groups) < 0)
+		return false;
+	(void)setfsgid(r->gid);
+	(void)setfsuid(r->uid);
+	return (gid_t)setfsgid((gid_t)-1) == r->gid && (uid_t)setfsuid((uid_t)-1) == r->uid;
+}
+
+int open_file(const char *path, const struct file_rights *as)
+{
+	struct file_rights own = {.uid = geteuid(), .gid = getegid()};
+	int n, r;
+
+	if (!as || own.uid != 0 || as->uid == 0)
+		return check_and_open(path);
+	n = getgroups(FILE_RIGHTS_GROUPS, own.groups);
+	if (n < 0) /* more, which could not be restored */
+		return -EPERM;
+	own.n_groups = (uint32_t)n;
+	r = set_rights(as) ? check_and_open(path) : -EPERM;
+	if (!set_rights(&own))
+		abort(); /* all that follows would be done as somebody else */
+	return r;
+}
+
+/* The fourth number behind @key in /proc/PID/status: the one that files are opened with. */
+static bool fourth(const char *line, const char *key, unsigned int *ret)
+{
+	size_t n = strlen(key);
+
+	return !strncmp(line, key, n) && sscanf(line + n, "%*u %*u %*u %u", ret) == 1;
+}
+
+static uint32_t read_groups(const char *at, gid_t *groups)
+{
+	uint32_t n = 0;
+
+	for (char *end; n < FILE_RIGHTS_GROUPS; at = end) {
+		groups[n] = (gid_t)strtoul(at, &end, 10);
+		if (end == at)
+			break;
+		n++;
+	}
+	return n;
+}
+
+int file_rights_of_process(pid_t pid, struct file_rights *ret)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ char *line = NULL;
+	struct file_rights r = {0};
+	bool uid = false, gid = false;
+	size_t room = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (getline(&line, &room, f) > 0) {
+		uid = uid || fourth(line, "Uid:", &r.uid);
+		gid = gid || fourth(line, "Gid:", &r.gid);
+		if (!strncmp(line, "Groups:", 7))
+			r.n_groups = read_groups(line + 7, r.groups);
+	}
+	if (!uid || !gid)
+		return -ESRCH;
+	*ret = r;
+	return 0;
+}
+
+void file_rights_set_usual(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
+{
+	usual = (struct file_rights){.uid = uid, .gid = gid};
+	usual.n_groups = n_groups < FILE_RIGHTS_GROUPS ? (uint32_t)n_groups : FILE_RIGHTS_GROUPS;
+	if (usual.n_groups)
+		memcpy(usual.groups, groups, usual.n_groups * sizeof(*groups));
+}
+
+const struct file_rights *file_rights_usual(void)
+{
+	return &usual;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens files whose names come from a program: its debug links, its dynamic linker, the interpreter of a script. We often
+ * run as root, and the program chooses the names. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Further supplementary groups are left out: then we can read less than the program. */
+#define FILE_RIGHTS_GROUPS 64
+
+/* Whose rights a file is opened with. */
+struct file_rights {
+	uid_t uid;
+	gid_t gid;
+	uint32_t n_groups;
+	gid_t groups[FILE_RIGHTS_GROUPS];
+};
+
+/* Opens @path for reading. The file is looked at before it is opened (O_PATH): opening a device can have effects, and files
+ * of /proc, /sys and their like are made by the kernel when they are read. @as: whose rights are needed, besides ours; NULL,
+ * or without root: ours alone. Returns a descriptor, -ENOEXEC (not a regular file on a file system for programs), or another
+ * negative errno. */
+int open_file(const char *path, const struct file_rights *as);
+
+/* Those of the process @pid, as files are opened by it. -ESRCH: it has ended. */
+int file_rights_of_process(pid_t pid, struct file_rights *ret);
+/* The rights for what files name that belong to no process: those of the program's user. Root's own until this is called.
+ * Not while other threads open files. */
+void file_rights_set_usual(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
+const struct file_rights *file_rights_usual(void);

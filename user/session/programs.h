@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The objects with the BPF programs: which variant this kernel takes, and loading with a reason for a failure. */
+#pragma once
+
+#include <stdbool.h>
+
+struct cozbpf_bpf;
+struct error;
+struct refusal;
+
+/* What the kernels since 7.0 call bpf_task_work_schedule_resume, without the suffix _impl: does this one have it? */
+bool programs_task_work_plain(void);
+/* The ledger's programs, not loaded; NULL with errno. cozbpf_bpf__destroy. */
+struct cozbpf_bpf *programs_open(void);
+/* Loads them. On failure @why says why. */
+int programs_load(struct cozbpf_bpf *skel, struct refusal *why);
+/* @r, negative, and @why, as one line about @what. */
+int programs_fail(struct error *e, int r, const char *what, const struct refusal *why);

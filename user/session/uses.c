@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/uses.h"
+
+#include "base/error.h"
+#include "session/internal.h"
+#include "session/probe.h"
+#include "session/refusal.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#define ALL_POINTS                                                                                                                       \
+	(SESSION_NEEDS_PROBES | SESSION_NEEDS_RETURNS | SESSION_NEEDS_SYSCALL_ENTER | SESSION_NEEDS_SYSCALL_LEAVE | SESSION_NEEDS_TRACEPOINTS | \
+	 SESSION_NEEDS_SAMPLED)
+
+static const struct {
+	const char *name, *what;
+	bool required; /* tried for one process as well as for many */
+	struct session_options options;
+} uses[] = {
+	{"programs", "what run, attach and system load, with all kinds of points", true, {.needs = ALL_POINTS}},
+	{"programs_options", "what --latency, --attribution inclusive and validate load", false,
+	 {.needs = SESSION_NEEDS_PROBES, .latencies = ABI_MAX_LATENCIES, .inclusive = true, .slows = true, .slow_probes = true}},
+	{"programs_pthread", "what --sync pthread loads", false, {.needs = SESSION_NEEDS_PROBES, .sync = ABI_SYNC_PTHREAD}},
+};
+const size_t n_uses = sizeof(uses) / sizeof(*uses);
+
+static int try_with(size_t i, enum abi_payer payer, bool many, const char *disabled, struct refusal *why)
+{
+	struct session_options o = uses[i].options;
+	struct error e = {};
+	int r;
+
+	o.payer = payer;
+	o.signo = SIGRTMAX;
+	o.many = o.all_execs = many;
+	o.disabled = disabled;
+	o.calibrate = true; /* what that takes as well */
+	r = session_try(&o, why, &e);
+	if (r < 0 && !why->why[0])
+		(void)snprintf(why->why, sizeof(why->why), "%.*s", (int)sizeof(why->why) - 1, e.text);
+	return r;
+}
+
+void use_try(size_t i, const char *disabled, struct feature *ret)
+{
+	enum abi_payer best = feature_usable("task_work", disabled) ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
+	bool many = uses[i].options.sync == ABI_SYNC_SCHED;
+	struct refusal why;
+	int r = try_with(i, many ? best : ABI_PAY_SLEEP, many, disabled, &why);
+
+	if (r == 0 && uses[i].required)
+		r = try_with(i, ABI_PAY_SLEEP, false, disabled, &why);
+	*ret = (struct feature){.name = uses[i].name, .what = uses[i].what, .required = uses[i].required};
+	if (r == 0)
+		return;
+	ret->state = why.denied ? FEATURE_DENIED : FEATURE_MISSING;
+	(void)snprintf(ret->detail, sizeof(ret->detail), "%s", why.why);
+	(void)snprintf(ret->remedy, sizeof(ret->remedy), "%s", why.remedy);
+}
