@@ -147,6 +147,22 @@ static _Noreturn void target(int kinds)
 	_exit(0);
 }
 
+/* Has the first thread ended, and with it what the C library loads for that? */
+static bool first_has_ended(pid_t pid)
+{
+	char path[64], line[256];
+	bool ended = false;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)pid);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		ended |= strncmp(line, "State:\tZ", 8) == 0;
+	(void)fclose(f);
+	return ended;
+}
+
 static pid_t start(int kinds, void (*first)(void))
 {
 	pid_t pid;
@@ -162,6 +178,8 @@ static pid_t start(int kinds, void (*first)(void))
 	}
 	assert_true(pid > 0);
 	while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) < __builtin_popcount((unsigned int)kinds))
+		(void)usleep(1000);
+	while (headless && !first_has_ended(pid))
 		(void)usleep(1000);
 	return pid;
 }
