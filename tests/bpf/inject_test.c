@@ -13,7 +13,6 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -78,7 +77,6 @@ static void filter_all_but_own(void)
 
 static void *live(void *arg)
 {
-	bool filters = false;
 	int kind = (int)(intptr_t)arg, epoll = epoll_create1(0);
 	const struct timeval patience = {.tv_usec = 20000};
 	struct timespec nap = {.tv_nsec = 3 * MSEC};
@@ -89,10 +87,8 @@ static void *live(void *arg)
 	(void)__atomic_add_fetch(&shared->ready, 1, __ATOMIC_RELEASE);
 	(void)setsockopt(talk[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	while (!__atomic_load_n(&shared->stop, __ATOMIC_ACQUIRE)) {
-		if (!filters && __atomic_load_n(&shared->filter, __ATOMIC_ACQUIRE) >> kind & 1) {
+		if (__atomic_fetch_and(&shared->filter, ~(1 << kind), __ATOMIC_ACQ_REL) >> kind & 1)
 			filter_all_but_own();
-			filters = true;
-		}
 		switch (kind) {
 		case SLEEPS:
 			note(kind, nanosleep(&nap, NULL));
@@ -147,20 +143,27 @@ static _Noreturn void target(int kinds)
 	_exit(0);
 }
 
-/* Has the first thread ended, and with it what the C library loads for that? */
-static bool first_has_ended(pid_t pid)
+static FILE *of_process(pid_t pid, const char *name)
 {
-	char path[64], line[256];
-	bool ended = false;
+	char path[64];
 	FILE *f;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	f = fopen(path, "re");
 	assert_non_null(f);
-	while (fgets(line, sizeof(line), f))
-		ended |= strncmp(line, "State:\tZ", 8) == 0;
+	return f;
+}
+
+/* What the kernel calls the state of the first thread: 'T' is stopped, 'Z' has ended, and with it what the C library loads for that. */
+static char first_state(pid_t pid)
+{
+	FILE *f = of_process(pid, "stat");
+	char line[256];
+
+	assert_non_null(fgets(line, sizeof(line), f));
 	(void)fclose(f);
-	return ended;
+	assert_non_null(strrchr(line, ')'));
+	return strrchr(line, ')')[2];
 }
 
 static pid_t start(int kinds, void (*first)(void))
@@ -179,7 +182,7 @@ static pid_t start(int kinds, void (*first)(void))
 	assert_true(pid > 0);
 	while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) < __builtin_popcount((unsigned int)kinds))
 		(void)usleep(1000);
-	while (headless && !first_has_ended(pid))
+	while (headless && first_state(pid) != 'Z')
 		(void)usleep(1000);
 	return pid;
 }
@@ -203,21 +206,16 @@ static char *facts(pid_t pid)
 {
 	char path[64], line[4096], *text = calloc(1, 1 << 20);
 	size_t used = 0, fds = 0;
+	FILE *f = of_process(pid, "maps");
 	DIR *d;
-	FILE *f;
 
 	assert_non_null(text);
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "re");
-	assert_non_null(f);
 	/* The heap and what the C library maps for its threads may grow. */
 	while (fgets(line, sizeof(line), f))
 		if (strstr(line, "-xp ") || strstr(line, "rw-s "))
 			used += (size_t)snprintf(text + used, (1 << 20) - used, "%s", line);
 	(void)fclose(f);
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	assert_non_null(f);
+	f = of_process(pid, "status");
 	while (fgets(line, sizeof(line), f))
 		if (strncmp(line, "Sig", 3) == 0 && strncmp(line, "SigQ", 4) != 0)
 			used += (size_t)snprintf(text + used, (1 << 20) - used, "%s", line);
@@ -238,6 +236,13 @@ static void same_facts(pid_t pid, char *before)
 
 	assert_string_equal(before, after);
 	free(after);
+}
+
+static void finish_as_before(pid_t pid, char *before)
+{
+	same_facts(pid, before);
+	finish(pid);
+	free(before);
 }
 
 static struct injector *begin(void)
@@ -317,9 +322,7 @@ static void pays_and_leaves_nothing(void **state)
 	__atomic_store_n(&s->owed_ns, SHIM_MAX_PAY_NS, __ATOMIC_RELEASE);
 	assert_int_equal(syscall(SYS_tgkill, pid, s->tid, signo), 0);
 	leave(i);
-	same_facts(pid, before);
-	finish(pid);
-	free(before);
+	finish_as_before(pid, before);
 }
 
 /* A call that takes longer than the test is interrupted only if we do it: and a descriptor of ours would be seen. */
@@ -390,9 +393,7 @@ static void children_inherit_it_and_lose_it(void **state)
 	pay(shared->child, claim(shared->child), MSEC);
 	leave(i);
 	same_facts(shared->child, before);
-	same_facts(pid, before);
-	finish(pid);
-	free(before);
+	finish_as_before(pid, before);
 }
 
 /* Wherever we are killed, the program goes on, and loses what it was given a little later. */
@@ -470,15 +471,11 @@ static void refuses_what_it_must(void **state)
 	pid = start(1 << COMPUTES, use_signal);
 	before = facts(pid);
 	refused(i, pid, -EBUSY, "--signal");
-	same_facts(pid, before);
-	free(before);
-	finish(pid);
+	finish_as_before(pid, before);
 	pid = start(1 << COMPUTES, filter_calls);
 	before = facts(pid);
 	refused(i, pid, -EPERM, "seccomp");
-	same_facts(pid, before);
-	free(before);
-	finish(pid);
+	finish_as_before(pid, before);
 	pid = start(1 << COMPUTES, NULL);
 	before = facts(pid);
 	assert_int_equal(ptrace(PTRACE_SEIZE, pid, 0, 0), 0);
@@ -523,7 +520,6 @@ static void spares_threads_with_filters(void **state)
 	assert_int_equal(got.threads, 2);
 	assert_int_equal(got.filtered, 1);
 	pay(pid, claim(tid), MSEC);
-	__atomic_store_n(&shared->filtered, 0, __ATOMIC_RELEASE);
 	have_filter(1 << COMPUTES);
 	leave(i);
 	same_facts(tid, before);
@@ -551,11 +547,9 @@ static void takes_a_number_for_the_process_only(void **state)
 	assert_true(pidfd >= 0);
 	assert_int_equal(waitpid(gone, NULL, 0), gone);
 	assert_int_equal(injector_enter(i, pid, pidfd, &got, &e), -ESRCH);
-	same_facts(pid, before);
 	leave(i);
 	(void)close(pidfd);
-	free(before);
-	finish(pid);
+	finish_as_before(pid, before);
 }
 
 static void spares_the_stopped(void **state)
@@ -563,9 +557,7 @@ static void spares_the_stopped(void **state)
 	/* No epoll: for that a stop and what ends it is an interruption anyway. */
 	pid_t pid = start(1 << COMPUTES | 1 << SLEEPS, NULL);
 	struct injector *i = begin();
-	char path[64], line[256] = "";
 	uint64_t turns;
-	FILE *f;
 
 	(void)state;
 	assert_int_equal(kill(pid, SIGSTOP), 0);
@@ -575,12 +567,7 @@ static void spares_the_stopped(void **state)
 	leave(i);
 	(void)usleep(20000);
 	assert_int_equal(shared->turns[COMPUTES], turns);
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	assert_non_null(f);
-	assert_non_null(fgets(line, sizeof(line), f));
-	(void)fclose(f);
-	assert_non_null(strstr(line, ") T "));
+	assert_int_equal(first_state(pid), 'T');
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	finish(pid);
 	assert_int_equal(shared->eintr, 0);
