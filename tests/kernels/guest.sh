@@ -117,7 +117,8 @@ same_answers() { # OPTION...
 }
 
 latency() {
-	profiled --fixed-speedup 50 --experiment 200 --latency 'serve=serve,serve%return' \
+	length=10000
+	whole_run --fixed-speedup 50 --latency 'serve=serve,serve%return' \
 		--latency 'job=job_begin,requests:job_end,key=arg2:arg1' -- "$programs/requests" 2000 0.7 || why+=" status $?;"
 	holds "sum(n for x in experiments for n in x['points']['serve']['histogram128'].values()) > 0" || why+=' no interval by thread;'
 	holds "sum(n for x in experiments for n in x['points']['job']['histogram128'].values()) > 0" || why+=' no interval by key;'

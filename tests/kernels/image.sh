@@ -66,6 +66,7 @@ make_image() {
 		fi
 		ln -s "usr/$directory" "$root/$directory"
 	done
+	ln -sf mawk "$root/usr/bin/awk"
 	ln -sf "$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" "$root/usr/bin/python3"
 	printf 'root:x:0:0:root:/root:/bin/bash\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n' >"$root/etc/passwd"
 	printf 'root:x:0:\nnogroup:x:65534:\n' >"$root/etc/group"
