@@ -56,6 +56,14 @@ struct pt_regs {
 	unsigned long sp;
 };
 
+struct trace_event_raw_sys_enter {
+	long id;
+};
+
+struct trace_event_raw_sys_exit {
+	long id;
+};
+
 struct thread_info {
 	u32 cpu;
 };

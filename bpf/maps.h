@@ -129,6 +129,8 @@ struct {
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak; /* 6.13 */
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
+extern void bpf_preempt_disable(void) __ksym __weak; /* 6.11, as the next */
+extern void bpf_preempt_enable(void) __ksym __weak;
 extern void bpf_task_release(struct task_struct *p) __ksym __weak;
 
 static __always_inline struct abi_totals *totals_here(void)

@@ -4,7 +4,7 @@
 #include "bpf/latency.h"
 
 /* @regs: a function's arguments are in them; NULL: they are not. */
-static __always_inline void visit(struct task_struct *task, u32 i, const struct pt_regs *regs)
+static __always_inline void visit_whole(struct task_struct *task, u32 i, const struct pt_regs *regs)
 {
 	u64 epoch = *(volatile u64 *)&control.epoch, now, settled;
 	struct abi_point *p = bpf_map_lookup_elem(&points, &i);
@@ -43,6 +43,17 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 	p->last_ns = now;
 	p->last_local = t->local;
 	latency_visit(i, task, regs, t, epoch, now);
+}
+
+/* A kernel that preempts itself can do so in probes' programs. A second thread that comes by on that CPU meanwhile would find the point half
+ * written. */
+static __always_inline void visit(struct task_struct *task, u32 i, const struct pt_regs *regs)
+{
+	if (config.has_preempt_disable)
+		bpf_preempt_disable();
+	visit_whole(task, i, regs);
+	if (config.has_preempt_disable)
+		bpf_preempt_enable();
 }
 
 /* Entries, returns and marked places, one probe each. */
@@ -107,6 +118,21 @@ int BPF_PROG(progress_leave, struct pt_regs *regs, long result)
 	return 0;
 }
 
+/* The same by perf, which lets nothing preempt them, where a BTF tracepoint's program can be preempted (tracepoints_preempted). */
+SEC("?tp")
+int progress_enter_traced(struct trace_event_raw_sys_enter *ctx)
+{
+	visit_syscall(syscalls.enter, other_enters, ctx->id);
+	return 0;
+}
+
+SEC("?tp")
+int progress_leave_traced(struct trace_event_raw_sys_exit *ctx)
+{
+	visit_syscall(syscalls.leave, other_leaves, ctx->id);
+	return 0;
+}
+
 /* Loaded once more for each tracepoint: a cookie can be had for those since 6.10 only. */
 SEC("?raw_tp")
 int progress_event(void *ctx)
@@ -118,7 +144,7 @@ int progress_event(void *ctx)
 	return 0;
 }
 
-/* Events that tracefs alone knows. */
+/* Events that tracefs alone knows, and all of them on such a kernel. */
 SEC("?tp")
 int progress_traced(void *ctx)
 {

@@ -70,6 +70,7 @@ struct abi_config {
 	abi_u32 signo;         /* payment signal (sleep, spin) */
 	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
 	abi_u32 has_send_signal_task;
+	abi_u32 has_preempt_disable;
 	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
 	abi_u32 many;      /* the scope is the map of processes, not abi_control.tgid alone */
 	abi_u32 all_execs; /* report every exec on the machine, not only those of processes in the map */
@@ -88,7 +89,7 @@ struct abi_config {
 	abi_u32 traces;         /* --trace-payments */
 	abi_u64 kernel_base;    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
-_Static_assert(sizeof(struct abi_config) == 112, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 120, "abi_config");
 
 /* A process that is in scope, or whose children may be. */
 #define ABI_PROC_IN 1      /* in scope */

@@ -78,7 +78,8 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 			unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = programs_open();
-	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced", "slow_visit"};
+	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced", "progress_enter_traced",
+				      "progress_leave_traced", "slow_visit"};
 	struct abi_config *c;
 	int r;
 
@@ -90,6 +91,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		.signo = 40,
 		.has_task_work = task_work,
 		.has_send_signal_task = send_signal,
+		.has_preempt_disable = programs_preempt_disable(),
 		.rq_edges = payer != ABI_PAY_SLEEP && sync == ABI_SYNC_SCHED,
 		.sync = sync,
 		.has_switch = task_work,

@@ -46,6 +46,7 @@ static int read_probed(struct session *s, unsigned int index, struct backend_poi
 {
 	const struct abi_point *at = NULL; /* the first visit of the time that counts, if that is known */
 	uint64_t settled = 0;
+	_map_call_ bool raised = map_call_begin();
 	int r = bpf_map__lookup_elem(s->skel->maps.points, &index, sizeof(index), s->percpu_points,
 				     sizeof(*s->percpu_points) * s->nr_cpus, 0);
 
@@ -291,6 +292,7 @@ static int end(void *b)
 static int drain(const struct bpf_map *map, void *keys, uint64_t *counts, uint32_t max, uint32_t *ret_n)
 {
 	unsigned char batch[sizeof(struct abi_chain)]; /* room for a key, whatever the kernel needs of it */
+	_map_call_ bool raised = map_call_begin();
 
 	*ret_n = max;
 	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, batch, keys, counts, ret_n, NULL) < 0 && errno != ENOENT)

@@ -2,6 +2,7 @@
 /* What the files of this package share. */
 #pragma once
 
+#include "base/cleanup.h"
 #include "session/session.h"
 
 #include "base/rng.h"
@@ -101,6 +102,7 @@ struct session {
 	struct point points[ABI_MAX_POINTS];
 	size_t n_points;
 	bool multi; /* one link can hold many probes */
+	bool traced;                  /* points that the kernel reports are attached by perf, where nothing preempts their programs */
 	struct bpf_link *syscalls[2]; /* of their begin and their end, once a point asked for it */
 	struct point_costs costs;
 	struct point measured; /* probes on ourselves, for the costs: to remove them takes long, so they stay */
@@ -212,12 +214,18 @@ struct uprobes uprobes_of_point(const struct session *s, size_t index, pid_t pid
 void slowing_begin(struct session *s, double share, uint64_t epoch);
 
 /* syscalls.c: has the kernel report the begin (0) or the end (1) of system calls. */
+/* Can a thread be preempted in a tracepoint's program? Then visits of others are lost. Attaches one to all system calls for a moment. */
+bool tracepoints_preempted(void);
+/* A tracepoint by perf, which is to call a program on all CPUs: a descriptor, or -errno. */
+int tracepoint_open(const char *category, const char *name);
 int syscalls_trace(struct session *s, unsigned int end, struct error *e);
 /* What looking at the system calls that are no visits has cost, in ns for each visit of such points. */
 uint64_t syscalls_looks(const struct session *s, unsigned int end, uint64_t visits);
 
-/* tracepoints.c: a copy of the program that counts a tracepoint, in *ret; cozbpf_bpf__destroy. */
-int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e);
+/* tracepoints.c: has a tracepoint count as a visit of point @index; NULL on failure. *event is a copy of the program that is attached, or NULL if it
+ * is the session's; bpf_link__destroy, then cozbpf_bpf__destroy. */
+struct bpf_link *tracepoint_link(struct session *s, size_t index, const char *category, const char *name, struct cozbpf_bpf **event,
+				 struct error *e);
 
 /* sampled.c: tells BPF where the code of sampled points is by now. */
 void sampled_update(struct session *s);
@@ -236,6 +244,13 @@ void processes_close(struct session *s); /* not opened: allowed */
 void processes_allow_signals(struct session *s, pid_t pid, const volatile unsigned long long *execs);
 /* The controller itself, while it calibrates. */
 void processes_calibrate(struct session *s, bool begins);
+
+/* totals.c: a system call that reads a map, while others run. As long as it lasts the kernel calls no program by perf on its CPU, neither a clock's
+ * nor a tracepoint's. A kernel that preempts itself could leave it at that for a time slice; so it is one that other threads do not preempt.
+ *	_map_call_ bool raised = map_call_begin(); */
+#define _map_call_ _cleanup_(map_call_end)
+bool map_call_begin(void);
+void map_call_end(const bool *raised);
 
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);

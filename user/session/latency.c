@@ -75,6 +75,7 @@ static int read_latency(struct session *s, unsigned int index, struct abi_latenc
 	/* Before the buckets all is 64 bits wide, signed or not. */
 	const size_t words = offsetof(struct abi_latency, buckets) / sizeof(unsigned long long);
 	struct latencies *l = s->latencies;
+	_map_call_ bool raised = map_call_begin();
 	int r = bpf_map__lookup_elem(s->skel->maps.latencies, &index, sizeof(index), l->percpu,
 				     sizeof(*l->percpu) * s->nr_cpus, 0);
 

@@ -127,10 +127,10 @@ static void measure_tracepoint(struct session *s)
 	struct bpf_link *link;
 	uint64_t idle;
 
-	if (prctl(PR_GET_NAME, own_name) < 0 || tracepoint_load(s, POINT, &copy, NULL) < 0)
+	if (prctl(PR_GET_NAME, own_name) < 0)
 		return;
 	idle = time_of(rename_to_same);
-	link = bpf_program__attach_raw_tracepoint(copy->progs.progress_event, "task_rename");
+	link = tracepoint_link(s, POINT, "task", "task_rename", &copy, NULL);
 	if (link)
 		s->costs.tracepoint = beyond(time_of(rename_to_same), idle);
 	(void)bpf_link__destroy(link);

@@ -158,6 +158,7 @@ int session_processes(const struct session *s, struct session_process **ret, siz
 	unsigned int *keys = calloc(ABI_MAX_PROCESSES, sizeof(*keys)), batch, n = ABI_MAX_PROCESSES;
 	struct abi_proc *values = calloc(ABI_MAX_PROCESSES, sizeof(*values));
 	struct session_process *all = NULL;
+	_map_call_ bool raised = map_call_begin();
 	int r = keys && values ? 0 : -ENOMEM;
 
 	if (r == 0 && bpf_map_lookup_batch(procs_fd(s), NULL, &batch, keys, values, &n, NULL) < 0 && errno != ENOENT)

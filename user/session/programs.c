@@ -17,27 +17,46 @@
 /* What a session as a whole takes of the kernel, whatever it is asked for. */
 #define OPTIONS "CONFIG_BPF_SYSCALL,CONFIG_BPF_JIT,CONFIG_BPF_EVENTS,CONFIG_PERF_EVENTS,CONFIG_UPROBE_EVENTS"
 
-static bool find_plain(void)
+/* How many arguments a function of the kernel's has that programs may call; -1: it has none of the name. */
+static int find_function(const struct btf *btf, const char *name)
 {
-	struct btf *btf = btf__load_vmlinux_btf();
-	int id = libbpf_get_error(btf) ? -1 : btf__find_by_name_kind(btf, "bpf_task_work_schedule_resume", BTF_KIND_FUNC);
+	int id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
 	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (unsigned int)id) : NULL;
-	bool plain;
 
 	t = t ? btf__type_by_id(btf, t->type) : NULL;
-	plain = t && btf_vlen(t) == 4;
+	return t ? btf_vlen(t) : -1;
+}
+
+struct functions {
+	bool known, plain, preempt_disable;
+};
+
+/* It takes milliseconds, and is asked a few times in a process. */
+static const struct functions *functions(void)
+{
+	static struct functions f;
+	struct btf *btf;
+
+	if (f.known)
+		return &f;
+	btf = btf__load_vmlinux_btf();
+	f.known = true;
+	if (libbpf_get_error(btf))
+		return &f;
+	f.plain = find_function(btf, "bpf_task_work_schedule_resume") == 4;
+	f.preempt_disable = find_function(btf, "bpf_preempt_disable") == 0;
 	btf__free(btf);
-	return plain;
+	return &f;
 }
 
 bool programs_task_work_plain(void)
 {
-	static enum { UNKNOWN, PLAIN, IMPL } known;
+	return functions()->plain;
+}
 
-	/* It takes milliseconds, and is asked a few times in a process. */
-	if (known == UNKNOWN)
-		known = find_plain() ? PLAIN : IMPL;
-	return known == PLAIN;
+bool programs_preempt_disable(void)
+{
+	return functions()->preempt_disable;
 }
 
 /* Both variants have the same maps, globals and programs, so that one skeleton serves for either's bytes. */

@@ -10,6 +10,8 @@ struct refusal;
 
 /* What the kernels since 7.0 call bpf_task_work_schedule_resume, without the suffix _impl: does this one have it? */
 bool programs_task_work_plain(void);
+/* Can a program say that it is not to be preempted (6.11)? */
+bool programs_preempt_disable(void);
 /* The ledger's programs, not loaded; NULL with errno. cozbpf_bpf__destroy. */
 struct cozbpf_bpf *programs_open(void);
 /* Loads them. On failure @why says why. */

@@ -33,6 +33,7 @@ static void configure(struct session *s)
 	c->has_task_work = feature_usable("task_work", s->options.disabled);
 	/* Not for uprobes' programs. Who pays is current at any rate. */
 	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED && feature_usable("send_signal_task", s->options.disabled);
+	c->has_preempt_disable = programs_preempt_disable();
 	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
 	c->sync = s->options.sync;
 	c->has_switch = s->sync_switch;
@@ -56,15 +57,19 @@ static void configure(struct session *s)
 static void choose_programs(struct session *s)
 {
 	unsigned int needs = s->options.needs;
+	const unsigned int reported = SESSION_NEEDS_SYSCALL_ENTER | SESSION_NEEDS_SYSCALL_LEAVE | SESSION_NEEDS_TRACEPOINTS;
 
+	s->traced = needs & reported && tracepoints_preempted();
 	s->multi = needs & SESSION_NEEDS_PROBES && feature_usable("uprobe_multi", s->options.disabled);
 	(void)bpf_program__set_autoload(s->skel->progs.progress_multi, s->multi);
 	(void)bpf_program__set_expected_attach_type(s->skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
 	(void)bpf_program__set_autoload(s->skel->progs.slow_visit, s->options.slow_probes && !s->multi);
 	(void)bpf_program__set_autoload(s->skel->progs.slow_multi, s->options.slow_probes && s->multi);
 	(void)bpf_program__set_expected_attach_type(s->skel->progs.slow_multi, (enum bpf_attach_type)UPROBE_MULTI);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_enter, needs & SESSION_NEEDS_SYSCALL_ENTER);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_leave, needs & SESSION_NEEDS_SYSCALL_LEAVE);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_enter, needs & SESSION_NEEDS_SYSCALL_ENTER && !s->traced);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_leave, needs & SESSION_NEEDS_SYSCALL_LEAVE && !s->traced);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_enter_traced, needs & SESSION_NEEDS_SYSCALL_ENTER && s->traced);
+	(void)bpf_program__set_autoload(s->skel->progs.progress_leave_traced, needs & SESSION_NEEDS_SYSCALL_LEAVE && s->traced);
 	(void)bpf_program__set_autoload(s->skel->progs.progress_traced, needs & SESSION_NEEDS_TRACEPOINTS);
 }
 

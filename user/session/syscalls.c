@@ -8,13 +8,28 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
+
+static struct bpf_link *attach_traced(struct session *s, unsigned int end)
+{
+	struct bpf_program *program = end ? s->skel->progs.progress_leave_traced : s->skel->progs.progress_enter_traced;
+	int fd = tracepoint_open("raw_syscalls", end ? "sys_exit" : "sys_enter");
+	struct bpf_link *link;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	link = bpf_program__attach_perf_event(program, fd);
+	if (!link)
+		(void)close(fd);
+	return link;
+}
 
 int syscalls_trace(struct session *s, unsigned int end, struct error *e)
 {
-	struct bpf_program *program = end ? s->skel->progs.progress_leave : s->skel->progs.progress_enter;
-
 	if (!s->syscalls[end])
-		s->syscalls[end] = bpf_program__attach(program);
+		s->syscalls[end] = s->traced ? attach_traced(s, end) : bpf_program__attach(end ? s->skel->progs.progress_leave : s->skel->progs.progress_enter);
 	return s->syscalls[end] ? 0 : fail(e, errno, "cannot have system calls reported: %s; `cozbpf check` says what is missing",
 					   strerror(errno));
 }

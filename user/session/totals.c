@@ -5,7 +5,9 @@
 #include "base/clock.h"
 #include "cozbpf.skel.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +18,27 @@ static const char *const counter_texts[] = {
 #undef COUNTER
 };
 
+bool map_call_begin(void)
+{
+	const struct sched_param least = {.sched_priority = 1};
+
+	return sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO, &least) == 0;
+}
+
+void map_call_end(const bool *raised)
+{
+	const struct sched_param none = {0};
+
+	if (*raised)
+		(void)sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 int totals_read(struct session *s, struct abi_totals *ret)
 {
 	unsigned int zero = 0;
 	const size_t words = sizeof(*ret) / sizeof(unsigned long long);
 	unsigned long long *sum = (unsigned long long *)ret;
+	_map_call_ bool raised = map_call_begin();
 	int r;
 
 	_Static_assert(sizeof(struct abi_totals) % sizeof(unsigned long long) == 0, "summed word by word");
@@ -49,8 +67,25 @@ static bool ordinary(const struct abi_totals *t, size_t i)
 	return i == COUNTER_stack_ended || i == COUNTER_irq_wakes || i == COUNTER_hold_preempted || i == COUNTER_unseen_switch;
 }
 
+/* Programs are not called again on a CPU on which they are under way. */
+static unsigned long long missed_events(const struct session *s)
+{
+	unsigned long long n = 0;
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, s->skel->obj) {
+		struct bpf_prog_info info = {0};
+		unsigned int size = sizeof(info);
+
+		if (bpf_program__fd(p) >= 0 && bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size) == 0)
+			n += info.recursion_misses;
+	}
+	return n;
+}
+
 char *session_counters(struct session *s)
 {
+	unsigned long long missed;
 	struct abi_totals t;
 	char *text = NULL;
 	size_t size = 0;
@@ -62,6 +97,9 @@ char *session_counters(struct session *s)
 		for (size_t i = 0; i < COUNTER_MAX; i++)
 			if (t.counters[i] && !ordinary(&t, i))
 				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
+	missed = missed_events(s);
+	if (missed)
+		(void)fprintf(f, "%llu x the kernel did not report an event: another thread had been preempted in the same report\n", missed);
 	unwind_complain(s, f);
 	if (s->n_without_space)
 		(void)fprintf(f, "%zu x no room for what a process has mapped (%d different ones at most): its samples were not counted\n", s->n_without_space,

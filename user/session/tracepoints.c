@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Points that are tracepoints of the kernel. Attached as raw tracepoints, which cost least and lose none; events that are no raw
- * tracepoints (those of single system calls, those that a user defined) through perf, by the number that tracefs has for them. */
+/* Points that are tracepoints of the kernel. Attached as raw tracepoints, which cost least, where those lose none; on other kernels, and events
+ * that are no raw tracepoints (those of single system calls, those that a user defined), through perf, by the number that tracefs has for them. */
 #include "session/internal.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
+#include "probe_preempt.skel.h"
 #include "session/programs.h"
 #include "session/refusal.h"
 #include "session/tracefs.h"
@@ -15,6 +16,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static bool known_to_btf(const char *name)
 {
@@ -50,7 +52,7 @@ int session_check_tracepoint(const char *category, const char *name, struct erro
 	return fail(e, ENOENT, "this kernel has no tracepoint %s:%s; /sys/kernel/tracing/events lists all", category, name);
 }
 
-int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e)
+static int load_copy(struct session *s, size_t index, struct cozbpf_bpf **ret, struct error *e)
 {
 	struct cozbpf_bpf *copy = programs_open();
 	struct refusal why = {};
@@ -81,10 +83,21 @@ int tracepoint_load(struct session *s, size_t index, struct cozbpf_bpf **ret, st
 	return 0;
 }
 
-/* By tracefs. */
-static int attach_traced(struct session *s, struct point *p, size_t index, const char *category, const char *name, struct error *e)
+bool tracepoints_preempted(void)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = index);
+	struct probe_preempt_bpf *probe = probe_preempt_bpf__open_and_load();
+	bool preempted = false;
+
+	if (probe && probe_preempt_bpf__attach(probe) == 0) {
+		(void)syscall(SYS_getppid);
+		preempted = probe->bss->preemptible_calls != 0;
+	}
+	probe_preempt_bpf__destroy(probe);
+	return preempted;
+}
+
+int tracepoint_open(const char *category, const char *name)
+{
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_TRACEPOINT,
 		.size = sizeof(attr),
@@ -92,39 +105,61 @@ static int attach_traced(struct session *s, struct point *p, size_t index, const
 		.wakeup_events = 1,
 	};
 	_cleanup_close_ int events = tracefs_open_events();
-	int id = events < 0 ? events : tracefs_event_id(events, category, name), fd, r;
-	struct bpf_link *link;
+	int id = events < 0 ? events : tracefs_event_id(events, category, name), fd;
 
 	if (id < 0)
-		return fail(e, -id, "%s: the kernel's list of tracepoints has no %s:%s for us: %s; run as root", p->name, category, name,
-			    strerror(-id));
+		return id;
 	attr.config = (unsigned int)id;
 	/* One CPU's event is enough to have the program run on all. */
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return fail(e, errno, "%s: cannot open the tracepoint: %s; run as root or give CAP_PERFMON", p->name, strerror(errno));
+	return fd < 0 ? -errno : fd;
+}
+
+static struct bpf_link *link_traced(struct session *s, size_t index, const char *category, const char *name, struct error *e)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = index);
+	int fd = tracepoint_open(category, name);
+	struct bpf_link *link;
+
+	if (fd < 0) {
+		(void)fail(e, -fd, "cannot open the tracepoint %s:%s: %s; run as root or give CAP_PERFMON", category, name, strerror(-fd));
+		return NULL;
+	}
 	link = bpf_program__attach_perf_event_opts(s->skel->progs.progress_traced, fd, &opts);
 	if (!link) {
-		r = -errno;
+		(void)fail(e, errno, "cannot attach to the tracepoint %s:%s: %s", category, name, strerror(errno));
 		(void)close(fd);
-		return fail(e, -r, "%s: cannot attach to the tracepoint: %s", p->name, strerror(-r));
 	}
-	r = point_keep(p, link);
-	return r < 0 ? fail(e, -r, "out of memory") : 0;
+	return link;
+}
+
+struct bpf_link *tracepoint_link(struct session *s, size_t index, const char *category, const char *name, struct cozbpf_bpf **event, struct error *e)
+{
+	struct bpf_link *link;
+
+	*event = NULL;
+	if (s->traced || !known_to_btf(name))
+		return link_traced(s, index, category, name, e);
+	if (load_copy(s, index, event, e) < 0)
+		return NULL;
+	link = bpf_program__attach_raw_tracepoint((*event)->progs.progress_event, name);
+	if (link)
+		return link;
+	cozbpf_bpf__destroy(*event);
+	*event = NULL;
+	return link_traced(s, index, category, name, e);
 }
 
 int session_attach_tracepoint(struct session *s, size_t point, const char *category, const char *name, struct error *e)
 {
 	struct point *p = &s->points[point];
-	struct bpf_link *link;
-	int r = known_to_btf(name) ? tracepoint_load(s, point, &p->event, e) : 0;
+	struct bpf_link *link = tracepoint_link(s, point, category, name, &p->event, e);
+	int r;
 
-	if (r < 0)
-		return r;
-	link = p->event ? bpf_program__attach_raw_tracepoint(p->event->progs.progress_event, name) : NULL;
 	if (!link)
-		return attach_traced(s, p, point, category, name, e);
-	p->cost_ns = s->costs.tracepoint;
+		return -EINVAL;
+	if (p->event || s->traced)
+		p->cost_ns = s->costs.tracepoint;
 	r = point_keep(p, link);
 	return r < 0 ? fail(e, -r, "out of memory") : 0;
 }
