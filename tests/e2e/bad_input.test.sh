@@ -102,7 +102,7 @@ can_profile() {
 }
 
 expect "no such command of ours" 125 "unknown command 'rnu'; did you mean run" "$cozbpf" rnu
-expect "a message that would steer the terminal" 125 "unknown command '\?31m\?'" "$cozbpf" $'\u009b31m\u202e'
+expect "a message that would steer the terminal" 125 "unknown command '\?31m\?'" "$cozbpf" $'\xc2\x9b31m\xe2\x80\xae'
 expect "unknown option before a command" 125 "unknown option '--frob'" "$cozbpf" --frob
 expect "unknown option" 125 "'--progess'; did you mean --progress" "$cozbpf" run --progess f -- "$prog" "$marker"
 expect "unknown letter" 125 "unknown option '-Z'" "$cozbpf" run -Z -- "$prog" "$marker"

@@ -8,8 +8,9 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
-cp "$COZBPF" cozbpf
-program=$BUILD/examples/barrier
+# Other users may not be let to where the build is.
+cp "$COZBPF" "$BUILD/examples/barrier" .
+program=./barrier
 profile=$tmp/cozbpf.jsonl
 chmod 777 .
 

@@ -55,6 +55,14 @@ static void visit(int signo, siginfo_t *info, void *context)
 		slots[(unsigned int)tid % SHIM_SLOTS] = (struct shim_slot){.tid = (unsigned int)tid, .level = all->g};
 }
 
+enum { NOP = 0x90, BREAKPOINT = 0xcc };
+
+static void set_sites(int instruction)
+{
+	for (int i = 0; i < SITES; i++)
+		__atomic_store_n(sites[i], (unsigned char)instruction, __ATOMIC_SEQ_CST);
+}
+
 static void listen_at_sites(void)
 {
 	struct sigaction sa = {.sa_sigaction = visit, .sa_flags = SA_SIGINFO};
@@ -62,15 +70,44 @@ static void listen_at_sites(void)
 
 	CHECK(sigaction(SIGTRAP, &sa, NULL) == 0);
 	for (int i = 0; i < SITES; i++) {
-		static const unsigned char nop[] = {0x90, 0xc3}; /* and the return */
+		static const unsigned char nop[] = {NOP, 0xc3}; /* and the return */
 		uintptr_t start;
 
 		sites[i] = dlsym(RTLD_DEFAULT, names[i]);
 		CHECK(sites[i] && memcmp(sites[i], nop, sizeof(nop)) == 0);
 		start = (uintptr_t)sites[i] & ~((uintptr_t)page - 1);
 		CHECK(mprotect((void *)start, (size_t)page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
-		sites[i][0] = 0xcc;
 	}
+	set_sites(BREAKPOINT);
+}
+
+/* A sanitizer's runtime begins a thread with all signals blocked, and may call there what is wrapped: a breakpoint would end the program. */
+static struct {
+	void *(*function)(void *);
+	void *arg;
+	int begun, listening;
+} thread;
+
+static void *once_listening(void *arg)
+{
+	(void)arg;
+	__atomic_store_n(&thread.begun, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&thread.listening, __ATOMIC_SEQ_CST))
+		(void)usleep(100);
+	return thread.function(thread.arg);
+}
+
+static void begin_thread(pthread_t *t, void *(*function)(void *), void *arg)
+{
+	thread.function = function;
+	thread.arg = arg;
+	thread.begun = thread.listening = 0;
+	set_sites(NOP);
+	CHECK(pthread_create(t, NULL, once_listening, NULL) == 0);
+	while (!__atomic_load_n(&thread.begun, __ATOMIC_SEQ_CST))
+		(void)usleep(100);
+	set_sites(BREAKPOINT);
+	__atomic_store_n(&thread.listening, 1, __ATOMIC_SEQ_CST);
 }
 
 static void forget(void)
@@ -233,7 +270,7 @@ static void waits_are_told(void)
 	sem_t held;
 
 	CHECK(sem_init(&held, 0, 0) == 0);
-	CHECK(pthread_create(&t, NULL, holds, &held) == 0);
+	begin_thread(&t, holds, &held);
 	while (sem_trywait(&held) != 0)
 		(void)usleep(100);
 	CHECK(pthread_mutex_trylock(&mutex) == EBUSY);
@@ -271,7 +308,7 @@ static void waits_end_with_experiments(void)
 {
 	pthread_t t;
 
-	CHECK(pthread_create(&t, NULL, end_experiment, &sem) == 0);
+	begin_thread(&t, end_experiment, &sem);
 	CHECK(sem_wait(&sem) == 0);
 	CHECK(visited(0, 1, 1));
 	CHECK(pthread_join(t, NULL) == 0);
@@ -297,7 +334,7 @@ static void threads_end_paid(void)
 	pthread_t t;
 	void *result = NULL;
 
-	CHECK(pthread_create(&t, NULL, takes_over, &result) == 0);
+	begin_thread(&t, takes_over, &result);
 	CHECK(pthread_join(t, &result) == 0 && result == &result);
 	CHECK(visited(1, 0, 0));
 	watched = me;
