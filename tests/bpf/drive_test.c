@@ -237,6 +237,29 @@ static void a_hit_asks_only_what_is_in_scope(void **state)
 	driven_stop(&d);
 }
 
+static int cpus_claimed;
+int __real_libbpf_num_possible_cpus(void);
+int __wrap_libbpf_num_possible_cpus(void);
+
+int __wrap_libbpf_num_possible_cpus(void)
+{
+	return cpus_claimed ? cpus_claimed : __real_libbpf_num_possible_cpus();
+}
+
+static void a_machine_with_too_many_cpus_is_refused(void **state)
+{
+	struct session_options o = {.payer = ABI_PAY_NONE};
+	struct session *s = NULL;
+	struct error e = {.text = ""};
+
+	(void)state;
+	cpus_claimed = ABI_MAX_CPUS + 1;
+	assert_int_equal(session_open(&o, &s, &e), -E2BIG);
+	cpus_claimed = 0;
+	assert_null(s);
+	assert_non_null(strstr(e.text, "257 possible CPUs"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +270,7 @@ int main(void)
 		cmocka_unit_test(books_balance_without_payer),
 		cmocka_unit_test(exits_are_stamped_and_slots_released),
 		cmocka_unit_test(a_hit_asks_only_what_is_in_scope),
+		cmocka_unit_test(a_machine_with_too_many_cpus_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

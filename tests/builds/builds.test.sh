@@ -46,6 +46,12 @@ other() { # SUITE
 	rm -rf -- "$tree/cozbpf"
 	mkdir "$tree/cozbpf" || return 1
 	tar -C "$SRC" --exclude='./build*' --exclude=./.git -cf - . | tar -C "$tree/cozbpf" -xf - || return 1
+	# The first command of the README, with what it installs alone.
+	if ! enter "$1" /cozbpf/tools/quickstart 5 >"$tree.log" 2>&1; then
+		printf 'not ok quickstart on %s: see %s\n' "$1" "$tree.log"
+		return 1
+	fi
+	printf 'ok quickstart on %s\n' "$1"
 	if ! enter "$1" /cozbpf/tools/install-packages /cozbpf/tools/packages.txt /cozbpf/tests/packages.txt >"$tree.log" 2>&1; then
 		printf 'not ok builds on %s: packages are missing (%s)\n' "$1" "$tree.log"
 		return 1

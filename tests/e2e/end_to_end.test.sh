@@ -70,6 +70,36 @@ EOF
 	verdict 'a run begins when the one before it is over' "$why" err
 }
 
+# Others connect to the socket by which a run hands out its library, while the run is put away. Memory that is freed is overwritten here.
+asked_at_its_end() {
+	local why='' status asker
+	cat >ask_all.py <<'EOF'
+import socket, time
+end = time.monotonic() + 30
+while time.monotonic() < end:
+    with open("/proc/net/unix") as f:
+        names = {line.split()[7] for line in f if "@cozbpf-" in line}
+    for name in names:
+        for _ in range(500):
+            s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            s.setblocking(False)
+            try:
+                s.connect("\0" + name[1:])
+            except OSError:
+                pass
+            s.close()
+EOF
+	python3 ask_all.py &
+	asker=$!
+	rm -f -- "$profile"
+	MALLOC_PERTURB_=170 timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -n 8 -o "$profile" -- sleep 0.05 >out 2>err
+	status=$?
+	kill "$asker"
+	wait "$asker" 2>/dev/null
+	[ "$status" -eq 0 ] || why+=" exit status $status;"
+	verdict 'a run that is put away while others ask for its library' "$why" err
+}
+
 refused() {
 	local why=''
 	for options in '-p main' '-d 5'; do
@@ -85,4 +115,5 @@ refused() {
 repeats
 ends_early
 one_after_the_other
+asked_at_its_end
 refused

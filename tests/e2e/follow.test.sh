@@ -77,6 +77,8 @@ if [ -x "$programs/coz_macros" ]; then
 	items=$(sed -n 's/^items=//p' out)
 	holds "visits('items') > 0.5 * ${items:-0} > 0" || why+=" $(ask "visits('items')") of ${items:-no} visits;"
 	verdict "coz.h counters behind a wrapper" "$why" out err
+else
+	printf 'skip coz.h counters of children: needs package:coz-profiler\n'
 fi
 
 # A worker that dropped its privileges, and others that the controller has other numbers for: their children are followed as well. A user

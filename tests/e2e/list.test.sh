@@ -142,6 +142,16 @@ others_files() {
 	why+=$(SUDO_UID=65534 list 125 lines ./work)
 	why+=$(list 0 lines ./work)
 	verdict "list: a debug file that only root can read, of another user's program" "$why" out err
+	why=''
+	cp "$programs/hostile" secret
+	chmod 600 secret
+	printf '#!%s\n' "$PWD/secret" >script
+	chmod 755 script
+	SUDO_UID=65534 "$COZBPF" check ./script >out 2>err && why+=' check reads it;'
+	grep -q 'secret: not readable' err || why+=' check gives no reason;'
+	SUDO_UID=65534 timeout 60 "$COZBPF" run -q -o run.jsonl -p main -- ./script >out 2>err && why+=' run reads it;'
+	grep -q 'secret: not readable' err || why+=' run gives no reason;'
+	verdict "an interpreter that only root can read, of another user's script" "$why" out err
 	kill "$pid"
 	wait "$pid" 2>/dev/null || true # its status is the signal's
 }

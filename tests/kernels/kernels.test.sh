@@ -28,6 +28,7 @@ configurations() {
 	for version in ${KERNELS:-${versions[*]}}; do
 		if [ "${QUICK:-0}" -eq 1 ]; then
 			printf '%s|%s|cloud-amd64|2|max||quick\n' "$version" "$version"
+			[ "$version" != "$newest" ] || refused "$version"
 			continue
 		fi
 		both "$version|$version|cloud-amd64|2|max|"
@@ -36,8 +37,12 @@ configurations() {
 		both "$version, preempt=lazy|$version|cloud-amd64|2|max|preempt=lazy"
 		both "$version, real-time|$version|rt-amd64|2|max|"
 		printf '%s, 16 CPUs|%s|cloud-amd64|16|max||quick\n' "$version" "$version"
-		printf '%s, no cmpxchg16b|%s|cloud-amd64|2|max,-cx16||refused\n' "$version" "$version"
+		refused "$version"
 	done
+}
+
+refused() { # VERSION
+	printf '%s, no cmpxchg16b|%s|cloud-amd64|2|max,-cx16||refused\n' "$1" "$1"
 }
 
 both() { # CONFIGURATION

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The test's own executable is the well-formed input; what is wrong with a file is made by changing a copy of it. */
+#include "elf/libraries.h"
 #include "elf/object.h"
+#include "elf/usdt.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -331,6 +333,44 @@ static void test_many_headers(void **state)
 	assert_true(after.ru_maxrss - before.ru_maxrss < 256 << 10); /* KiB */
 }
 
+static int ignore_probe(const struct usdt_probe *p, void *arg)
+{
+	(void)p;
+	(void)arg;
+	return 0;
+}
+
+/* Tables of strings of a gigabyte, in a hole: libelf would read them whole. */
+static void test_large_strings(void **state)
+{
+	char path[64];
+	Elf64_Ehdr *h;
+	_cleanup_close_ int fd = copy_self(0, path, &h);
+	Elf64_Shdr *sections = (Elf64_Shdr *)(void *)((char *)h + h->e_shoff);
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	struct rusage before, after;
+	struct stat st;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(fstat(fd, &st), 0);
+	for (size_t i = 0; i < h->e_shnum; i++) {
+		if (sections[i].sh_type != SHT_STRTAB)
+			continue;
+		sections[i].sh_offset = (uint64_t)st.st_size;
+		sections[i].sh_size = 1U << 30;
+		n++;
+	}
+	assert_true(n >= 2);
+	assert_int_equal(ftruncate(fd, st.st_size + (1 << 30)), 0);
+	assert_int_equal(elf_object_open(path, &o, NULL), 0);
+	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+	assert_int_equal(usdt_each(o, ignore_probe, NULL), 0);
+	(void)library_can_come(o);
+	assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+	assert_true(after.ru_maxrss - before.ru_maxrss < 256 << 10); /* KiB */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_corrupt_segments),
 		cmocka_unit_test(test_many_headers),
+		cmocka_unit_test(test_large_strings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,6 +146,33 @@ static void test_debug_link_of_others(void **state)
 	remove_files(&f);
 }
 
+/* What a program or a script names: its dynamic linker, its interpreter. */
+static void test_named(void **state)
+{
+	struct files f;
+	struct elf_object *program = NULL, *named = NULL;
+	struct error e = {.text = ""};
+	char events[4096];
+
+	(void)state;
+	link_to(&f, be_fifo);
+	start();
+	assert_int_equal(elf_object_open(f.program, &program, &e), 0);
+	assert_int_equal(elf_object_open_named(program, f.debug, &named, &e), -ENOEXEC);
+	assert_true(read(f.watch, events, sizeof(events)) < 0);
+	elf_object_close(program);
+	if (geteuid() == 0) {
+		assert_int_equal(chmod(f.program, 0600), 0);
+		assert_int_equal(elf_object_open_named(NULL, f.program, &named, &e), 0);
+		elf_object_close(named);
+		file_rights_set_usual(65534, 65534, NULL, 0);
+		assert_int_equal(elf_object_open_named(NULL, f.program, &named, &e), -EACCES);
+		file_rights_set_usual(0, 0, NULL, 0);
+	}
+	elf_decoder_stop();
+	remove_files(&f);
+}
+
 /* Sends @signo to all processes with the opener's name below this one's children. */
 static size_t signal_openers(int signo)
 {
@@ -281,6 +308,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_debug_link),	   cmocka_unit_test(test_debug_link_of_others),
+		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_rights_are_dropped), cmocka_unit_test(test_others_are_left_alone),
 	};

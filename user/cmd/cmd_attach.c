@@ -84,8 +84,7 @@ static int main_of(enum run_kind kind, int argc, char **argv)
 	if (e.text[0])
 		(void)complain("%s: %s", argv[0], e.text);
 	/* Probes are gone when we are. */
-	session_close(r.session);
-	r.session = NULL;
+	run_close_session(&r);
 	run_inject_close(&r);
 	run_free(&r);
 	return status;

@@ -124,8 +124,8 @@ static int print_table(const struct feature *features, size_t n, bool color)
 	return r;
 }
 
-/* What a run could make of the executable at @path. *ret has room for PROGRAM_ROWS. */
-static int probe_program(const char *path, const struct line_options *options, struct feature *ret, struct error *e)
+/* What a run could make of the executable at @path, or of the script's interpreter. *ret has room for PROGRAM_ROWS. */
+static int probe_program(const char *path, const char *interpreter, const struct line_options *options, struct feature *ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	_cleanup_(identity_free) struct identity who = {};
@@ -138,7 +138,7 @@ static int probe_program(const char *path, const struct line_options *options, s
 	identity_open_files(&who);
 	r = elf_decoder_start(NULL, e);
 	if (r == 0)
-		r = elf_object_open(path, &o, e);
+		r = interpreter ? elf_object_open_named(NULL, interpreter, &o, e) : elf_object_open(path, &o, e);
 	if (r < 0)
 		return r;
 	ret[0] = (struct feature){.name = "dynamic", .what = "the preloaded shim (sleep, spin, coz.h points)"};
@@ -207,7 +207,7 @@ int cmd_check(int argc, char **argv)
 		if (r < 0)
 			return complain("check: %s", e.text);
 		interpreter = target_script_interpreter(path);
-		r = probe_program(interpreter ? interpreter : path, &options.lines, program, &e);
+		r = probe_program(path, interpreter, &options.lines, program, &e);
 		elf_decoder_stop();
 		if (r < 0)
 			return complain("check: %s", e.text);

@@ -50,6 +50,7 @@ static int find_program(struct run *r, struct error *e)
 	if (interpreter) {
 		free(r->path);
 		r->path = interpreter;
+		r->by_script = true;
 	}
 	return 0;
 }
@@ -287,6 +288,16 @@ static int finish_repeat(struct run *r, int *ret_status, struct error *e)
 	return 0;
 }
 
+void run_close_session(struct run *r)
+{
+	if (r->runner)
+		runner_abandon(r->runner);
+	preload_stop(r->preload_server);
+	r->preload_server = NULL;
+	session_close(r->session);
+	r->session = NULL;
+}
+
 static int run(struct run *r, struct error *e)
 {
 	int err = find_program(r, e);
@@ -306,10 +317,7 @@ static int run(struct run *r, struct error *e)
 		return err == -ENOEXEC || err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
 	if (err < 0 || run_loop(r, e) < 0) {
 		/* The program is not to blame: it goes on, undelayed, and we wait for it. */
-		preload_stop(r->preload_server);
-		r->preload_server = NULL;
-		session_close(r->session);
-		r->session = NULL;
+		run_close_session(r);
 		run_wait(r);
 		return EXIT_OURS;
 	}
@@ -330,10 +338,8 @@ static int run_and_free(struct run *r)
 	if (e.text[0])
 		(void)complain("%s", e.text);
 	/* The next run must not meet the probes of this one, nor what removing them costs. */
-	if (r->repeat && !is_last(r)) {
-		session_close(r->session);
-		r->session = NULL;
-	}
+	if (r->repeat && !is_last(r))
+		run_close_session(r);
 	run_free(r);
 	return status;
 }

@@ -49,6 +49,7 @@ struct run {
 	struct run_options options;
 	struct identity identity;
 	char *path; /* of the program; for a script its interpreter; of attach and system a link to the first one */
+	bool by_script; /* path stands in a script: opened with the rights of the program's user */
 	struct run_scope *scope; /* NULL: one process */
 	bool wrapper; /* the program is of the system's, and only starts what is to be profiled */
 	bool dynamic; /* libraries can be preloaded into it */
@@ -123,6 +124,8 @@ int run_pair_points(struct run *r, struct error *e);
 /* cmd_run.c: what run, attach and system have in common, before the session and after it. */
 void run_catch_signals(struct run *r);
 int run_open_session(struct run *r, struct error *e);
+/* At once, and with it all that could ask it something: the runner and what hands out the library. */
+void run_close_session(struct run *r);
 void run_free(struct run *r);
 
 /* run_loop.c: until the program has ended. */

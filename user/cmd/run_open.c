@@ -29,7 +29,7 @@ static void *open_session(void *arg)
 int run_look_at_program(struct run *r, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
-	int err = elf_object_open(r->path, &o, e);
+	int err = r->by_script ? elf_object_open_named(NULL, r->path, &o, e) : elf_object_open(r->path, &o, e);
 
 	if (err == 0)
 		r->dynamic = elf_object_is_dynamic(o);

@@ -83,6 +83,7 @@ int run_open_code(struct run *r, struct error *e)
 		.functions = r->options.granularity == RUN_BY_FUNCTION,
 		.automatic = r->options.granularity == RUN_BY_EITHER,
 		.lines = &r->options.lines,
+		.named = r->by_script,
 	};
 
 	scope.lenient = may_be_wrapper(r);

@@ -83,7 +83,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 		r = fail(e, ENOMEM, "out of memory");
 	} else {
 		m->objects[0]->elf_tried = true;
-		r = elf_object_open(main_path, &m->objects[0]->elf, e);
+		r = scope->named ? elf_object_open_named(NULL, main_path, &m->objects[0]->elf, e) : elf_object_open(main_path, &m->objects[0]->elf, e);
 		if (r == 0)
 			elf_object_set_options(m->objects[0]->elf, &m->lines);
 		if (r == 0 && scope->automatic)

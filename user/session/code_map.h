@@ -24,6 +24,7 @@ struct code_scope {
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
 	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
 					   * must outlive the map */
+	bool named;                  /* a file (a script) names the main executable: it is opened with the rights of the program's user */
 	bool lenient;                /* to look at only: open it even if nothing in scope can be named */
 	bool automatic;              /* --granularity auto: functions only if the main executable has no line information */
 };
