@@ -182,14 +182,15 @@ int sync_attach(struct session *s, struct error *e)
 	return r;
 }
 
-static int attach(struct session *s, struct bpf_program *prog, const char *path, const char *what, uint64_t offset, unsigned int does,
-		  bool on_return, struct error *e)
+/* @file: what errors call @path. */
+static int attach(struct session *s, struct bpf_program *prog, const char *path, const char *file, const char *what, uint64_t offset,
+		  unsigned int does, bool on_return, struct error *e)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = does, .retprobe = on_return);
 	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, s->pid, path, offset, &opts);
 
 	if (!link)
-		return fail(e, errno, "--sync pthread: cannot put a probe on %s of %s: %s", what, path, strerror(errno));
+		return fail(e, errno, "--sync pthread: cannot put a probe on %s of %s: %s", what, file, strerror(errno));
 	s->sync->links[s->sync->n_links++] = link;
 	return 0;
 }
@@ -217,7 +218,7 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 			r = elf_object_vaddr_to_offset(o, sym.addr, &offset);
 		if (r < 0)
 			return fail(e, -r, "--sync pthread: the preloaded library has no %s", sites[i].name);
-		r = attach(s, sites[i].prog, path, sites[i].name, offset, sites[i].does, false, e);
+		r = attach(s, sites[i].prog, path, path, sites[i].name, offset, sites[i].does, false, e);
 	}
 	return r;
 }
@@ -226,9 +227,11 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 static int attach_calls(struct session *s, const struct elf_object *o, size_t *ret_n, struct error *e)
 {
 	_cleanup_free_ struct places *p = calloc(1, sizeof(*p));
-	const char *path = elf_object_path(o);
+	const char *name = elf_object_path(o);
+	char path[32];
 	int r = 0;
 
+	uprobes_path(o, path);
 	if (!p)
 		return fail(e, ENOMEM, "out of memory");
 	(void)elf_object_each_function(o, take_place, p);
@@ -238,11 +241,11 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 		uint64_t offset;
 
 		if (s->sync->n_links + 2 > sizeof(s->sync->links) / sizeof(*s->sync->links))
-			return fail(e, E2BIG, "--sync pthread: %s has too many pthread calls", path);
+			return fail(e, E2BIG, "--sync pthread: %s has too many pthread calls", name);
 		r = elf_object_vaddr_to_offset(o, at->vaddr, &offset);
 		if (r < 0)
-			return fail(e, -r, "--sync pthread: %s of %s is not in the file", at->function, path);
-		r = attach(s, s->skel->progs.sync_enter, path, at->function, offset, at->does, false, &why);
+			return fail(e, -r, "--sync pthread: %s of %s is not in the file", at->function, name);
+		r = attach(s, s->skel->progs.sync_enter, path, name, at->function, offset, at->does, false, &why);
 		if (r == -ENOTSUPP) {
 			/* It begins with a locked instruction, as glibc's pthread_spin_lock does: its waits are not followed. */
 			r = 0;
@@ -251,7 +254,7 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 		if (r < 0)
 			return fail(e, -r, "%s", why.text);
 		if ( (at->does & ABI_CALL_BLOCKS))
-			r = attach(s, s->skel->progs.sync_returned, path, at->function, offset, at->does, true, e);
+			r = attach(s, s->skel->progs.sync_returned, path, name, at->function, offset, at->does, true, e);
 	}
 	*ret_n = p->n;
 	return r;

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the file was opened as may be another by now, or nothing in our own mount namespace: the descriptor is the file. */
-static void path_of(const struct elf_object *o, char path[32])
+void uprobes_path(const struct elf_object *o, char path[32])
 {
 	(void)snprintf(path, 32, "/proc/self/fd/%d", elf_object_fd(o));
 }
@@ -51,7 +50,7 @@ static int attach_one(struct point *p, const struct uprobes *u, const struct ses
 	if (r < 0)
 		return r;
 	opts.ref_ctr_offset = semaphore;
-	path_of(site->object, path);
+	uprobes_path(site->object, path);
 	link = bpf_program__attach_uprobe_opts(u->one, u->pid, path, offset, &opts);
 	if (!link)
 		return refused(site, u->what, -errno, e);
@@ -76,7 +75,7 @@ static int attach_all(struct point *p, const struct uprobes *u, const struct ses
 			return r;
 		numbers[2 * n + i] = u->cookie;
 	}
-	path_of(sites[0].object, path);
+	uprobes_path(sites[0].object, path);
 	m.path = path;
 	fd = uprobe_multi_link(bpf_program__fd(u->multi), &m);
 	if (fd < 0)
