@@ -342,6 +342,7 @@ static void test_garbage(void **state)
 static int ask_for(const char *path)
 {
 	struct decoder_head h = {.kind = DECODER_OPEN, .size = {strlen(path)}};
+	_cleanup_elf_object_ struct elf_object *o = open_self();
 	struct decoder_reply r;
 	int32_t status;
 	int fd, ends[2];
@@ -350,7 +351,7 @@ static int ask_for(const char *path)
 	write_all(ends[1], &h, sizeof(h));
 	write_all(ends[1], path, strlen(path));
 	(void)shutdown(ends[1], SHUT_WR);
-	assert_int_equal(decoder_read_reply(ends[0], NULL, 0, &r), -EPIPE);
+	assert_int_equal(decoder_read_reply(ends[0], o, NULL, 0, &r), -EPIPE);
 	assert_int_equal(decoder_read_fd(ends[1], &status, sizeof(status), 0, &fd, NULL), 0);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
@@ -382,11 +383,11 @@ static void test_silence(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	assert_int_equal(decoder_read_reply(ends[0], NULL, from + 20 * NSEC_PER_MSEC, &r), -ETIMEDOUT);
+	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL, from + 20 * NSEC_PER_MSEC, &r), -ETIMEDOUT);
 	write_all(ends[1], "half", 4);
-	assert_int_equal(decoder_read_reply(ends[0], NULL, clock_monotonic_ns() + 20 * NSEC_PER_MSEC, &r), -ETIMEDOUT);
+	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL, clock_monotonic_ns() + 20 * NSEC_PER_MSEC, &r), -ETIMEDOUT);
 	(void)close(ends[1]);
-	assert_int_equal(decoder_read_reply(ends[0], NULL, 0, &r), -EPIPE);
+	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL, 0, &r), -EPIPE);
 	(void)close(ends[0]);
 }
 

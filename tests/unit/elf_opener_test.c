@@ -76,6 +76,8 @@ static void remove_files(struct files *f)
 	(void)rmdir(f->dir);
 }
 
+static struct line_options options;
+
 /* Is the debug file found, and is it opened at all? */
 static void look(struct files *f, bool *ret_found, bool *ret_opened)
 {
@@ -87,7 +89,7 @@ static void look(struct files *f, bool *ret_found, bool *ret_opened)
 	start();
 	if (elf_object_open(f->program, &o, &e) < 0)
 		fail_msg("%s", e.text);
-	*ret_found = line_table_open(o, &t, &e) == 0;
+	*ret_found = line_table_open_with(o, &options, &t, &e) == 0;
 	line_table_close(t);
 	elf_object_close(o);
 	elf_decoder_stop();
@@ -143,6 +145,77 @@ static void test_debug_link_of_others(void **state)
 	look(&f, &found, &opened);
 	file_rights_set_usual(0, 0, NULL, 0);
 	assert_false(found || opened);
+	remove_files(&f);
+}
+
+static bool is_found(struct files *f, uid_t program, uid_t debug, gid_t group, mode_t mode)
+{
+	bool found, opened;
+
+	assert_int_equal(chown(f->program, program, program), 0);
+	assert_int_equal(chown(f->debug, debug, group), 0);
+	assert_int_equal(chmod(f->debug, mode), 0);
+	look(f, &found, &opened);
+	assert_true(opened);
+	return found;
+}
+
+/* Who can write the debug file places our probes in the program. */
+static void test_debug_link_of_forgers(void **state)
+{
+	struct files f;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root can make files of other users\n");
+		skip();
+	}
+	link_to(&f, leave);
+	assert_false(is_found(&f, 0, 65534, 65534, 0644));
+	assert_false(is_found(&f, 65533, 65534, 65534, 0644));
+	assert_true(is_found(&f, 65534, 65534, 65534, 0644));
+	assert_true(is_found(&f, 65534, 0, 0, 0644));
+	assert_false(is_found(&f, 0, 0, 0, 0646));
+	assert_false(is_found(&f, 0, 0, 65534, 0664));
+	assert_true(is_found(&f, 0, 0, 0, 0664));
+	assert_true(is_found(&f, 65534, 65534, 65534, 0664));
+	/* The user means what lies in a directory of theirs. */
+	options = (struct line_options){.debug_dirs = (const char *[]){f.dir}, .n_debug_dirs = 1};
+	assert_true(is_found(&f, 0, 65534, 65534, 0666));
+	options.debug_dirs = (const char *[]){"/tmp"};
+	assert_true(is_found(&f, 0, 65534, 65534, 0666));
+	options.debug_dirs = (const char *[]){f.program};
+	assert_false(is_found(&f, 0, 65534, 65534, 0666));
+	options = (struct line_options){0};
+	remove_files(&f);
+}
+
+/* Nor where there are no decoders, and not by a way out of the user's directory. */
+static void test_debug_link_without_decoders(void **state)
+{
+	struct files f;
+	struct elf_object *o;
+	struct line_table *t;
+	struct error e = {.text = ""};
+	const struct line_options usr = {.debug_dirs = (const char *[]){"/usr"}, .n_debug_dirs = 1};
+	const struct line_options nowhere = {.debug_dirs = (const char *[]){""}, .n_debug_dirs = 1};
+	char path[256];
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root can make files of other users\n");
+		skip();
+	}
+	link_to(&f, leave);
+	assert_int_equal(chown(f.debug, 65534, 65534), 0);
+	assert_int_equal(elf_object_open(f.program, &o, &e), 0);
+	(void)snprintf(path, sizeof(path), "/usr/..%s", f.debug);
+	assert_int_equal(line_table_open(o, &t, &e), -ENODATA);
+	assert_true(strstr(e.text, f.debug) && strstr(e.text, "chown") && strstr(e.text, "--debug-dir"));
+	assert_int_equal(decoder_open_file(o, NULL, f.debug), -EKEYREJECTED);
+	assert_int_equal(decoder_open_file(o, &usr, path), -EKEYREJECTED);
+	assert_int_equal(decoder_open_file(o, &nowhere, f.debug), -EKEYREJECTED);
+	elf_object_close(o);
 	remove_files(&f);
 }
 
@@ -308,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_debug_link),	   cmocka_unit_test(test_debug_link_of_others),
+		cmocka_unit_test(test_debug_link_of_forgers), cmocka_unit_test(test_debug_link_without_decoders),
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_rights_are_dropped), cmocka_unit_test(test_others_are_left_alone),

@@ -3,7 +3,6 @@
 #include "elf/debug_links.h"
 #include "elf/debug_packed.h"
 #include "elf/debug_unpack.h"
-#include "elf/decoder_private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -164,9 +163,9 @@ int debug_file_open(const char *path, int fd, bool split, struct debug_file **re
 		return fail(e, ENOMEM, "out of memory");
 	for (int i = 0; i < N_DEBUG_SECTIONS; i++)
 		f->sections[i].file = f;
-	f->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : decoder_open_file(path);
+	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (f->fd < 0 || fstat(f->fd, &st) < 0)
-		return fail(e, errno == ENOTDIR ? ENOENT : errno, "%s: cannot open: %s", path, strerror(errno));
+		return fail(e, errno, "%s: cannot open: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return fail(e, ENOEXEC, "%s: not a regular file", path);
 	f->size = (uint64_t)st.st_size;

@@ -57,9 +57,8 @@ struct debug_file {
 	struct debug_file *alternate; /* what dwz moved out; owned */
 };
 
-/* Opens @path, or takes a copy of the open descriptor @fd if it is not negative. @split: the sections are called .debug_*.dwo. On
- * success *ret is the caller's. -ENOENT: no such file; else the file is damaged, not for this machine, or compressed in a way that
- * cannot be read, and @e says so. */
+/* Takes a copy of the descriptor @fd of the file @path. @split: the sections are called .debug_*.dwo. On success *ret is the caller's.
+ * Else the file is damaged, not for this machine, or compressed in a way that cannot be read, and @e says so. */
 int debug_file_open(const char *path, int fd, bool split, struct debug_file **ret, struct error *e);
 void debug_file_close(struct debug_file *f); /* NULL is allowed */
 static inline void debug_file_closep(struct debug_file **f)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_find.h"
+#include "elf/decoder_private.h"
 #include "elf/lines.h"
 #include "elf/object.h"
 
@@ -15,6 +16,7 @@
 
 /* One search: each place is tried until a file there is the right one. */
 struct search {
+	const struct elf_object *object;
 	const struct debug_file *of; /* the file that names the one that is searched */
 	const struct line_options *options;
 	const char *build_id; /* the one sought must have it, if it has any */
@@ -29,6 +31,18 @@ static void reason(struct search *s, const struct error *e)
 {
 	if (s->why && !s->why->text[0])
 		*s->why = *e;
+}
+
+static void not_opened(struct search *s, const char *path, int err)
+{
+	struct error e = {0};
+
+	if (err == -EKEYREJECTED)
+		(void)fail(&e, -err, "%s: not used, since others than root and the program's owner can have written it; chown or chmod it, or "
+			   "give its directory with --debug-dir", path);
+	else if (err != -ENOENT && err != -ENOTDIR)
+		(void)fail(&e, -err, "%s: cannot open: %s", path, strerror(-err));
+	reason(s, &e);
 }
 
 static bool accept(const struct search *s, const struct debug_file *f, struct error *e)
@@ -62,6 +76,7 @@ __attribute__((format(printf, 2, 3))) static bool try(struct search *s, const ch
 {
 	_cleanup_debug_file_ struct debug_file *f = NULL;
 	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
 	struct error e = {0};
 	va_list ap;
 	int r;
@@ -73,10 +88,12 @@ __attribute__((format(printf, 2, 3))) static bool try(struct search *s, const ch
 		path = NULL;
 		return true;
 	}
-	r = debug_file_open(path, -1, s->split, &f, &e);
-	if (r == -ENOENT)
+	fd = decoder_open_file(s->object, s->options, path);
+	if (fd < 0) {
+		not_opened(s, path, fd);
 		return false;
-	if (r < 0 || !accept(s, f, &e)) {
+	}
+	if (debug_file_open(path, fd, s->split, &f, &e) < 0 || !accept(s, f, &e)) {
 		if (e.text[0])
 			reason(s, &e);
 		return false;
@@ -144,7 +161,7 @@ static bool by_directories(struct search *s, const struct elf_object *o, const c
 int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options, bool lines,
 			struct debug_file **ret, struct error *why)
 {
-	struct search s = {.of = self, .options = options, .lines = lines, .symbols = !lines, .why = why};
+	struct search s = {.object = o, .of = self, .options = options, .lines = lines, .symbols = !lines, .why = why};
 
 	s.build_id = self->build_id ? self->build_id : elf_object_build_id(o);
 	if (s.build_id && by_build_id(&s, s.build_id))
@@ -160,9 +177,9 @@ end:
 	return 0;
 }
 
-bool debug_find_alternate(struct debug_file *f, const struct line_options *options, struct error *why)
+bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, const struct line_options *options, struct error *why)
 {
-	struct search s = {.of = f, .options = options, .build_id = f->altlink.build_id, .why = why};
+	struct search s = {.object = o, .of = f, .options = options, .build_id = f->altlink.build_id, .why = why};
 	const char *name = f->altlink.name;
 	_cleanup_free_ char *real = debug_file_real_path(f->fd);
 	_cleanup_free_ char *dir = directory_of(real ? real : f->path);
@@ -186,7 +203,7 @@ end:
 struct debug_file *debug_find_split(const struct elf_object *o, const struct line_options *options, const char *comp_dir,
 				    const char *name, struct error *why)
 {
-	struct search s = {.options = options, .split = true, .why = why};
+	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *dir = *name == '/' || !comp_dir ? "" : comp_dir, *slash = *dir ? "/" : "";
 	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
 	_cleanup_free_ char *beside = real ? directory_of(real) : NULL;
@@ -211,7 +228,7 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct lin
 struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct line_options *options,
 				      struct error *why)
 {
-	struct search s = {.options = options, .split = true, .why = why};
+	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *paths[] = {elf_object_path(o), f->path};
 	const int fds[] = {elf_object_fd(o), f->fd};
 

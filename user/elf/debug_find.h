@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where the debug information of a program is, if not in itself: by build id and by .gnu_debuglink, in the places that gdb and
- * elfutils look at. A file that is found by its name must also prove that it belongs. */
+ * elfutils look at. A file that is found by its name must also prove that it belongs, and that nobody else can have made it. */
 #pragma once
 
 #include "elf/debug_file.h"
@@ -14,8 +14,9 @@ struct line_options;
 int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options, bool lines,
 			struct debug_file **ret, struct error *why);
 
-/* Opens what dwz moved out of @f (f->alternate). False: there should be one, and it is missing or not the right one; @why says so. */
-bool debug_find_alternate(struct debug_file *f, const struct line_options *options, struct error *why);
+/* Opens what dwz moved out of @f (f->alternate), which is @o or a debug file of it. False: there should be one,
+ * and it is missing or not the right one; @why says so. */
+bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, const struct line_options *options, struct error *why);
 
 /* The .dwo file @name of @f (its root entry says whether it is the right one), beside the program @o or where it was built, or
  * NULL; @why says what was wrong with one that was there. */

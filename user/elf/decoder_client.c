@@ -12,10 +12,12 @@
 #include "base/open_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
@@ -114,20 +116,49 @@ int decoder_adopt(struct elf_object *o, int fd)
 	return 0;
 }
 
-/* Of files that debug information names only ELF files are passed on: an attacker who controls a decoder sees no others. */
-static int open_elf(const char *path, const struct file_rights *as)
+/* What lies in a directory that the user gave, the user means. */
+static bool in_debug_dir(const struct line_options *options, const char *path)
 {
-	_cleanup_close_ int fd = opener_open(path, as);
+	for (size_t i = 0; options && i < options->n_debug_dirs; i++) {
+		size_t n = strlen(options->debug_dirs[i]);
+
+		if (n && !strncmp(path, options->debug_dirs[i], n) && path[n] == '/' && !strstr(path + n, "/../"))
+			return true;
+	}
+	return false;
+}
+
+static bool look_at(int fd, struct statx *ret)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MODE | STATX_UID | STATX_GID, ret) == 0;
+}
+
+/* Could nobody have written @file but root and who owns @object? Build ids and checksums can be forged, and what a debug file says places
+ * probes in @object, for all processes that run it. */
+static bool is_trusted(int object, int file)
+{
+	struct statx o, f;
+
+	return look_at(object, &o) && look_at(file, &f) && (f.stx_uid == 0 || f.stx_uid == o.stx_uid) && !(f.stx_mode & S_IWOTH) &&
+	       (!(f.stx_mode & S_IWGRP) || f.stx_gid == 0 || f.stx_gid == o.stx_gid);
+}
+
+/* Only ELF files are passed on: an attacker who controls a decoder sees no others. */
+int decoder_open_named(const struct elf_object *o, const struct line_options *options, const char *path)
+{
+	_cleanup_close_ int fd = opener_open(path, &o->rights);
 	char magic[SELFMAG];
 
 	if (fd < 0)
 		return TAKE_FD(fd);
-	return pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG) ? TAKE_FD(fd) : -ENOEXEC;
+	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG))
+		return -ENOEXEC;
+	return in_debug_dir(options, path) || is_trusted(o->fd, fd) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
-static int pass_file(int fd, const char *path, const struct file_rights *as, uint64_t deadline_ns)
+static int pass_file(int fd, const struct elf_object *o, const struct line_options *options, const char *path, uint64_t deadline_ns)
 {
-	_cleanup_close_ int file = open_elf(path, as);
+	_cleanup_close_ int file = decoder_open_named(o, options, path);
 	int32_t status = file < 0 ? file : 0;
 
 	return decoder_send_fd(fd, file, &status, sizeof(status), deadline_ns);
@@ -162,7 +193,7 @@ static int read_blobs(int fd, uint64_t deadline_ns, struct decoder_reply *r)
 	return err;
 }
 
-int decoder_read_reply(int fd, const struct file_rights *as, uint64_t deadline_ns, struct decoder_reply *ret)
+int decoder_read_reply(int fd, const struct elf_object *o, const struct line_options *options, uint64_t deadline_ns, struct decoder_reply *ret)
 {
 	struct decoder_reply r = {0};
 	int err;
@@ -179,7 +210,7 @@ int decoder_read_reply(int fd, const struct file_rights *as, uint64_t deadline_n
 			err = -EBADMSG;
 		if (err < 0 || r.head.kind == DECODER_RESULT)
 			break;
-		err = pass_file(fd, (const char *)r.blobs[0], as, deadline_ns);
+		err = pass_file(fd, o, options, (const char *)r.blobs[0], deadline_ns);
 		decoder_reply_free(&r);
 		if (err < 0)
 			break;
@@ -245,7 +276,8 @@ static int start(const struct elf_object *o)
 	return introduce(o);
 }
 
-int decoder_ask(const struct elf_object *o, const struct decoder_request *q, const void *payload, struct decoder_reply *ret, struct error *e)
+int decoder_ask(const struct elf_object *o, const struct line_options *options, const struct decoder_request *q, const void *payload,
+		struct decoder_reply *ret, struct error *e)
 {
 	struct decoder *d = o->decoder;
 	uint64_t until;
@@ -260,7 +292,7 @@ int decoder_ask(const struct elf_object *o, const struct decoder_request *q, con
 	if (r == 0)
 		r = decoder_send(d->fd, payload, q->size, until);
 	if (r == 0)
-		r = decoder_read_reply(d->fd, &o->rights, until, ret);
+		r = decoder_read_reply(d->fd, o, options, until, ret);
 	if (r == -EBADMSG)
 		return decoder_distrust(o, e);
 	if (r < 0)

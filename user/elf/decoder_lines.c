@@ -106,7 +106,7 @@ int lines_remote_open(struct line_table *t, struct error *e)
 	if (n > DECODER_MAX_PAYLOAD)
 		return fail(e, E2BIG, "--debug-dir and --source-prefix are too long together");
 	q.size = (uint32_t)n;
-	err = decoder_ask(t->object, &q, words, &r, e);
+	err = decoder_ask(t->object, &t->options, &q, words, &r, e);
 	if (err == 0)
 		err = r.head.status;
 	if (err == 0)
@@ -136,7 +136,7 @@ static bool ask(struct line_table *t, uint32_t op, const struct line_unit *u, ui
 	*ret_status = -EIO;
 	if (t->warning.text[0] && decoder_is_gone(t->object))
 		return false;
-	*ret_status = decoder_ask(t->object, &q, NULL, ret, &why);
+	*ret_status = decoder_ask(t->object, &t->options, &q, NULL, ret, &why);
 	if (*ret_status < 0) {
 		line_table_warn(t, "%s", why.text);
 		return false;
@@ -272,7 +272,7 @@ int lines_remote_statements(struct line_table *t, const char *file, uint32_t lin
 	struct decoder_reply r = {0};
 	struct error why = {.text = ""};
 	size_t n;
-	int err = decoder_ask(t->object, &q, file, &r, &why);
+	int err = decoder_ask(t->object, &t->options, &q, file, &r, &why);
 
 	if (err < 0) {
 		line_table_warn(t, "%s", why.text);

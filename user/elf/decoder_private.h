@@ -18,7 +18,6 @@ struct line_table;
 struct line_unit;
 struct cfi_table;
 struct error;
-struct file_rights;
 
 enum decoder_op {
 	DECODER_OBJECT,     /* the first: the payload is its name, the file comes along */
@@ -68,16 +67,21 @@ int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *re
 
 /* decoder_client.c. Is the object's information to be had from a decoder? */
 bool decoder_serves(const struct elf_object *o);
-/* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so. */
-int decoder_ask(const struct elf_object *o, const struct decoder_request *q, const void *payload, struct decoder_reply *ret, struct error *e);
+/* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so.
+ * Files that the decoder asks for are opened by decoder_open_named. */
+int decoder_ask(const struct elf_object *o, const struct line_options *options, const struct decoder_request *q, const void *payload,
+		struct decoder_reply *ret, struct error *e);
 /* There was one, and it is of no use any more: asking it again says so again, for each of what may be millions of units. */
 bool decoder_is_gone(const struct elf_object *o);
 /* An answer made no sense: ends the decoder. Returns -EIO and says so. */
 int decoder_distrust(const struct elf_object *o, struct error *e);
 /* What the payload of DECODER_SYMBOLS and DECODER_LINES is; the caller frees. @o may be NULL. NULL: out of memory. */
 char *decoder_pack_options(const struct line_options *o, size_t *ret_n);
-/* Reads one answer, opening files as asked, with the rights @as. What the tests drive: -EPIPE and others as above. */
-int decoder_read_reply(int fd, const struct file_rights *as, uint64_t deadline_ns, struct decoder_reply *ret);
+/* Reads one answer about @o, opening files as asked. What the tests drive: -EPIPE and others as above. */
+int decoder_read_reply(int fd, const struct elf_object *o, const struct line_options *options, uint64_t deadline_ns, struct decoder_reply *ret);
+/* Opens a file that @o's debug information names, with the rights of the program's user. -EKEYREJECTED: it is neither root's nor of the
+ * owner of @o's own file, or others may write it, and it is in no directory of @options; -ENOEXEC: no ELF file; else as open_file. */
+int decoder_open_named(const struct elf_object *o, const struct line_options *options, const char *path);
 void decoder_close(struct decoder *d); /* NULL is allowed */
 /* For tests: @fd speaks as the object's decoder. It is taken over. -ENOMEM */
 int decoder_adopt(struct elf_object *o, int fd);
@@ -91,8 +95,8 @@ void decoder_allow_time(const struct decoder_limits *limits);
 
 /* decoder_serve.c: answers until the client is gone. Never returns. */
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits);
-/* Opens a file for reading: in a decoder through its client, else itself. -1 with errno set. */
-int decoder_open_file(const char *path);
+/* As decoder_open_named: in a decoder through its client, who knows object and options, else itself. */
+int decoder_open_file(const struct elf_object *o, const struct line_options *options, const char *path);
 
 /* Unpacking answers. decoder_symbols.c: fills o->symbols. decoder_cfi.c. decoder_lines.c: as the functions without "remote". */
 int decoder_symbols(const struct elf_object *o);

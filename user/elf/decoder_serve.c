@@ -9,7 +9,6 @@
 #include "elf/symbols_private.h"
 
 #include "base/cleanup.h"
-#include "base/open_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -43,17 +42,14 @@ static int send_answer(struct answer *a)
 	return r;
 }
 
-int decoder_open_file(const char *path)
+int decoder_open_file(const struct elf_object *o, const struct line_options *options, const char *path)
 {
 	struct answer a = {.head = {.kind = DECODER_OPEN}};
 	int32_t status;
 	int fd = -1, r;
 
-	if (client < 0) {
-		fd = open_file(path, file_rights_usual());
-		errno = fd < 0 ? -fd : 0;
-		return fd < 0 ? -1 : fd;
-	}
+	if (client < 0)
+		return decoder_open_named(o, options, path);
 	a.blobs[0] = path;
 	a.head.size[0] = strlen(path);
 	r = strlen(path) < PATH_MAX ? send_answer(&a) : -ENAMETOOLONG;
@@ -65,8 +61,7 @@ int decoder_open_file(const char *path)
 		r = status;
 	if (r == 0 && fd < 0)
 		r = -EIO;
-	errno = -r;
-	return r < 0 ? -1 : fd;
+	return r < 0 ? r : fd;
 }
 
 static void set_array(struct answer *a, int blob, const void *bytes, size_t n)

@@ -63,7 +63,7 @@ int decoder_symbols(const struct elf_object *o)
 	if (!words)
 		return -ENOMEM;
 	q.size = n > DECODER_MAX_PAYLOAD ? 0 : (uint32_t)n;
-	err = decoder_ask(o, &q, words, &r, &o->symbols->problem);
+	err = decoder_ask(o, o->options, &q, words, &r, &o->symbols->problem);
 	if (err == -EIO) /* left out, which the problem says */
 		return 0;
 	if (err == 0)
@@ -90,7 +90,7 @@ int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *r
 	struct decoder_request q = {.op = DECODER_CFI, .a = max_rows};
 	struct decoder_reply r = {0};
 	size_t n;
-	int err = decoder_ask(o, &q, NULL, &r, e);
+	int err = decoder_ask(o, o->options, &q, NULL, &r, e);
 
 	if (err == 0)
 		err = r.head.status;

@@ -85,7 +85,7 @@ int line_table_open_with(const struct elf_object *o, const struct line_options *
 		t->options = *options;
 	r = decoder_serves(o) ? lines_remote_open(t, e) : find_debug(t, e);
 	if (r == 0 && !t->remote) {
-		(void)debug_find_alternate(t->debug, &t->options, &t->warning);
+		(void)debug_find_alternate(t->object, t->debug, &t->options, &t->warning);
 		r = line_units_open(t);
 		if (r == -ENODATA)
 			r = no_lines(t, e);
