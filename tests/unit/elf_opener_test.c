@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -278,7 +279,7 @@ static size_t signal_openers(int signo)
 /* A stopped opener is as one that waits for a server. */
 static void test_no_answer(void **state)
 {
-	_cleanup_close_ int first = -1, second = -1;
+	_cleanup_close_ int first = -1, second = -1, third = -1;
 
 	(void)state;
 	start();
@@ -289,7 +290,56 @@ static void test_no_answer(void **state)
 	second = opener_open("/etc/passwd", NULL);
 	assert_true(second >= 0);
 	assert_int_equal(opener_open("/no/such/file", NULL), -ENOENT);
+	/* Our own file, if it is ours to say so. */
+	assert_int_equal(signal_openers(SIGSTOP), 1);
+	third = opener_open("/proc/self/exe", NULL);
+	assert_true(third >= 0);
+	assert_int_equal(opener_open("/proc/self/root/etc/passwd", file_rights_usual()), -ETIMEDOUT);
 	elf_decoder_stop();
+}
+
+#define NOTE_AT (8ULL << 20)
+#define SECTIONS_AT (16ULL << 20)
+
+/* Is the page at @at of the file in memory? */
+static bool is_cached(int fd, uint64_t at)
+{
+	unsigned char cached = 0;
+	void *p = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, (off_t)at);
+
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(mincore(p, 4096, &cached), 0);
+	(void)munmap(p, 4096);
+	return cached & 1;
+}
+
+/* What is read of a file here, at once, is in memory: its file system is not waited for. */
+static void test_headers_are_read(void **state)
+{
+	const Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3}, .e_phoff = sizeof(h), .e_phnum = 1, .e_shoff = SECTIONS_AT,
+			      .e_shnum = 64, .e_shentsize = sizeof(Elf64_Shdr)};
+	const Elf64_Phdr note = {.p_type = PT_NOTE, .p_offset = NOTE_AT, .p_filesz = 16};
+	char path[] = "/var/tmp/cozbpf-opener.XXXXXX"; /* more likely on a disk than /tmp */
+	_cleanup_close_ int fd = mkstemp(path), opened = -1;
+	static const char page[4096];
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_true(pwrite(fd, &h, sizeof(h), 0) == sizeof(h) && pwrite(fd, &note, sizeof(note), sizeof(h)) == sizeof(note) &&
+		    pwrite(fd, page, sizeof(page), NOTE_AT) == sizeof(page) && pwrite(fd, page, sizeof(page), SECTIONS_AT) == sizeof(page));
+	assert_true(fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
+	if (is_cached(fd, NOTE_AT) || is_cached(fd, SECTIONS_AT)) {
+		(void)unlink(path);
+		print_message("/var/tmp is in memory\n");
+		skip();
+	}
+	start();
+	opened = opener_open(path, NULL);
+	elf_decoder_stop();
+	(void)unlink(path);
+	assert_true(opened >= 0);
+	assert_true(is_cached(fd, NOTE_AT));
+	assert_true(is_cached(fd, SECTIONS_AT));
 }
 
 static void test_full_socket(void **state)
@@ -383,7 +433,8 @@ int main(void)
 		cmocka_unit_test(test_debug_link),	   cmocka_unit_test(test_debug_link_of_others),
 		cmocka_unit_test(test_debug_link_of_forgers), cmocka_unit_test(test_debug_link_without_decoders),
 		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_full_socket),
+		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_headers_are_read),
+		cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_rights_are_dropped), cmocka_unit_test(test_others_are_left_alone),
 	};
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/open_file.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define NAME "coz-opener"
+#define MOST_AHEAD (1 << 20) /* of one table */
 
 struct request {
 	uint32_t size; /* of the path that follows */
@@ -30,10 +32,32 @@ static struct {
 	int fd, pidfd; /* -1: none is made, or it was given up */
 } opener = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .pidfd = -1};
 
+static void read_ahead(int fd, uint64_t at, uint64_t n)
+{
+	static char room[MOST_AHEAD];
+
+	(void)!pread(fd, room, n < sizeof(room) ? n : sizeof(room), (off_t)at);
+}
+
+/* What elf_object_open_fd reads: who asked does so next, and is not to wait. */
+static void read_headers(int fd)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+		return;
+	for (uint64_t i = 0; i < h.e_phnum; i++)
+		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) == sizeof(p) &&
+		    (p.p_type == PT_INTERP || p.p_type == PT_NOTE))
+			read_ahead(fd, p.p_offset, p.p_filesz);
+	read_ahead(fd, h.e_shoff, (uint64_t)h.e_shnum * h.e_shentsize);
+}
+
 static bool one_request(int client)
 {
 	struct request q;
-	char path[PATH_MAX], page[4096];
+	char path[PATH_MAX];
 	int32_t status;
 	int fd, r;
 
@@ -42,9 +66,8 @@ static bool one_request(int client)
 		return false;
 	path[q.size] = 0;
 	fd = open_file(path, q.has_rights ? &q.rights : NULL);
-	/* The headers: who asked will read them, and is not to wait. */
 	if (fd >= 0)
-		(void)!pread(fd, page, sizeof(page), 0);
+		read_headers(fd);
 	status = fd < 0 ? fd : 0;
 	/* A change of rights has cleared it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -132,8 +155,8 @@ int opener_open(const char *path, const struct file_rights *as)
 {
 	int r;
 
-	/* Another process has another /proc/self. */
-	if (!maker.pid || !strncmp(path, "/proc/self/", 11))
+	/* Another process has another /proc/self. A program's files have no reason to name it. */
+	if (!maker.pid || (!as && !strncmp(path, "/proc/self/", 11)))
 		return open_file(path, as);
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;

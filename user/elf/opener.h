@@ -8,6 +8,6 @@ struct file_rights;
  * that does not answer is given up. */
 int opener_start(unsigned int answer_s);
 void opener_stop(void);
-/* As open_file; its first bytes have been read as well. Also -ETIMEDOUT: the file system does not answer. Can be called by
+/* As open_file; what elf_object_open_fd reads of it has been read as well. Also -ETIMEDOUT: the file system does not answer. Can be called by
  * all threads. */
 int opener_open(const char *path, const struct file_rights *as);
