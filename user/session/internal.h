@@ -198,7 +198,10 @@ void point_free(struct point *p);
 int point_keep(struct point *p, struct bpf_link *link);
 int point_keep_fd(struct point *p, int fd);
 
-/* uprobes.c: a probe on each site, kept with @p. */
+/* uprobes.c. What @o was opened as may be another file by now, or nothing in our own mount namespace: the descriptor is the file. */
+#define UPROBE_PATH 32
+void uprobe_path(const struct elf_object *o, char path[UPROBE_PATH]);
+/* A probe on each site, kept with @p. */
 struct uprobes {
 	struct bpf_program *one, *multi; /* the program, and the same loaded for links that hold many probes */
 	uint64_t cookie;
@@ -206,9 +209,6 @@ struct uprobes {
 	bool at_return;
 	const char *what; /* the point, in @e */
 };
-/* The path by which the kernel finds the file of @o. What it was opened as may be another file by now, which its owner chooses, or nothing in our
- * own mount namespace: the descriptor is the file. */
-void uprobes_path(const struct elf_object *o, char path[32]);
 int uprobes_attach(struct session *s, struct point *p, const struct uprobes *u, const struct session_site *sites, size_t n, struct error *e);
 /* Those that count visits for map entry @index. */
 struct uprobes uprobes_of_point(const struct session *s, size_t index, pid_t pid, bool at_return, const char *what);

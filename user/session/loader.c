@@ -25,6 +25,7 @@ int session_watch_loader(struct session *s, const struct elf_object *program, st
 	_cleanup_elf_object_ struct elf_object *loader = NULL;
 	LIBBPF_OPTS(bpf_uprobe_opts, opts);
 	_cleanup_free_ char *path = elf_object_interpreter(program);
+	char opened[UPROBE_PATH];
 	struct elf_symbol hook;
 	uint64_t offset;
 	int r;
@@ -42,7 +43,8 @@ int session_watch_loader(struct session *s, const struct elf_object *program, st
 	s->loads = ring_buffer__new(bpf_map__fd(s->skel->maps.loads), note, &s->loaded, NULL);
 	if (!s->loads)
 		return fail(e, errno, "cannot map the ring of loads: %s", strerror(errno));
-	s->loader = bpf_program__attach_uprobe_opts(s->skel->progs.loader_state, (pid_t)s->skel->bss->control.main, path, offset, &opts);
+	uprobe_path(loader, opened);
+	s->loader = bpf_program__attach_uprobe_opts(s->skel->progs.loader_state, (pid_t)s->skel->bss->control.main, opened, offset, &opts);
 	if (!s->loader)
 		return fail(e, errno, "cannot put a probe at %s in %s: %s", HOOK, path, strerror(errno));
 	return 0;

@@ -228,10 +228,10 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 {
 	_cleanup_free_ struct places *p = calloc(1, sizeof(*p));
 	const char *name = elf_object_path(o);
-	char path[32];
+	char path[UPROBE_PATH];
 	int r = 0;
 
-	uprobes_path(o, path);
+	uprobe_path(o, path);
 	if (!p)
 		return fail(e, ENOMEM, "out of memory");
 	(void)elf_object_each_function(o, take_place, p);

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void uprobes_path(const struct elf_object *o, char path[32])
+void uprobe_path(const struct elf_object *o, char path[UPROBE_PATH])
 {
-	(void)snprintf(path, 32, "/proc/self/fd/%d", elf_object_fd(o));
+	(void)snprintf(path, UPROBE_PATH, "/proc/self/fd/%d", elf_object_fd(o));
 }
 
 static int refused(const struct session_site *site, const char *what, int err, struct error *e)
@@ -44,13 +44,13 @@ static int attach_one(struct point *p, const struct uprobes *u, const struct ses
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->cookie, .retprobe = u->at_return);
 	uint64_t offset, semaphore;
 	struct bpf_link *link;
-	char path[32];
+	char path[UPROBE_PATH];
 	int r = file_offsets(site, u->what, &offset, &semaphore, e);
 
 	if (r < 0)
 		return r;
 	opts.ref_ctr_offset = semaphore;
-	uprobes_path(site->object, path);
+	uprobe_path(site->object, path);
 	link = bpf_program__attach_uprobe_opts(u->one, u->pid, path, offset, &opts);
 	if (!link)
 		return refused(site, u->what, -errno, e);
@@ -64,7 +64,7 @@ static int attach_all(struct point *p, const struct uprobes *u, const struct ses
 	_cleanup_free_ uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
 	struct uprobe_multi m = {.offsets = numbers, .semaphores = numbers + n, .cookies = numbers + 2 * n, .n = n,
 				 .pid = u->pid > 0 ? u->pid : 0, .at_return = u->at_return};
-	char path[32];
+	char path[UPROBE_PATH];
 	int r, fd;
 
 	if (!numbers)
@@ -75,7 +75,7 @@ static int attach_all(struct point *p, const struct uprobes *u, const struct ses
 			return r;
 		numbers[2 * n + i] = u->cookie;
 	}
-	uprobes_path(sites[0].object, path);
+	uprobe_path(sites[0].object, path);
 	m.path = path;
 	fd = uprobe_multi_link(bpf_program__fd(u->multi), &m);
 	if (fd < 0)

@@ -5,6 +5,7 @@
 #include "target/launch.h"
 
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Where the child failed, for the message; it sends this and an errno. */
@@ -30,6 +31,11 @@ struct child_plan {
 	int socket;       /* the child's end: SEQPACKET, close-on-exec */
 	pid_t parent;
 };
+
+/* What @path is, with STATX_TYPE and STATX_INO. A file system of its own must not keep us waiting (FUSE), so it is not asked for what may
+ * have changed. 0 or -1 with errno set. */
+int file_look_at(const char *path, struct statx *ret);
+bool file_is_same(const struct statx *a, const struct statx *b);
 
 /* The child's life from fork to exec; every signal is blocked when it starts. */
 _Noreturn void child_run(const struct child_plan *plan);

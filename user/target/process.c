@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "target/internal.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -249,13 +250,21 @@ int process_executable(pid_t pid, char **ret)
 	return 0;
 }
 
+int file_look_at(const char *path, struct statx *ret)
+{
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO, ret);
+}
+
+bool file_is_same(const struct statx *a, const struct statx *b)
+{
+	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor;
+}
+
 const char *process_file_path(const char *path, const char *link)
 {
-	struct stat here, there;
+	struct statx here, there;
 
-	if (stat(path, &here) < 0 || stat(link, &there) < 0 || here.st_dev != there.st_dev || here.st_ino != there.st_ino)
-		return link;
-	return path;
+	return file_look_at(path, &here) == 0 && file_look_at(link, &there) == 0 && file_is_same(&here, &there) ? path : link;
 }
 
 bool process_path_matches(const char *glob, const char *path)

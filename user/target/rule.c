@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "target/cgroup.h"
+#include "target/internal.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -24,12 +25,6 @@ struct process_rule {
 	uid_t uid;
 	struct statx exe;
 };
-
-/* Asked of every process there is: a file system of its own must not keep us waiting (FUSE), so it is not asked for what may have changed. */
-static int look_at(const char *path, struct statx *ret)
-{
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, ret);
-}
 
 static int find_user(const char *user, uid_t *ret, struct error *e)
 {
@@ -59,7 +54,7 @@ int process_rule_open(const struct process_rule_options *o, struct process_rule 
 	rule->o = *o;
 	if (o->user)
 		r = find_user(o->user, &rule->uid, e);
-	if (r == 0 && o->exe && look_at(o->exe, &rule->exe) < 0)
+	if (r == 0 && o->exe && file_look_at(o->exe, &rule->exe) < 0)
 		r = fail(e, errno, "--exe %s: %s; of a container name it as /proc/PID/root%s", o->exe, strerror(errno),
 			 *o->exe == '/' ? o->exe : "/...");
 	if (r == 0 && o->exe && !S_ISREG(rule->exe.stx_mode))
@@ -109,8 +104,7 @@ static bool runs(const struct process_rule *r, pid_t pid)
 	char link[64];
 
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	return look_at(link, &x) == 0 && x.stx_ino == r->exe.stx_ino && x.stx_dev_major == r->exe.stx_dev_major &&
-	       x.stx_dev_minor == r->exe.stx_dev_minor;
+	return file_look_at(link, &x) == 0 && file_is_same(&x, &r->exe);
 }
 
 bool process_rule_matches(const struct process_rule *r, pid_t pid, bool known_in_tree, bool *ret_in_tree)
