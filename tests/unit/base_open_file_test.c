@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdarg.h>
@@ -15,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -122,6 +128,69 @@ static void test_rights(void **state)
 	(void)unlink(plain);
 }
 
+static const char *secret_path;
+
+/* As a user whose executable was given CAP_DAC_READ_SEARCH. */
+static int open_with_capability(void)
+{
+	const struct file_rights root = {.uid = 0}, user = {.uid = 65534, .gid = 65534};
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgid(65534) < 0 || setuid(65534) < 0 || syscall(SYS_capget, &header, caps) < 0)
+		return 1;
+	caps[0].effective |= 1U << CAP_DAC_READ_SEARCH;
+	if (syscall(SYS_capset, &header, caps) < 0)
+		return 2;
+	if (open_file(secret_path, NULL) < 0)
+		return 3;
+	if (open_file(secret_path, &user) != -EACCES)
+		return 4;
+	if (open_file(secret_path, &root) != -EACCES)
+		return 5;
+	return open_file(secret_path, NULL) < 0 ? 6 : 0;
+}
+
+/* Of root, to whom a change of user does not matter. */
+static int open_with_fixed_capabilities(void)
+{
+	const struct file_rights user = {.uid = 65534, .gid = 65534};
+
+	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0)
+		return 1;
+	if (open_file(secret_path, &user) != -EACCES)
+		return 2;
+	return open_file(secret_path, NULL) < 0 ? 3 : 0;
+}
+
+static int in_child(int (*child)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(child());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static void test_capabilities(void **state)
+{
+	char secret[64];
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root has capabilities to lose\n");
+		skip();
+	}
+	make_file(secret, "secret", 0600);
+	secret_path = secret;
+	assert_int_equal(in_child(open_with_capability), 0);
+	assert_int_equal(in_child(open_with_fixed_capabilities), 0);
+	(void)unlink(secret);
+}
+
 static void test_of_process(void **state)
 {
 	struct file_rights r = {.uid = 12345};
@@ -140,6 +209,7 @@ int main(void)
 		cmocka_unit_test(test_not_opened),
 		cmocka_unit_test(test_kernels_files),
 		cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_of_process),
 	};
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -52,8 +53,7 @@ static int check_and_open(const char *path)
 	return file < 0 ? -errno : file;
 }
 
-/* Of this thread alone: the C library's functions would change all threads. From root to another user, the capabilities that
- * override file permissions are out of effect as well. */
+/* Of this thread alone: the C library's functions would change all threads. */
 static bool set_rights(const struct file_rights *r)
 {
 	if (syscall(SYS_setgroups, (size_t)r->n_groups, r->groups) < 0)
@@ -63,20 +63,39 @@ static bool set_rights(const struct file_rights *r)
 	return (gid_t)setfsgid((gid_t)-1) == r->gid && (uid_t)setfsuid((uid_t)-1) == r->uid;
 }
 
-int open_file(const char *path, const struct file_rights *as)
+static int open_as(const char *path, const struct file_rights *as)
 {
 	struct file_rights own = {.uid = geteuid(), .gid = getegid()};
-	int n, r;
+	int n = getgroups(FILE_RIGHTS_GROUPS, own.groups), r;
 
-	if (!as || own.uid != 0 || as->uid == 0)
-		return check_and_open(path);
-	n = getgroups(FILE_RIGHTS_GROUPS, own.groups);
 	if (n < 0) /* more, which could not be restored */
 		return -EPERM;
 	own.n_groups = (uint32_t)n;
 	r = set_rights(as) ? check_and_open(path) : -EPERM;
 	if (!set_rights(&own))
 		abort(); /* all that follows would be done as somebody else */
+	return r;
+}
+
+int open_file(const char *path, const struct file_rights *as)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3}; /* of this thread */
+	struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3], less[_LINUX_CAPABILITY_U32S_3];
+	bool root = geteuid() == 0;
+	int r;
+
+	if (!as || (root && as->uid == 0))
+		return check_and_open(path);
+	if (syscall(SYS_capget, &header, own) < 0)
+		return -EPERM;
+	memcpy(less, own, sizeof(less));
+	/* Not CAP_SYS_PTRACE: the way to /proc/PID/root needs it, if the process has changed its user. */
+	less[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
+	if (syscall(SYS_capset, &header, less) < 0)
+		return -EPERM;
+	r = root ? open_as(path, as) : check_and_open(path);
+	if (syscall(SYS_capset, &header, own) < 0)
+		abort();
 	return r;
 }
 

@@ -18,9 +18,9 @@ struct file_rights {
 };
 
 /* Opens @path for reading. The file is looked at before it is opened (O_PATH): opening a device can have effects, and files
- * of /proc, /sys and their like are made by the kernel when they are read. @as: whose rights are needed, besides ours; NULL,
- * or without root: ours alone. Returns a descriptor, -ENOEXEC (not a regular file on a file system for programs), or another
- * negative errno. */
+ * of /proc, /sys and their like are made by the kernel when they are read. @as: whose rights are needed, besides ours; NULL:
+ * ours alone. Without root, ours are, but not the capabilities that override a file's permissions. Returns a descriptor,
+ * -ENOEXEC (not a regular file on a file system for programs), or another negative errno. */
 int open_file(const char *path, const struct file_rights *as);
 
 /* Those of the process @pid, as files are opened by it. -ESRCH: it has ended. */
