@@ -134,7 +134,7 @@ static void no_such_process(void **state)
 /* A mapped file that was deleted and replaced: the new one must not pass for it. */
 static void replaced_file(void **state)
 {
-	char name[] = "/tmp/cozbpf-maps-XXXXXX", page[4096] = {0};
+	char name[] = "/tmp/cozbpf-maps-XXXXXX", elsewhere[] = "/no/such/file", page[4096] = {0};
 	int fd = mkstemp(name), fresh;
 	_cleanup_free_ char *path = NULL;
 	struct map_list l = {0};
@@ -160,7 +160,19 @@ static void replaced_file(void **state)
 	if (map_entry_open_path(getpid(), m, &path, &e) == 0) {
 		assert_int_equal(stat(path, &opened), 0);
 		assert_int_equal(opened.st_ino, mapped.st_ino);
+		/* On some file systems stat has another device. */
+		moved = *m;
+		moved.dev_minor++;
+		free(path);
+		assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e), 0);
 	}
+	/* With another device as well as another name it is another file. */
+	moved = *m;
+	moved.dev_minor++;
+	moved.path = elsewhere;
+	free(path);
+	path = NULL;
+	assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e), -ENOENT);
 	/* Without a mapping there is only the path. */
 	moved = *m;
 	moved.start += 4096;

@@ -3,13 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "target/internal.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 /* The target chooses its paths: bound what we keep of them. */
 #define MAX_PATHS_BYTES (32U * 1024 * 1024)
@@ -223,21 +223,26 @@ const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr)
 	return low < l->n && l->entries[low].start <= addr ? &l->entries[low] : NULL;
 }
 
-/* The kernel's link to the mapped file itself. Guarded against a mapping that was replaced since we read the list: by the
- * inode, or by the name where a stacking filesystem shows another inode in maps than in stat. */
+static bool is_inode(const struct statx *x, const struct map_entry *m)
+{
+	return x->stx_ino == m->inode && x->stx_dev_major == m->dev_major && x->stx_dev_minor == m->dev_minor;
+}
+
+/* The kernel's link to the mapped file itself. Guarded against a mapping that was replaced since we read the list: by device and
+ * inode, or by the name where stat shows others than maps does (overlays, btrfs). */
 static char *through_map_files(pid_t pid, const struct map_entry *m)
 {
 	_cleanup_free_ char *target = NULL;
 	char link[96], *path;
-	struct stat st;
+	struct statx x;
 	size_t length = strlen(m->path);
 	ssize_t n;
 
 	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
 		       (unsigned long long)m->end);
-	if (stat(link, &st) < 0 || !S_ISREG(st.st_mode))
+	if (file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
 		return NULL;
-	if (st.st_ino != m->inode) {
+	if (!is_inode(&x, m)) {
 		target = malloc(PATH_MAX);
 		n = target ? readlink(link, target, PATH_MAX) : -1;
 		if (n < 0 || (size_t)n < length || memcmp(target, m->path, length) != 0)
@@ -262,13 +267,13 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		struct stat st;
+		struct statx x;
 
 		if (asprintf(&path, "/proc/%d/root%s%s", (int)pid, m->path, suffixes[i]) < 0)
 			return fail(e, ENOMEM, "out of memory");
-		if (stat(path, &st) == 0) {
+		if (file_look_at(path, &x) == 0) {
 			exists = true;
-			if (S_ISREG(st.st_mode) && st.st_ino == m->inode && st.st_dev == makedev(m->dev_major, m->dev_minor)) {
+			if (S_ISREG(x.stx_mode) && is_inode(&x, m)) {
 				*ret = path;
 				return 0;
 			}
