@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -27,6 +28,9 @@
 
 static bool dies_at_options; /* the calling process, before it has set a tracee's options */
 static bool memory_lies;     /* every word that is read of a tracee is 0 */
+static bool helper_dies;     /* before anybody has waited for it */
+static size_t steered;       /* the register, by its offset, that gets another value just before a call; 0, which is r15: none */
+static uint64_t steered_at;  /* ... that is made here */
 static pid_t killed;
 
 int __real_kill(pid_t pid, int signo);
@@ -37,15 +41,34 @@ int __wrap_kill(pid_t pid, int signo)
 	return __real_kill(pid, signo);
 }
 
+static void end_helper(pid_t pid)
+{
+	(void)__real_kill(pid, SIGKILL);
+	while (process_is_live(pid))
+		(void)usleep(1000);
+}
+
 long __real_ptrace(enum __ptrace_request request, pid_t tid, void *address, void *data);
 long __wrap_ptrace(enum __ptrace_request request, pid_t tid, void *address, void *data);
 long __wrap_ptrace(enum __ptrace_request request, pid_t tid, void *address, void *data)
 {
+	long r;
+
 	if (request == PTRACE_SETOPTIONS && dies_at_options)
 		(void)__real_kill(getpid(), SIGKILL);
 	if (request == PTRACE_PEEKDATA && memory_lies)
 		return 0;
-	return __real_ptrace(request, tid, address, data);
+	if (request == PTRACE_SETREGS && steered) {
+		struct user_regs_struct regs = *(struct user_regs_struct *)data;
+
+		if (regs.rip == steered_at)
+			*(unsigned long long *)((char *)&regs + steered) ^= 1;
+		return __real_ptrace(request, tid, address, &regs);
+	}
+	r = __real_ptrace(request, tid, address, data);
+	if (request == PTRACE_GETREGS && helper_dies && ((struct user_regs_struct *)data)->orig_rax == SYS_clone)
+		end_helper((pid_t)((struct user_regs_struct *)data)->rax);
+	return r;
 }
 
 /* A program that only computes; it can be asked how far it is. */
@@ -174,6 +197,14 @@ static void kills_its_own_helper_only(void **state)
 	(void)waitpid(killer, NULL, 0);
 	assert_int_equal(remote_release(&r), 0);
 	assert_runs();
+	/* Nor one's that ended at once. */
+	r = stop(pid);
+	helper_dies = true;
+	assert_int_equal(remote_helper(&r, &helper, &number), -ESRCH);
+	helper_dies = false;
+	assert_int_equal(killed, 0);
+	assert_int_equal(remote_release(&r), 0);
+	assert_runs();
 	/* One that lives is. */
 	r = stop(pid);
 	assert_int_equal(remote_helper(&r, &helper, &number), 0);
@@ -211,6 +242,71 @@ static void takes_no_descriptor_from_memory(void **state)
 	finish(pid);
 }
 
+/* Who shares the program's memory can have the thread make another call than ours. That one does not happen. */
+static void has_no_other_call_made(void **state)
+{
+	/* Below that of exit_group by the bit that is steered. */
+	const long number = SYS_clock_nanosleep;
+	const uint64_t none[6] = {0};
+	const size_t registers[] = {
+		offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
+		offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r8),
+		offsetof(struct user_regs_struct, r9),
+	};
+	/* exit_group by an instruction behind ours, and a call as 32-bit programs make it */
+	static const unsigned char codes[][9] = {{0xeb, 0x00, 0xb8, SYS_exit_group, 0, 0, 0, 0x0f, 0x05}, {0xcd, 0x80, 0x0f, 0x05}};
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int64_t value;
+	struct remote r;
+	pid_t pid;
+
+	(void)state;
+	assert_true(code != MAP_FAILED && (number ^ 1) == SYS_exit_group);
+	memcpy(code, "\x0f\x05", 2);
+	pid = start();
+	steered_at = (uintptr_t)code;
+	for (size_t i = 0; i < sizeof(registers) / sizeof(*registers); i++) {
+		assert_int_equal(remote_stop(pid, -1, pid, steered_at, &r), 0);
+		steered = registers[i];
+		assert_int_equal(remote_call(&r, number, none, &value), -EFAULT);
+		steered = 0;
+		/* The next one is again made as it should be. */
+		assert_int_equal(remote_call(&r, SYS_getpid, none, &value), 0);
+		assert_int_equal(value, pid);
+		assert_int_equal(remote_release(&r), 0);
+		assert_runs();
+	}
+	for (size_t i = 0; i < sizeof(codes) / sizeof(*codes); i++) {
+		assert_int_equal(remote_stop(pid, -1, pid, steered_at, &r), 0);
+		memcpy(code, codes[i], sizeof(codes[i]));
+		assert_int_equal(remote_call(&r, SYS_getpid, none, &value), -EFAULT);
+		memcpy(code, "\x0f\x05", 2);
+		assert_int_equal(remote_release(&r), 0);
+		assert_runs();
+	}
+	(void)munmap(code, 4096);
+	finish(pid);
+}
+
+/* What is executed there may have other rights than what was stopped: it gets no registers. */
+static void lets_go_of_another_program(void **state)
+{
+	static const char path[] = "/bin/sh", option[] = "-c", script[] = "exit 7";
+	static const char *const arguments[] = {path, option, script, NULL};
+	const uint64_t call[6] = {(uintptr_t)path, (uintptr_t)arguments, (uintptr_t)&arguments[3]};
+	pid_t pid = start();
+	struct remote r = stop(pid);
+	int64_t value;
+	int status;
+
+	(void)state;
+	assert_int_equal(remote_call(&r, SYS_execve, call, &value), -ESRCH);
+	assert_true(r.ended);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 static void stops_threads_of_the_process_only(void **state)
 {
 	pid_t pid = start(), other = start(), gone = fork();
@@ -238,6 +334,8 @@ int main(void)
 		cmocka_unit_test(no_helper_outlives_us),
 		cmocka_unit_test(kills_its_own_helper_only),
 		cmocka_unit_test(takes_no_descriptor_from_memory),
+		cmocka_unit_test(has_no_other_call_made),
+		cmocka_unit_test(lets_go_of_another_program),
 		cmocka_unit_test(stops_threads_of_the_process_only),
 	};
 	sigset_t all;

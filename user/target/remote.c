@@ -5,8 +5,10 @@
 #include "target/process.h"
 
 #include <errno.h>
+#include <linux/audit.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -20,7 +22,9 @@
 #define CALL_NS (20 * NSEC_PER_SEC) /* the thread is not as it was: there is no giving up before it is */
 #define LOOK_NS 2000000
 #define CODE_SEGMENT_64 0x33
+#define SYSCALL_LENGTH 2 /* of the instruction */
 #define SYSCALL_STOP (SIGTRAP | 0x80)
+#define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
 #define RESTART_WITHOUT_HANDLER 514 /* ERESTARTNOHAND of include/linux/errno.h */
 
 /* A fault with its signal blocked would take the program's handler of it away. */
@@ -84,6 +88,12 @@ static int run_until(struct remote *r, enum __ptrace_request how, int wanted)
 			return err;
 		if (!WIFSTOPPED(status)) {
 			r->ended = true;
+			return -ESRCH;
+		}
+		/* Another program, perhaps with other rights, which must not get the registers of the old one. */
+		if (status >> 16 == PTRACE_EVENT_EXEC) {
+			r->ended = true;
+			(void)trace(PTRACE_DETACH, r->tid, 0, 0);
 			return -ESRCH;
 		}
 		event = status >> 16 == PTRACE_EVENT_STOP;
@@ -150,7 +160,7 @@ static bool in_restartable_sequence(const struct remote *r)
 /* The process may have started another program since somebody looked. */
 static bool has_instruction(const struct remote *r)
 {
-	unsigned char there[2];
+	unsigned char there[SYSCALL_LENGTH];
 
 	return !r->at || (remote_read(r, r->at, there, sizeof(there)) == 0 && there[0] == 0x0f && there[1] == 0x05);
 }
@@ -174,10 +184,10 @@ static int prepare(struct remote *r)
 /* Without CAP_SYS_ADMIN, or CONFIG_CHECKPOINT_RESTORE, filters stay in force. */
 static int seize(struct remote *r)
 {
-	int err = (int)trace(PTRACE_SEIZE, r->tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_SUSPEND_SECCOMP);
+	int err = (int)trace(PTRACE_SEIZE, r->tid, 0, OPTIONS | PTRACE_O_SUSPEND_SECCOMP);
 
 	r->unfiltered = err == 0;
-	return r->unfiltered || err == -ESRCH ? err : (int)trace(PTRACE_SEIZE, r->tid, 0, PTRACE_O_TRACESYSGOOD);
+	return r->unfiltered || err == -ESRCH ? err : (int)trace(PTRACE_SEIZE, r->tid, 0, OPTIONS);
 }
 
 /* Numbers are given again: what is stopped now is looked at again. */
@@ -216,9 +226,20 @@ int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret
 	return 0;
 }
 
+/* Who shares the program's memory can put other code there, which makes another call: is the one that begins ours? */
+static bool is_ours(const struct remote *r, long number, const uint64_t arguments[6])
+{
+	struct __ptrace_syscall_info i = {0};
+
+	return ptrace(PTRACE_GET_SYSCALL_INFO, r->tid, sizeof(i), &i) > 0 && i.op == PTRACE_SYSCALL_INFO_ENTRY && i.arch == AUDIT_ARCH_X86_64 &&
+	       i.instruction_pointer == r->at + SYSCALL_LENGTH && i.entry.nr == (uint64_t)number &&
+	       memcmp(i.entry.args, arguments, sizeof(i.entry.args)) == 0;
+}
+
 int remote_call(struct remote *r, long number, const uint64_t arguments[6], int64_t *ret)
 {
 	struct user_regs_struct regs = r->regs;
+	bool ours;
 	int err;
 
 	regs.rip = r->at;
@@ -236,14 +257,19 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[6], int6
 	if (err < 0)
 		return err;
 	r->calling = true;
-	err = run_until(r, PTRACE_SYSCALL, SYSCALL_STOP);
+	ours = is_ours(r, number, arguments);
+	if (!ours)
+		err = (int)trace(PTRACE_POKEUSER, r->tid, offsetof(struct user, regs.orig_rax), ~0ULL); /* no call at all */
+	if (err == 0)
+		err = run_until(r, PTRACE_SYSCALL, SYSCALL_STOP);
 	if (err == 0)
 		err = (int)trace(PTRACE_GETREGS, r->tid, 0, (uintptr_t)&regs);
 	if (err < 0)
 		return err;
 	*ret = (int64_t)regs.rax;
 	/* From here on our death does not have it go on elsewhere. */
-	return (int)trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&r->regs);
+	err = (int)trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&r->regs);
+	return err == 0 && !ours ? -EFAULT : err;
 }
 
 int remote_release(struct remote *r)
@@ -269,7 +295,7 @@ int remote_helper(struct remote *r, struct remote *ret, pid_t *ret_number)
 	/* No signal at its end: nobody waits for it by accident. No stack: were we to die before the kernel knows that it is to end with us, it
 	 * would go on in the program's code, and ends at the first use of the stack, that of the system call's return. */
 	const uint64_t arguments[6] = {CLONE_VM | CLONE_PTRACE, NO_STACK};
-	const uintptr_t options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | (r->unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	const uintptr_t options = OPTIONS | PTRACE_O_EXITKILL | (r->unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	struct remote h = {.at = r->at, .unfiltered = r->unfiltered};
 	int64_t number;
 	int status, err = remote_call(r, SYS_clone, arguments, &number);
@@ -279,7 +305,8 @@ int remote_helper(struct remote *r, struct remote *ret, pid_t *ret_number)
 	if (number < 0)
 		return (int)number;
 	err = await(-1, CALL_NS, &status, &h.tid);
-	if (err == 0 && h.tid != r->tid && WIFSTOPPED(status))
+	h.ended = err == 0 && !WIFSTOPPED(status);
+	if (err == 0 && h.tid != r->tid && !h.ended)
 		err = (int)trace(PTRACE_SETOPTIONS, h.tid, 0, options);
 	else
 		err = -ESRCH;

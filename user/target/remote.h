@@ -30,7 +30,8 @@ struct remote {
  * sequence), or there is no such instruction; it goes on: try again. */
 int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret);
 /* *ret: the call's result, a negative errno where it failed. The return value is about the call being made at all: -ESRCH the process has
- * ended, -EFAULT there is no such instruction any more. */
+ * ended, or executed another program, which is let go; -EFAULT there is no such instruction any more, or the program made another call, which
+ * is kept from happening. */
 int remote_call(struct remote *r, long number, const uint64_t arguments[6], int64_t *ret);
 /* A process of its own with the memory of the thread's, but with its own descriptors: what is done in it with those the program cannot see.
  * Stopped; it ends when we do. remote_end when done. *ret_number: its pid as the thread sees it. -errno also where it cannot be made. */
