@@ -26,6 +26,7 @@
 #define WORK_MS 40000 /* ... as a program can have the reading of its memory take for ever (a file system of its own) */
 /* After our death the kernel takes its programs down, which takes it a moment; a signal that they raise needs the handler. */
 #define AFTERMATH_NS 200000000
+#define END_MS 1000 /* who is killed or has nothing left to do ends in this time, or does not end at all */
 
 enum { ASK_SLOTS, ASK_ENTER, ASK_LEAVE };
 
@@ -66,6 +67,18 @@ static _Noreturn void work(const struct server *s, const struct request *q, int 
 	_exit(write(to, &a, sizeof(a)) == (ssize_t)sizeof(a) ? 0 : 1);
 }
 
+/* The kernel does not let go of everybody who is killed: one that waits for memory of a file system that a program is, it keeps as long as that
+ * program likes. Such a child is left alone. */
+static void await_end(pid_t pid)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+	while (poll(&end, 1, END_MS) < 0 && errno == EINTR)
+		;
+	(void)waitpid(pid, NULL, WNOHANG);
+}
+
 /* @pidfd: of the process that it is about; -1: none. */
 static void have_worked(struct server *s, const struct request *q, int pidfd, struct answer *ret)
 {
@@ -74,7 +87,7 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 	pid_t pid = -1;
 
 	*ret = (struct answer){.e = {""}};
-	if (pipe2(ends, O_CLOEXEC) < 0) {
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
 		ret->result = fail(&ret->e, errno, "cannot inject a payment handler: %s", strerror(errno));
 		return;
 	}
@@ -89,8 +102,8 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 	if (pid < 0 || read(ends[0], ret, sizeof(*ret)) != (ssize_t)sizeof(*ret))
 		ret->result = fail(&ret->e, EIO, "cannot inject a payment handler: the process that does it has failed");
 	(void)close(ends[0]);
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	if (pid > 0)
+		await_end(pid);
 }
 
 static int remember(struct server *s, const struct inject_layout *l)
@@ -286,8 +299,7 @@ int injector_stop(struct injector *i, struct error *e)
 		return 0;
 	err = ask(i, &q, -1, &a, e);
 	(void)close(i->socket);
-	while (waitpid(i->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	await_end(i->pid);
 	free(i);
 	return err;
 }
