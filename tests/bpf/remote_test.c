@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -223,6 +224,7 @@ static void takes_no_descriptor_from_memory(void **state)
 	struct inject_layout l = {0};
 	struct remote r, helper;
 	pid_t pid = start(), number;
+	char maps[128];
 
 	(void)state;
 	o.slots_fd = memfd_create("slots", MFD_CLOEXEC);
@@ -235,6 +237,9 @@ static void takes_no_descriptor_from_memory(void **state)
 	memory_lies = false;
 	remote_end(&helper, &r, number);
 	assert_true(l.slots != 0);
+	/* It is found again. */
+	(void)snprintf(maps, sizeof(maps), "%llx-0 r-xp 0\n%llx-0 rw-s 0 anon_inode:bpf-map\n", (unsigned long long)l.blob, (unsigned long long)l.slots);
+	assert_ptr_equal(inject_layout_in(pid, maps, &l, 1), &l);
 	assert_int_equal(inject_unmap(&r, &l), 0);
 	assert_int_equal(remote_release(&r), 0);
 	assert_runs();

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -114,11 +115,24 @@ static void finds_layouts(void **state)
 		"7f0000010000-",
 	};
 
+	struct shim_blob *blob = mmap((void *)(uintptr_t)known[1].blob, 4096, PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
 	(void)state;
-	assert_ptr_equal(inject_layout_in(ours, known, 2), &known[1]);
-	assert_null(inject_layout_in(ours, known, 1));
+	assert_true(blob != MAP_FAILED);
+	*blob = (struct shim_blob){.magic = SHIM_BLOB_MAGIC, .slots = known[1].slots};
+	assert_ptr_equal(inject_layout_in(getpid(), ours, known, 2), &known[1]);
+	assert_null(inject_layout_in(getpid(), ours, known, 1));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert_null(inject_layout_in(others[i], known, 2));
+		assert_null(inject_layout_in(getpid(), others[i], known, 2));
+	/* The program's own code and slots in such places. */
+	blob->slots = known[0].slots;
+	assert_null(inject_layout_in(getpid(), ours, known, 2));
+	blob->slots = known[1].slots;
+	blob->magic++;
+	assert_null(inject_layout_in(getpid(), ours, known, 2));
+	assert_int_equal(munmap(blob, 4096), 0);
+	assert_null(inject_layout_in(getpid(), ours, known, 2));
 }
 
 static void the_handler_is_whole(void **state)

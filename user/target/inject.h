@@ -43,8 +43,8 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret);
 /* The address of one in @pid's memory. */
 int inject_syscall_of(pid_t pid, uint64_t *ret);
-/* The layout that a process has, by the text of its /proc/PID/maps; NULL: none. */
-const struct inject_layout *inject_layout_in(const char *maps, const struct inject_layout *known, size_t n);
+/* The layout that a process has, by the text of its /proc/PID/maps and what is there; NULL: none. */
+const struct inject_layout *inject_layout_in(pid_t pid, const char *maps, const struct inject_layout *known, size_t n);
 const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n);
 
 struct inject_thread {

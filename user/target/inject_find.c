@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "shared/shim_abi.h"
 #include "target/maps.h"
 #include "target/process.h"
 #include "target/remote.h"
@@ -126,10 +127,20 @@ static bool has_mapping(const char *maps, uint64_t start, const char *rights, co
 	return false;
 }
 
-const struct inject_layout *inject_layout_in(const char *maps, const struct inject_layout *known, size_t n)
+/* A program that was injected has a say in the addresses: they could be those of others' code. */
+static bool has_blob(pid_t pid, const struct inject_layout *l)
+{
+	struct shim_blob head;
+	struct iovec here = {&head, sizeof(head)}, there = {(void *)(uintptr_t)l->blob, sizeof(head)};
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(head) && head.magic == SHIM_BLOB_MAGIC && head.slots == l->slots;
+}
+
+const struct inject_layout *inject_layout_in(pid_t pid, const char *maps, const struct inject_layout *known, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (has_mapping(maps, known[i].blob, "r-xp", NULL) && has_mapping(maps, known[i].slots, "rw-s", SLOTS_NAME))
+		if (has_mapping(maps, known[i].blob, "r-xp", NULL) && has_mapping(maps, known[i].slots, "rw-s", SLOTS_NAME) &&
+		    has_blob(pid, &known[i]))
 			return &known[i];
 	return NULL;
 }
@@ -174,7 +185,7 @@ const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layo
 	pid_t tid = n ? live_thread(pid) : 0;
 	_cleanup_free_ char *maps = tid ? read_text(tid, "maps") : NULL;
 
-	return maps ? inject_layout_in(maps, known, n) : NULL;
+	return maps ? inject_layout_in(tid, maps, known, n) : NULL;
 }
 
 /* The number behind "NAME:" in a text like /proc/PID/status. */
