@@ -16,10 +16,26 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+/* Those that are asked whether they have a handler; none has. */
+static pid_t asked[2];
+static size_t n_asked;
+
+const struct inject_layout *__wrap_inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n);
+const struct inject_layout *__wrap_inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n)
+{
+	(void)known, (void)n;
+	if (n_asked < 2)
+		asked[n_asked] = pid;
+	n_asked++;
+	return NULL;
+}
 
 static void finds_instructions(void **state)
 {
@@ -169,6 +185,38 @@ static void says_what_it_may_not(void **state)
 	(void)signal(SIGRTMAX - 4, SIG_DFL);
 }
 
+/* Somebody else's many processes do not keep it from those that were injected, and their children. */
+static void leaves_its_own_first(void **state)
+{
+	const struct inject_options o = {.signo = SIGRTMAX - 4};
+	struct inject_layout known = {.blob = 0x1000, .end = 0x3000, .slots = 0x9000};
+	struct error e = {""};
+	pid_t child;
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	known.pid = fork();
+	assert_true(known.pid >= 0);
+	if (known.pid == 0) {
+		child = fork();
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (child > 0 && write(ends[1], &child, sizeof(child)) < 0)
+			_exit(1);
+		(void)pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ends[0], &child, sizeof(child)), sizeof(child));
+	assert_int_equal(inject_leave(&o, &known, 1, &e), 0);
+	(void)kill(child, SIGKILL);
+	(void)kill(known.pid, SIGKILL);
+	(void)waitpid(known.pid, NULL, 0);
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	assert_true(n_asked > 2);
+	assert_true((asked[0] == known.pid && asked[1] == child) || (asked[0] == child && asked[1] == known.pid));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +226,7 @@ int main(void)
 		cmocka_unit_test(finds_layouts),
 		cmocka_unit_test(the_handler_is_whole),
 		cmocka_unit_test(says_what_it_may_not),
+		cmocka_unit_test(leaves_its_own_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static int enter_stopped(const struct inject_options *o, struct remote *r, const
 
 static int enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *has, struct inject_layout *ret)
 {
-	struct inject_layout l = {0};
+	struct inject_layout l = {.pid = pid};
 	struct remote r;
 	int err = stop_one(pid, pidfd, o->signo, &r), gone;
 
@@ -249,20 +249,36 @@ struct leaving {
 	const struct inject_layout *known;
 	size_t n_known;
 	int (*step)(const struct inject_options *o, pid_t pid, const struct inject_layout *l);
+	bool strangers; /* is it their turn? */
 	size_t found, failed;
 	pid_t last; /* that failed */
 	uint64_t until;
 };
 
+/* Neither was it injected, nor is it the child of one that was. */
+static bool is_stranger(const struct leaving *x, pid_t pid)
+{
+	struct process_facts f = {.parent = 0};
+
+	(void)process_read(pid, &f);
+	for (size_t i = 0; i < x->n_known; i++)
+		if (x->known[i].pid == pid || x->known[i].pid == f.parent)
+			return false;
+	return true;
+}
+
 static int leave_one(pid_t pid, void *arg)
 {
 	struct leaving *x = arg;
-	const struct inject_layout *l = pid == getpid() ? NULL : inject_layout_of(pid, x->known, x->n_known);
+	const struct inject_layout *l;
 	int err;
 
 	/* A process that cannot be stopped takes a second and a half, and somebody may have made a thousand of them. */
 	if (x->failed && clock_monotonic_ns() > x->until)
 		return 1;
+	if (pid == getpid() || is_stranger(x, pid) != x->strangers)
+		return 0;
+	l = inject_layout_of(pid, x->known, x->n_known);
 	if (!l)
 		return 0;
 	x->found++;
@@ -279,6 +295,16 @@ static int wait_and_unmap(const struct inject_options *o, pid_t pid, const struc
 	return is_quiet(o, pid, l) ? unmap(o, pid, l) : -EAGAIN;
 }
 
+/* Strangers last: it can take all our time to look at the processes of some user who has made many. */
+static void take_step(struct leaving *x, int (*step)(const struct inject_options *o, pid_t pid, const struct inject_layout *l))
+{
+	x->step = step;
+	x->strangers = false;
+	(void)process_each(leave_one, x);
+	x->strangers = true;
+	(void)process_each(leave_one, x);
+}
+
 int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e)
 {
 	struct leaving x = {.o = o, .known = known, .n_known = n_known, .until = clock_monotonic_ns() + LEAVE_NS};
@@ -286,13 +312,11 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 	/* First everywhere the handler: a child that a process has meanwhile is as its parent was. */
 	do {
 		x.found = x.failed = 0;
-		x.step = withdraw;
-		(void)process_each(leave_one, &x);
+		take_step(&x, withdraw);
 		if (!x.found)
 			return 0;
-		x.step = wait_and_unmap;
 		if (!x.failed)
-			(void)process_each(leave_one, &x);
+			take_step(&x, wait_and_unmap);
 		pause_a_little();
 	} while (clock_monotonic_ns() < x.until);
 	return fail(e, EBUSY, "the payment handler could not be taken out of process %d%s: its memory stays there, and does nothing", (int)x.last,

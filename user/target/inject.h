@@ -27,6 +27,7 @@ struct inject_options {
 /* Where it is. */
 struct inject_layout {
 	uint64_t blob, end, slots; /* addresses; end: of the blob, its data and a page of scratch */
+	pid_t pid; /* the process that it was put into */
 	struct inject_action former; /* what was in the place of the handler: the default, or that the signal is ignored */
 };
 

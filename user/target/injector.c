@@ -111,7 +111,7 @@ static int remember(struct server *s, const struct inject_layout *l)
 	struct inject_layout *grown;
 
 	for (size_t i = 0; i < s->n; i++)
-		if (s->layouts[i].blob == l->blob && s->layouts[i].slots == l->slots)
+		if (s->layouts[i].blob == l->blob && s->layouts[i].slots == l->slots && s->layouts[i].pid == l->pid)
 			return 0;
 	grown = reallocarray(s->layouts, s->n + 1, sizeof(*grown));
 	if (!grown)
