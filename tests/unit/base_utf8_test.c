@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The filter that names of others pass on their way to a terminal. */
+#include "base/error.h"
 #include "base/utf8.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,12 +52,30 @@ static void bytes_that_are_no_text_are_replaced(void **state)
 	becomes("\xc0\x9b\xed\xa0\x80\xf8", true, "??????");
 }
 
+/* cmocka has a macro of the name fail: hence the parentheses. */
+static void messages_do_not_steer(void **state)
+{
+	char name[sizeof(((struct error *)NULL)->text)];
+	struct error e;
+
+	(void)state;
+	assert_int_equal((fail)(&e, ENOENT, "%s: no", "a\033[2J\n\xc2\x9b" "31m\u202e\x9b\u00ef"), -ENOENT);
+	assert_string_equal(e.text, "a?[2J??31m??\u00ef: no");
+	/* The cut halves the character at the end. */
+	(void)memset(name, 'a', sizeof(name));
+	name[sizeof(name) - 2] = '\0';
+	(void)(fail)(&e, EINVAL, "%s\u5de5", name);
+	assert_int_equal(strlen(e.text), sizeof(e.text) - 1);
+	assert_string_equal(e.text + sizeof(e.text) - 3, "a?");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_steers_a_terminal_is_replaced),
 		cmocka_unit_test(text_stays),
 		cmocka_unit_test(bytes_that_are_no_text_are_replaced),
+		cmocka_unit_test(messages_do_not_steer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

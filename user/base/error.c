@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/error.h"
 
+#include "base/utf8.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -13,9 +15,7 @@ int fail(struct error *e, int errnum, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
-	/* File and symbol names come from the target: a terminal escape in one must not reach the terminal. */
-	for (char *c = e->text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			*c = '?';
+	/* File and symbol names come from the target: what is in one must not steer the terminal. The cut may have halved a character. */
+	utf8_make_printable(e->text, true);
 	return -errnum;
 }

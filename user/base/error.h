@@ -11,5 +11,6 @@ struct error {
 };
 
 /* Sets the line (if @e is not NULL) and returns -@errnum, so that a caller can write `return fail(e, ENOENT, ...)`.
- * @errnum is positive. The text is cut at the size of the buffer; control characters in it are replaced by '?'. */
+ * @errnum is positive. The text is cut at the size of the buffer. It is well-formed UTF-8 without what steers a terminal (base/utf8.h):
+ * all else in it is replaced by '?'. */
 int fail(struct error *e, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

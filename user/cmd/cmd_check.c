@@ -2,6 +2,7 @@
 /* cozbpf check: what works here, why the rest does not, and what to do about it. */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/run_option_rows.h"
 #include "cmd/run_options.h"
@@ -72,6 +73,13 @@ static const char *state_color(const struct feature *f)
 	return f->required ? "red" : "yellow";
 }
 
+/* Debug files and interpreters are named by the program: nothing of them may steer the terminal. */
+static const char *printable(char *text)
+{
+	utf8_make_printable(text, utf8_locale() || !isatty(STDOUT_FILENO));
+	return text;
+}
+
 static int add_line(struct libscols_table *table, const struct feature *f, bool color)
 {
 	struct libscols_line *line = scols_table_new_line(table, NULL);
@@ -85,7 +93,7 @@ static int add_line(struct libscols_table *table, const struct feature *f, bool 
 	if (r == 0)
 		r = scols_line_set_data(line, COLUMN_STATE, state_text(f));
 	if (r == 0)
-		r = scols_line_set_data(line, COLUMN_DETAIL, detail);
+		r = scols_line_set_data(line, COLUMN_DETAIL, printable(detail));
 	if (r == 0)
 		r = scols_line_set_data(line, COLUMN_REMEDY, f->state == FEATURE_OK ? "" : f->remedy);
 	if (r == 0 && color)
@@ -220,9 +228,8 @@ int cmd_check(int argc, char **argv)
 	color = color_wanted(options.color, STDOUT_FILENO);
 	r = print_table(features, n, color);
 	if (r == 0 && path) {
-		/* The script names its interpreter: as in a message, nothing of it may steer the terminal. */
 		(void)fail(&e, 0, "%s%s%s", path, interpreter ? ", a script run by " : "", interpreter ? interpreter : "");
-		(void)printf("\n%s\n", e.text);
+		(void)printf("\n%s\n", printable(e.text));
 		r = print_table(program, PROGRAM_ROWS, color);
 	}
 	if (r < 0)
