@@ -8,7 +8,9 @@
 
 #include "session/refusal.h"
 
+#include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +170,40 @@ static void options_are_looked_up(void **state)
 	assert_false(load_config_lacks(path, "CONFIG_BPF", missing, sizeof(missing)));
 }
 
+static void say(libbpf_print_fn_t print, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)print(LIBBPF_WARN, format, args);
+	va_end(args);
+}
+
+static void verbose_output_does_not_steer(void **state)
+{
+	char path[] = "/tmp/cozbpf-verbose-XXXXXX", text[256];
+	int fd = mkstemp(path), console = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	libbpf_print_fn_t print;
+	ssize_t n;
+
+	(void)state;
+	assert_true(fd >= 0 && console >= 0);
+	(void)unlink(path);
+	load_log_listen(NULL);
+	load_log_verbose();
+	print = libbpf_set_print(NULL);
+	assert_true(dup2(fd, STDERR_FILENO) >= 0);
+	say(print, "libbpf: no '%s'\n\nlog:\n", "/red\033[31m\xc2\x9b" "32m\u202e");
+	say(print, "of %s", "na\u00efve");
+	assert_true(dup2(console, STDERR_FILENO) >= 0);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	assert_true(n >= 0);
+	text[n] = '\0';
+	assert_string_equal(text, "libbpf: no '/red?[31m?32m?'\n\nlog:\nof na\u00efve");
+	(void)close(fd);
+	(void)close(console);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +213,7 @@ int main(void)
 		cmocka_unit_test(privileges_are_told_apart),
 		cmocka_unit_test(machines_are_told_apart),
 		cmocka_unit_test(options_are_looked_up),
+		cmocka_unit_test(verbose_output_does_not_steer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

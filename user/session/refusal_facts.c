@@ -3,6 +3,7 @@
 #include "session/refusal.h"
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 #include <bpf/libbpf.h>
 #include <stdarg.h>
@@ -107,10 +108,13 @@ static int heard(enum libbpf_print_level level, const char *format, va_list args
 		text = NULL;
 		return 0;
 	}
-	if (verbose)
-		(void)fputs(text, stderr);
 	if (listening && level == LIBBPF_WARN)
 		load_log_note(listening, text);
+	/* It names programs' files and functions. */
+	for (char *at = text, *line; verbose && (line = strsep(&at, "\n"));) {
+		utf8_make_printable(line, utf8_locale() || !isatty(STDERR_FILENO));
+		(void)fprintf(stderr, "%s%s", line, at ? "\n" : "");
+	}
 	return 0;
 }
 
