@@ -94,6 +94,8 @@ static void test_kernels_files(void **state)
 	assert_int_equal(open_file("/proc/self/status", NULL), -ENOEXEC);
 	assert_int_equal(open_file("/sys/kernel/uevent_seqnum", NULL), -ENOEXEC);
 	assert_int_equal(open_file("/dev/zero", NULL), -ENOEXEC);
+	assert_int_equal(open_file_or_pipe("/proc/self/status"), -ENOEXEC);
+	assert_int_equal(open_file_or_pipe("/dev/zero"), -ENOEXEC);
 	assert_int_equal(open_file(dir, NULL), -ENOEXEC);
 	assert_int_equal(open_file("/no/such/file", NULL), -ENOENT);
 }

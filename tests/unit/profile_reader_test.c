@@ -9,10 +9,14 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int read_text(struct profile *p, const char *text)
@@ -208,6 +212,87 @@ static void refusals_leave_the_profile(void **state)
 	assert_int_equal(p.n_runs, 1);
 	assert_int_equal(p.bad_lines, 0);
 	profile_free(&p);
+}
+
+static void refused(const char *path)
+{
+	struct profile p = {0};
+	struct error e = {0};
+
+	assert_int_equal(profile_read(&p, path, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "is not a regular file"));
+}
+
+/* A link stands where a user's "*" finds it. Opening a socket fails, and otherwise than by what it is: it was not opened. */
+static void devices_are_not_opened(void **state)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	char dir[] = "/tmp/cozbpf-reader-XXXXXX", link[64];
+	int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(name.sun_path, sizeof(name.sun_path), "%s/socket", dir);
+	(void)snprintf(link, sizeof(link), "%s/link", dir);
+	assert_int_equal(bind(s, (struct sockaddr *)&name, sizeof(name)), 0);
+	assert_int_equal(symlink("socket", link), 0);
+	refused(link);
+	assert_int_equal(unlink(link), 0);
+	assert_int_equal(symlink("/dev/null", link), 0);
+	refused(link);
+	/* The kernel makes it when it is read. */
+	refused("/proc/self/status");
+	(void)close(s);
+	(void)unlink(name.sun_path);
+	(void)unlink(link);
+	(void)rmdir(dir);
+}
+
+static void write_profile(int fd)
+{
+	static const char text[] = "startup\ttime=1\nexperiment\tselected=a.c:1\tspeedup=0.50\tduration=7\n";
+
+	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+	(void)close(fd);
+}
+
+static void read_profile(const char *path)
+{
+	struct profile p = {0};
+	struct error e = {0};
+
+	assert_int_equal(profile_read(&p, path, &e), 0);
+	assert_int_equal(p.n_experiments, 1);
+	profile_free(&p);
+}
+
+/* As `cozbpf report <(...)` and /dev/stdin have it. Of a named pipe the writer comes late. */
+static void pipes_are_read(void **state)
+{
+	char path[] = "/tmp/cozbpf-reader-XXXXXX", name[32];
+	int ends[2], fd = mkstemp(path);
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	(void)snprintf(name, sizeof(name), "/dev/fd/%d", ends[0]);
+	write_profile(ends[1]);
+	read_profile(name);
+	(void)close(ends[0]);
+	(void)close(fd);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	(void)alarm(60);
+	child = fork();
+	if (child == 0) {
+		(void)usleep(100000);
+		write_profile(open(path, O_WRONLY | O_CLOEXEC));
+		_exit(0);
+	}
+	read_profile(path);
+	(void)alarm(0);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	(void)unlink(path);
 }
 
 static void several_files_are_one_profile(void **state)
@@ -410,6 +495,8 @@ int main(void)
 		cmocka_unit_test(inlined_copies_are_kept),
 		cmocka_unit_test(bad_lines_are_skipped_and_counted),
 		cmocka_unit_test(refusals_leave_the_profile),
+		cmocka_unit_test(devices_are_not_opened),
+		cmocka_unit_test(pipes_are_read),
 		cmocka_unit_test(several_files_are_one_profile),
 		cmocka_unit_test(lines_are_renamed),
 		cmocka_unit_test(huge_inputs_are_bounded),

@@ -35,7 +35,7 @@ static bool is_kernels(const struct statfs *fs)
 	return false;
 }
 
-static int check_and_open(const char *path)
+static int check_and_open(const char *path, bool pipes)
 {
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 	char link[64];
@@ -45,11 +45,11 @@ static int check_and_open(const char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || is_kernels(&fs))
+	if (!(S_ISREG(st.st_mode) || (pipes && S_ISFIFO(st.st_mode))) || is_kernels(&fs))
 		return -ENOEXEC;
-	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not delay us. */
+	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not delay us. A pipe's writer is waited for. */
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	file = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	file = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | (S_ISREG(st.st_mode) ? O_NONBLOCK : 0));
 	return file < 0 ? -errno : file;
 }
 
@@ -71,7 +71,7 @@ static int open_as(const char *path, const struct file_rights *as)
 	if (n < 0) /* more, which could not be restored */
 		return -EPERM;
 	own.n_groups = (uint32_t)n;
-	r = set_rights(as) ? check_and_open(path) : -EPERM;
+	r = set_rights(as) ? check_and_open(path, false) : -EPERM;
 	if (!set_rights(&own))
 		abort(); /* all that follows would be done as somebody else */
 	return r;
@@ -85,7 +85,7 @@ int open_file(const char *path, const struct file_rights *as)
 	int r;
 
 	if (!as || (root && as->uid == 0))
-		return check_and_open(path);
+		return check_and_open(path, false);
 	if (syscall(SYS_capget, &header, own) < 0)
 		return -EPERM;
 	memcpy(less, own, sizeof(less));
@@ -93,10 +93,15 @@ int open_file(const char *path, const struct file_rights *as)
 	less[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
 	if (syscall(SYS_capset, &header, less) < 0)
 		return -EPERM;
-	r = root ? open_as(path, as) : check_and_open(path);
+	r = root ? open_as(path, as) : check_and_open(path, false);
 	if (syscall(SYS_capset, &header, own) < 0)
 		abort();
 	return r;
+}
+
+int open_file_or_pipe(const char *path)
+{
+	return check_and_open(path, true);
 }
 
 /* The fourth number behind @key in /proc/PID/status: the one that files are opened with. */

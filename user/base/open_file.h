@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens files whose names come from a program: its debug links, its dynamic linker, the interpreter of a script. We often
- * run as root, and the program chooses the names. */
+ * run as root, and the program chooses the names. A user's own names can be links that somebody else made. */
 #pragma once
 
 #include <stdint.h>
@@ -22,6 +22,8 @@ struct file_rights {
  * ours alone. Without root, ours are, but not the capabilities that override a file's permissions. Returns a descriptor,
  * -ENOEXEC (not a regular file on a file system for programs), or another negative errno. */
 int open_file(const char *path, const struct file_rights *as);
+/* The same with our own rights, for what a user names: a pipe is opened as well, and its writer waited for. */
+int open_file_or_pipe(const char *path);
 
 /* Those of the process @pid, as files are opened by it. -ESRCH: it has ended. */
 int file_rights_of_process(pid_t pid, struct file_rights *ret);

@@ -3,12 +3,12 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 #include "profile/fields.h"
 #include "profile/merge.h"
 #include "profile/record.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <json-c/json.h>
 #include <stdio.h>
 #include <string.h>
@@ -333,7 +333,7 @@ static int parse_file(struct parser *ps, struct json_tokener *tok, int fd, char 
 
 int profile_read(struct profile *p, const char *path, struct error *e)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	_cleanup_close_ int fd = open_file_or_pipe(path);
 	_cleanup_free_ char *data = NULL;
 	struct json_tokener *tok;
 	struct parser ps = {0};
@@ -341,12 +341,12 @@ int profile_read(struct profile *p, const char *path, struct error *e)
 	bool empty = false;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st))
-		return fail(e, errno, "cannot open '%s': %m", path);
-	if (S_ISDIR(st.st_mode))
+	if (fd == -ENOEXEC && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return fail(e, EISDIR, "'%s' is a directory, not a profile", path);
-	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
+	if (fd == -ENOEXEC)
 		return fail(e, EINVAL, "'%s' is not a regular file", path);
+	if (fd < 0)
+		return fail(e, -fd, "cannot open '%s': %s", path, strerror(-fd));
 	data = malloc(ROOM);
 	tok = json_tokener_new();
 	r = data && tok ? parse_file(&ps, tok, fd, data, &empty) : -ENOMEM;
