@@ -261,6 +261,24 @@ static void only_regular_files(void **state)
 	assert_null(w);
 }
 
+static void other_users_files_are_refused(void **state)
+{
+	struct profile_writer *w = NULL;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root can give files away\n");
+		skip();
+	}
+	put_file("{\"type\":\"startup\",\"time\":1}\n");
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	refused(PROFILE_JSON, EPERM, "belongs to another user");
+	/* It is the invoking user's own. */
+	assert_int_equal(profile_writer_open(path, PROFILE_JSON, 65534, 65534, &w, NULL), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n");
+}
+
 static void nothing_written_leaves_nothing(void **state)
 {
 	struct profile_writer *w = NULL;
@@ -476,6 +494,7 @@ int main(void)
 		cmocka_unit_test_teardown(text_speedups_keep_apart_from_the_baseline, remove_files),
 		cmocka_unit_test_teardown(foreign_files_are_refused_and_kept, remove_files),
 		cmocka_unit_test_teardown(only_regular_files, remove_files),
+		cmocka_unit_test_teardown(other_users_files_are_refused, remove_files),
 		cmocka_unit_test_teardown(nothing_written_leaves_nothing, remove_files),
 		cmocka_unit_test_teardown(two_runs_at_once_are_refused, remove_files),
 		cmocka_unit_test_teardown(another_run_that_ends_loses_nothing, remove_files),

@@ -118,7 +118,13 @@ static int lock(const struct profile_file *f, struct error *e)
 	return 0;
 }
 
-static int open_existing(const char *path, enum profile_format format, struct profile_file *f, struct error *e)
+/* Another user's file is changed by that user at will, and stands ready in /tmp under the name that we are known to use. */
+static bool is_trusted(uid_t owner, uid_t invoker)
+{
+	return owner == 0 || owner == geteuid() || owner == invoker;
+}
+
+static int open_existing(const char *path, enum profile_format format, uid_t invoker, struct profile_file *f, struct error *e)
 {
 	_cleanup_free_ char *buf = NULL;
 	struct stat st;
@@ -136,6 +142,8 @@ static int open_existing(const char *path, enum profile_format format, struct pr
 		return fail(e, errno, "cannot write '%s': %m", path);
 	if (!S_ISREG(st.st_mode))
 		return fail(e, EINVAL, "'%s' is not a regular file", path);
+	if (!is_trusted(st.st_uid, invoker))
+		return fail(e, EPERM, "'%s' belongs to another user (id %u): not appended to; choose another file with -o", path, st.st_uid);
 	r = lock(f, e);
 	if (r)
 		return r;
@@ -170,7 +178,7 @@ int profile_file_open(const char *path, enum profile_format format, uid_t uid, g
 		if (!r && (uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(f.fd, uid, gid))
 			r = fail(e, errno, "cannot give '%s' to the invoking user: %m", path);
 	} else if (errno == EEXIST) {
-		r = open_existing(path, format, &f, e);
+		r = open_existing(path, format, uid, &f, e);
 	} else {
 		r = fail(e, errno, "cannot create '%s': %m", path);
 	}

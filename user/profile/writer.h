@@ -13,9 +13,9 @@ struct profile_writer;
 enum profile_format { PROFILE_JSON, PROFILE_COZ_TEXT };
 
 /* Opens @path for appending ("-": not allowed). Refuses (-EEXIST) an existing file that is not a profile or is one of the other
- * format, anything that is not a regular file (-EINVAL), and a path that is a link (-ELOOP). A new file is given to @uid/@gid
- * (-1: keep). Nothing is written before the first record, and a file created here is removed again by profile_writer_close if
- * nothing was written. */
+ * format, anything that is not a regular file (-EINVAL), a path that is a link (-ELOOP), and a file that belongs to another user than us,
+ * @uid and root (-EPERM). A new file is given to @uid/@gid (-1: keep). Nothing is written before the first record, and a file created here
+ * is removed again by profile_writer_close if nothing was written. */
 int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret,
 			struct error *e);
 /* Each returns 0 or a negative errno (-ENOSPC, -EIO); after a failure the file is cut back to the last whole record group. */
