@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "elf_forged.h"
+
 /* As <sys/sdt.h> writes them. */
 #define NOTE(place, semaphore, provider, name)                              \
 	".balign 4\n.4byte 8, 9f - 8f, 3\n.asciz \"stapsdt\"\n8: .8byte " place \
@@ -197,12 +199,51 @@ static void hostile_section(void **state)
 	copy_free(&c);
 }
 
+/* As many sections as notes: what is said once is looked for once. */
+static void many_sections(void **state)
+{
+	enum { NOTES = 50000, SECTIONS = 60000 };
+	static struct {
+		uint32_t name, desc, type;
+		char owner[8];
+		uint64_t place, base, semaphore;
+		char text[8];
+	} __attribute__((packed)) notes[NOTES];
+	const struct forged_section sections[] = {
+		{".text", "\x90\x90", {.sh_type = SHT_PROGBITS, .sh_size = 2}},
+		{".note.stapsdt", notes, {.sh_type = SHT_NOTE, .sh_size = sizeof(notes), .sh_addralign = 4}},
+	};
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	_cleanup_close_ int fd = -1;
+	struct seen s = {0};
+	char path[64];
+
+	(void)state;
+	for (size_t i = 0; i < NOTES; i++) {
+		notes[i].name = 8;
+		notes[i].desc = 32;
+		notes[i].type = 3;
+		memcpy(notes[i].owner, "stapsdt", 8);
+		notes[i].place = FORGED_CODE + 1;
+		memcpy(notes[i].text, "pro\0now", 8);
+	}
+	fd = forge_elf(sections, 2, SECTIONS, path);
+	assert_int_equal(elf_object_open(path, &o, NULL), 0);
+	s.o = o;
+	(void)alarm(20);
+	assert_int_equal(usdt_each(o, see, &s), 0);
+	(void)alarm(0);
+	assert_int_equal(s.n, NOTES);
+	assert_int_equal(s.all[0].vaddr, FORGED_CODE + 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(own_notes),
 		cmocka_unit_test(hostile_notes),
 		cmocka_unit_test(hostile_section),
+		cmocka_unit_test(many_sections),
 	};
 
 	return cmocka_run_group_tests_name("elf usdt", tests, NULL, NULL);

@@ -50,10 +50,11 @@ static const char *take_string(const char **at, const char *end)
 	return s;
 }
 
-static bool read_note(const struct elf_object *o, const char *at, size_t size, struct usdt_probe *ret)
+/* @base: NULL where the file has none. */
+static bool read_note(const struct elf_object *o, const char *at, size_t size, const uint64_t *base, struct usdt_probe *ret)
 {
 	const char *end = at + size;
-	uint64_t addresses[3], base, shift = 0;
+	uint64_t addresses[3], shift = 0;
 
 	if (size < sizeof(addresses))
 		return false;
@@ -63,8 +64,8 @@ static bool read_note(const struct elf_object *o, const char *at, size_t size, s
 	ret->name = ret->provider ? take_string(&at, end) : NULL;
 	if (!ret->name || !*ret->provider || !*ret->name)
 		return false;
-	if (find_base(o, &base))
-		shift = base - addresses[1];
+	if (base)
+		shift = *base - addresses[1];
 	ret->vaddr = addresses[0] + shift;
 	ret->semaphore = addresses[2] ? addresses[2] + shift : 0;
 	return elf_object_is_code(o, ret->vaddr);
@@ -73,6 +74,8 @@ static bool read_note(const struct elf_object *o, const char *at, size_t size, s
 static int read_notes(const struct elf_object *o, Elf_Data *d, int (*cb)(const struct usdt_probe *p, void *arg), void *arg)
 {
 	size_t at = 0, name, desc;
+	uint64_t base;
+	bool has_base = find_base(o, &base); /* once: a file may have as many sections as notes */
 	GElf_Nhdr nh;
 	int r = 0;
 
@@ -84,7 +87,7 @@ static int read_notes(const struct elf_object *o, Elf_Data *d, int (*cb)(const s
 			return 0;
 		at = next;
 		if (nh.n_type == NOTE_TYPE && nh.n_namesz == 8 && !memcmp((char *)d->d_buf + name, "stapsdt", 8) &&
-		    read_note(o, (char *)d->d_buf + desc, nh.n_descsz, &p))
+		    read_note(o, (char *)d->d_buf + desc, nh.n_descsz, has_base ? &base : NULL, &p))
 			r = cb(&p, arg);
 	}
 	return r;
