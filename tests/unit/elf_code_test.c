@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "elf_forged.h"
+
 #define FUNCTION(name, body) ".type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
 
 /* Never called. */
@@ -191,6 +193,43 @@ static void finds_boundaries(void **state)
 	assert_int_equal(code_check_offset(self, &s, 5, &before, &behind), 0);
 }
 
+/* Parts of a function that lie over each other: each is short enough to be decoded, all of them are not. */
+static void decodes_so_much(void **state)
+{
+	enum { SIZE = 4 << 20, PARTS = 20000, NOP = 10 };
+	static const unsigned char start[] = {0x89, 0xf8, 0x50, 0x58, 0xc3}, nop[NOP] = {0x66, 0x2e, 0x0f, 0x1f, 0x84};
+	_cleanup_free_ unsigned char *code = calloc(1, SIZE);
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	_cleanup_close_ int fd = -1;
+	struct forged_symbols symbols = forge_symbols(PARTS + 1);
+	enum code_cost cost;
+	char text[64];
+
+	(void)state;
+	assert_non_null(code);
+	for (size_t i = NOP; i + NOP <= SIZE; i += NOP)
+		memcpy(code + i, nop, NOP);
+	memcpy(code, start, sizeof(start));
+	forge_symbol(&symbols, "work", 0, sizeof(start));
+	for (int parts = 1; parts <= PARTS; parts *= PARTS) {
+		while (symbols.n < 2 + (size_t)parts) {
+			(void)snprintf(text, sizeof(text), "work.cold.%zu", symbols.n);
+			forge_symbol(&symbols, text, symbols.n * NOP, (SIZE / NOP - symbols.n) * NOP);
+		}
+		fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0,
+			       text);
+		assert_int_equal(elf_object_open(text, &o, NULL), 0);
+		(void)alarm(60);
+		assert_int_equal(code_cheap_site(o, FORGED_CODE, &cost), FORGED_CODE + (parts == 1 ? 2 : 0));
+		(void)alarm(0);
+		elf_object_close(o);
+		(void)close(fd);
+	}
+	o = NULL;
+	fd = -1;
+	forge_symbols_free(&symbols);
+}
+
 static int first_line, body_line;
 void looped(int n, volatile int *sum);
 __attribute__((noinline)) void looped(int n, volatile int *sum)
@@ -248,6 +287,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chooses_cheap_sites),
 		cmocka_unit_test(looks_behind_nops),
+		cmocka_unit_test(decodes_so_much),
 		cmocka_unit_test(knows_what_is_emulated),
 		cmocka_unit_test(finds_boundaries),
 		cmocka_unit_test(finds_loops),

@@ -51,6 +51,7 @@ struct body {
 	const struct elf_object *o;
 	struct elf_symbol s;
 	uint64_t vaddr;
+	uint64_t left; /* bytes of functions that may still be decoded: any number of symbols can claim the same code */
 	bool boundary; /* an instruction begins at vaddr */
 	bool opaque;   /* something in it could not be decoded, or jumps by a table */
 };
@@ -60,10 +61,11 @@ static void read_body(struct body *b, const struct elf_symbol *s)
 	struct code_instruction x;
 	struct code c = {0};
 
-	if (code_open(b->o, s->addr, s->size, &c) < 0) {
+	if (s->size > b->left || code_open(b->o, s->addr, s->size, &c) < 0) {
 		b->opaque = true;
 		return;
 	}
+	b->left -= s->size;
 	while (!b->opaque && code_next(&c, &x)) {
 		b->boundary |= x.at == b->vaddr;
 		b->opaque = x.flow == CODE_JUMP && !x.direct && !x.leaves;
@@ -95,7 +97,7 @@ static int lower_to_symbol(const struct elf_symbol *s, void *arg)
 struct hunt {
 	const struct elf_object *o;
 	uint64_t from, limit;
-	uint64_t left; /* bytes of functions that may still be decoded */
+	uint64_t left; /* of the body's */
 };
 
 /* What looks like a jump at @at: is there none to @target in the function around it? Bytes can be chosen such that all of them look like
@@ -143,9 +145,10 @@ static void search(struct hunt *h, const unsigned char *bytes, size_t n, uint64_
 }
 
 /* Jumps from anywhere in the object; the limit, or 0: cannot be told. */
-static uint64_t search_object(const struct elf_object *o, uint64_t from, uint64_t limit)
+static uint64_t search_object(const struct body *b, uint64_t from, uint64_t limit)
 {
-	struct hunt h = {.o = o, .from = from, .limit = limit, .left = MAX_SEARCHED};
+	const struct elf_object *o = b->o;
+	struct hunt h = {.o = o, .from = from, .limit = limit, .left = b->left};
 	_cleanup_free_ unsigned char *bytes = NULL;
 	uint64_t searched = 0, room = 0;
 
@@ -186,12 +189,12 @@ static uint64_t entered_at(struct body *b, uint64_t limit)
 	if (b->opaque || !b->boundary)
 		return 0;
 	(void)elf_object_each_function(b->o, lower_to_symbol, range);
-	return search_object(b->o, range[0], range[1]);
+	return search_object(b, range[0], range[1]);
 }
 
 uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)
 {
-	struct body b = {.o = o, .vaddr = vaddr};
+	struct body b = {.o = o, .vaddr = vaddr, .left = MAX_SEARCHED};
 	bool known = elf_object_function_at(o, vaddr, &b.s) == 0;
 	uint64_t end = known ? b.s.addr + b.s.size : vaddr + 16, entered;
 	struct candidates c;
@@ -209,7 +212,7 @@ uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_c
 
 uint64_t code_behind_nop(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)
 {
-	struct body b = {.o = o, .vaddr = vaddr};
+	struct body b = {.o = o, .vaddr = vaddr, .left = MAX_SEARCHED};
 	struct code_instruction x = {.cost = CODE_STEPPED};
 	struct code c = {0};
 
