@@ -2,6 +2,7 @@
 /* What a program's files name is opened with care, in a process that is given up when a file system does not answer. A
  * decoder gives up its rights or does not start, and cannot disturb others. */
 #include "elf/decoder_private.h"
+#include "elf/libraries.h"
 #include "elf/lines.h"
 #include "elf/object_private.h"
 #include "elf/opener.h"
@@ -327,7 +328,10 @@ static void test_headers_are_read(void **state)
 	assert_true(fd >= 0);
 	assert_true(pwrite(fd, &h, sizeof(h), 0) == sizeof(h) && pwrite(fd, &note, sizeof(note), sizeof(h)) == sizeof(note) &&
 		    pwrite(fd, page, sizeof(page), NOTE_AT) == sizeof(page) && pwrite(fd, page, sizeof(page), SECTIONS_AT) == sizeof(page));
-	assert_true(fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
+	for (int turn = 0; turn < 50 && (is_cached(fd, NOTE_AT) || is_cached(fd, SECTIONS_AT)); turn++) {
+		assert_true(fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
+		(void)usleep(20000);
+	}
 	if (is_cached(fd, NOTE_AT) || is_cached(fd, SECTIONS_AT)) {
 		(void)unlink(path);
 		print_message("/var/tmp is in memory\n");
@@ -340,6 +344,26 @@ static void test_headers_are_read(void **state)
 	assert_true(opened >= 0);
 	assert_true(is_cached(fd, NOTE_AT));
 	assert_true(is_cached(fd, SECTIONS_AT));
+}
+
+/* A search for a library waits once. */
+static void test_no_answer_to_search(void **state)
+{
+	_cleanup_elf_object_ struct elf_object *self = NULL;
+	_cleanup_close_ int first = -1;
+	_cleanup_free_ char *before = NULL, *after = NULL;
+
+	(void)state;
+	assert_int_equal(elf_object_open("/proc/self/exe", &self, NULL), 0);
+	start();
+	first = opener_open("/etc/passwd", NULL);
+	assert_true(first >= 0);
+	assert_int_equal(signal_openers(SIGSTOP), 1);
+	before = library_find(self, "libc.so.6");
+	assert_null(before);
+	after = library_find(self, "libc.so.6");
+	assert_non_null(after);
+	elf_decoder_stop();
 }
 
 static void test_full_socket(void **state)
@@ -434,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_debug_link_of_forgers), cmocka_unit_test(test_debug_link_without_decoders),
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_headers_are_read),
+		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_no_answer_to_search),
 		cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_rights_are_dropped), cmocka_unit_test(test_others_are_left_alone),
 	};

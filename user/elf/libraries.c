@@ -15,6 +15,8 @@
 #define MAX_LIBRARIES 1024
 #define MAX_ENTRIES 65536	/* of a dynamic section */
 #define MAX_SYMBOLS (64U << 20) /* bytes of a dynamic symbol table */
+#define MAX_DIRECTORIES 256	/* to search for one library ... */
+#define MAX_OPENS 4096		/* ... and files that are tried for all of a program's */
 
 static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/local/lib:/lib:/usr/lib";
 
@@ -49,6 +51,8 @@ struct search {
 	const struct elf_object *main;
 	const char *name;
 	char *found;
+	size_t directories; /* so far */
+	size_t *opens;      /* that are left */
 };
 
 /* A directory of a list, with $ORIGIN as the executable's own. */
@@ -73,30 +77,40 @@ static char *expand(const struct search *x, const char *directory, size_t n)
 	return asprintf(&path, "%.*s/%s", (int)n, directory, x->name) < 0 ? NULL : path;
 }
 
-/* 1: found. */
+/* 1: the search is over. */
 static int search_list(const char *list, void *arg)
 {
 	struct search *x = arg;
 
 	for (const char *from = list; *from;) {
-		size_t n = strcspn(from, ":");
-		char *path = n && n < PATH_MAX ? expand(x, from, n) : NULL;
-		int fd = path ? opener_open(path, &x->main->rights) : -1;
+		size_t n = 0;
+		char *path;
+		int fd;
 
+		while (n < PATH_MAX && from[n] && from[n] != ':')
+			n++;
+		if (n == PATH_MAX || x->directories++ == MAX_DIRECTORIES || !*x->opens)
+			return 1;
+		--*x->opens;
+		path = n ? expand(x, from, n) : NULL;
+		fd = path ? opener_open(path, &x->main->rights) : -1;
 		if (fd >= 0) {
 			(void)close(fd);
 			x->found = path;
 			return 1;
 		}
 		free(path);
+		/* It would not answer for the next library either. */
+		if (fd == -ETIMEDOUT)
+			*x->opens = 0;
 		from += n + (from[n] == ':');
 	}
 	return 0;
 }
 
-char *library_find(const struct elf_object *main, const char *name)
+static char *find(const struct elf_object *main, const char *name, size_t *opens)
 {
-	struct search x = {.main = main, .name = name};
+	struct search x = {.main = main, .name = name, .opens = opens};
 	const char *environment = getenv("LD_LIBRARY_PATH");
 
 	if (strchr(name, '/'))
@@ -105,6 +119,13 @@ char *library_find(const struct elf_object *main, const char *name)
 	    each_dynamic(main, DT_RUNPATH, search_list, &x) == 0)
 		(void)search_list(usual, &x);
 	return x.found;
+}
+
+char *library_find(const struct elf_object *main, const char *name)
+{
+	size_t opens = MAX_OPENS;
+
+	return find(main, name, &opens);
 }
 
 struct names {
@@ -116,6 +137,8 @@ static int add_name(const char *name, void *arg)
 {
 	struct names *x = arg;
 
+	if (strnlen(name, NAME_MAX + 1) > NAME_MAX) /* no file has it */
+		return 0;
 	for (size_t i = 0; i < x->n; i++)
 		if (!strcmp(x->all[i], name))
 			return 0;
@@ -128,11 +151,12 @@ static int add_name(const char *name, void *arg)
 int library_each_needed(const struct elf_object *main, int (*cb)(const struct elf_object *library, void *arg), void *arg)
 {
 	struct names *x = calloc(1, sizeof(*x));
+	size_t opens = MAX_OPENS;
 	int r = x ? each_dynamic(main, DT_NEEDED, add_name, x) : -ENOMEM;
 
 	/* The list grows as it is walked. */
 	for (size_t i = 0; r == 0 && i < x->n; i++) {
-		_cleanup_free_ char *path = library_find(main, x->all[i]);
+		_cleanup_free_ char *path = find(main, x->all[i], &opens);
 		_cleanup_elf_object_ struct elf_object *library = NULL;
 
 		if (!path || elf_object_open_named(main, path, &library, NULL) < 0)
