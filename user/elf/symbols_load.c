@@ -70,11 +70,14 @@ static bool is_go(const struct elf_object *o)
 
 static const char *keep_copy(struct symbol_index *x, const char *name, size_t n)
 {
-	char **grown = reallocarray(x->copies, x->n_copies + 1, sizeof(*grown)), *copy;
+	char **grown, *copy;
 
-	if (!grown)
-		return NULL;
-	x->copies = grown;
+	if (!(x->n_copies & (x->n_copies - 1))) { /* at powers of two */
+		grown = reallocarray(x->copies, x->n_copies ? 2 * x->n_copies : 1, sizeof(*grown));
+		if (!grown)
+			return NULL;
+		x->copies = grown;
+	}
 	copy = strndup(name, n);
 	if (copy)
 		x->copies[x->n_copies++] = copy;
