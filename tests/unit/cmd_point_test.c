@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/cleanup.h"
 #include "base/error.h"
-#include "cmd/point_spec.h"
+#include "cmd/point_find.h"
+#include "session/code_map.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "elf_forged.h"
 
 static void expect_text(const char *want, const char *got)
 {
@@ -247,6 +251,49 @@ static void all_short_points(void **state)
 	}
 }
 
+/* A function in @copies copies, which are all entered. */
+static int find_copies(size_t copies, struct point_sites *ret, struct error *e)
+{
+	struct forged_symbols symbols = forge_symbols(copies);
+	_cleanup_free_ unsigned char *code = malloc(copies);
+	_cleanup_close_ int fd = -1;
+	struct code_map *m = NULL;
+	struct point_spec p;
+	char text[64];
+	int r;
+
+	assert_non_null(code);
+	memset(code, 0x90, copies);
+	for (size_t i = 0; i < copies; i++) {
+		(void)snprintf(text, sizeof(text), "work.constprop.%zu", i);
+		forge_symbol(&symbols, text, i, 1);
+	}
+	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = copies}}, FORGED_SYMBOLS(symbols)}, 3, 0,
+		       text);
+	assert_int_equal(code_map_open(text, &(struct code_scope){.functions = true}, &m, e), 0);
+	assert_int_equal(point_spec_parse("work", &p, e), 0);
+	r = point_find(m, 0, &p, true, "-p", ret, e);
+	point_spec_free(&p);
+	code_map_close(m);
+	forge_symbols_free(&symbols);
+	return r;
+}
+
+/* Each would be a probe in the kernel. */
+static void too_many_places(void **state)
+{
+	struct point_sites sites;
+	struct error e = {};
+
+	(void)state;
+	assert_int_equal(find_copies(POINT_MAX_SITES, &sites, &e), 0);
+	assert_int_equal(sites.n, POINT_MAX_SITES);
+	point_sites_free(&sites);
+	assert_int_equal(find_copies(POINT_MAX_SITES + 1, &sites, &e), -E2BIG);
+	assert_string_equal(e.text, "-p work: too many places");
+	assert_null(sites.all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +302,7 @@ int main(void)
 		cmocka_unit_test(refused_points),
 		cmocka_unit_test(overlong_point),
 		cmocka_unit_test(all_short_points),
+		cmocka_unit_test(too_many_places),
 	};
 
 	return cmocka_run_group_tests_name("cmd point", tests, NULL, NULL);

@@ -244,6 +244,8 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 		r = find_function(o, p, option, &addrs, &n, e);
 	if (r < 0 || p->kind == POINT_SAMPLED_LINE)
 		return r;
+	if (n > POINT_MAX_SITES)
+		return fail(e, E2BIG, "%s %s: too many places", option, p->name);
 	r = make_sites(o, p, addrs, n, exact, ret, e);
 	return r < 0 ? r : check_sites(o, p, option, ret, e);
 }

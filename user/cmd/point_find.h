@@ -5,6 +5,9 @@
 #include "cmd/point_spec.h"
 #include "session/session.h"
 
+/* The compiler may make thousands of copies of a function, or of what is in a header; each place is a link or a part of one. */
+#define POINT_MAX_SITES 65536
+
 struct code_map;
 struct elf_object;
 struct elf_symbol;

@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A probe in a header may be inlined thousands of times; each site is a link or a part of one. */
-#define MAX_SITES 65536
-
 struct search {
 	const struct elf_object *o;
 	const struct point_spec *p;
@@ -45,7 +42,7 @@ static int look_at(const struct usdt_probe *probe, void *arg)
 		offer(x, probe);
 		return 0;
 	}
-	if (s->n == MAX_SITES)
+	if (s->n == POINT_MAX_SITES)
 		return -E2BIG;
 	if (!(s->n & (s->n - 1))) { /* at powers of two */
 		struct session_site *grown = reallocarray(s->all, s->n ? 2 * s->n : 1, sizeof(*grown));
