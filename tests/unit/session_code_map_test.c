@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The code map of this process itself. */
+#include "elf/lines_private.h"
 #include "session/code_map.h"
 #include "session/code_map_private.h"
 
@@ -21,6 +22,7 @@
 
 #include <cmocka.h>
 
+#include "elf_forged.h"
 #include "session_code_map_system.h"
 
 #define NAME "session_code_map_test.c"
@@ -491,6 +493,73 @@ static void test_nothing_in_scope(void **state)
 	assert_null(m);
 }
 
+/* A unit that has a range and a row for each byte of one function: the function is gone through once. */
+static void test_many_ranges(void **state)
+{
+	enum { SIZE = 1 << 18 };
+	static const char name[] = "/usr/include/forged.h";
+	_cleanup_free_ unsigned char *code = calloc(1, SIZE);
+	_cleanup_free_ struct unit_range *ranges = calloc(SIZE, sizeof(*ranges));
+	_cleanup_free_ struct line_row *rows = calloc(SIZE + 1, sizeof(*rows));
+	_cleanup_free_ struct line_file *file = calloc(1, sizeof(*file) + sizeof(name));
+	_cleanup_close_ int fd = -1;
+	struct line_unit unit = {.rows_state = UNIT_READ, .rows = rows, .n_rows = SIZE + 1, .inlined_state = UNIT_BAD};
+	struct line_table lines = {.units = &unit, .n_units = 1, .index = ranges, .n_index = SIZE, .files = &file, .n_files = 1};
+	struct forged_symbols symbols = forge_symbols(1);
+	struct code_map *m = NULL;
+	struct code_object *o;
+	const char *line;
+	char path[64];
+
+	(void)state;
+	assert_true(code && ranges && rows && file);
+	memcpy(file->name, name, sizeof(name));
+	for (size_t i = 0; i < SIZE; i++) {
+		ranges[i] = (struct unit_range){.lo = FORGED_CODE + i, .hi = FORGED_CODE + i + 1};
+		rows[i] = (struct line_row){.addr = FORGED_CODE + i, .line = 1};
+	}
+	rows[SIZE] = (struct line_row){.addr = FORGED_CODE + SIZE, .end = 1};
+	forge_symbol(&symbols, "work", 0, SIZE);
+	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0,
+		       path);
+	assert_int_equal(code_map_open(path, &(struct code_scope){.lenient = true}, &m, NULL), 0);
+	o = m->objects[0];
+	o->lines = &lines;
+	o->lines_tried = true;
+	(void)alarm(20);
+	assert_int_equal(code_owner_line(m, 0, FORGED_CODE + SIZE / 2, &line), -ENOENT);
+	(void)alarm(0);
+	assert_int_equal(o->n_inlined, 1);
+	assert_int_equal(o->inlined[0].range.hi - o->inlined[0].range.lo, SIZE);
+	o->lines = NULL;
+	code_map_close(m);
+	forge_symbols_free(&symbols);
+}
+
+/* Copies that lie over each other, as one copy's ranges can in a forged file. */
+static void test_overlapping_copies(void **state)
+{
+	enum { COPIES = 1 << 19 };
+	_cleanup_free_ struct line_inlined *all = calloc(COPIES, sizeof(*all));
+	_cleanup_free_ size_t *stack = calloc(COPIES + 1, sizeof(*stack));
+	struct code_map m = {0};
+	struct inline_sweep w = {.m = &m, .all = all, .n = COPIES, .stack = stack};
+	struct line_location owner;
+	bool found = false;
+
+	(void)state;
+	assert_true(all && stack);
+	for (size_t i = 0; i < COPIES; i++)
+		all[i] = (struct line_inlined){{i, COPIES}, {"/usr/include/forged.h", 1}};
+	all[COPIES - 100].call = (struct line_location){"/src/a.c", 7};
+	(void)alarm(60);
+	for (uint64_t addr = 0; addr < COPIES; addr++)
+		found = inline_sweep_owner(&w, addr, &owner);
+	(void)alarm(0);
+	assert_true(found);
+	assert_int_equal(owner.line, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +576,8 @@ int main(void)
 		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_in_scope),
+		cmocka_unit_test(test_many_ranges),
+		cmocka_unit_test(test_overlapping_copies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,8 @@
 /* A chain to be shown: more is cut, the innermost part is what tells. */
 #define MAX_CALLS 24
 #define MAX_TEXT 1024
+/* Copies around one address to look at: no tree of entries is read deeper, so more of them only overlap. */
+#define MAX_AROUND 512
 /* To show it is not worth reading a larger tree of entries. */
 #define QUICK_TREE (4ULL << 20)
 
@@ -45,7 +47,7 @@ static void advance(struct inline_sweep *w, uint64_t addr)
 bool inline_sweep_owner(struct inline_sweep *w, uint64_t addr, struct line_location *ret)
 {
 	advance(w, addr);
-	for (size_t i = w->depth; i > 0; i--) {
+	for (size_t i = w->depth; i > 0 && w->depth - i < MAX_AROUND; i--) {
 		const struct line_inlined *x = &w->all[w->stack[i - 1]];
 
 		if (x->range.hi <= addr || !x->call.file)

@@ -223,6 +223,7 @@ static bool next_function(const struct elf_object *elf, uint64_t at, uint64_t en
 struct reading {
 	struct code_map *m;
 	size_t object;
+	uint64_t done; /* where the last function ends: it may have any number of ranges */
 };
 
 /* Code of no line (line 0) is its caller's: it has no name of its own by which it could be tried. */
@@ -241,7 +242,9 @@ static int read_range(struct addr_range range, void *arg)
 	struct elf_symbol s;
 
 	(void)line_table_rows(o->lines, range.lo, range.hi, cut_nameless, o);
-	for (uint64_t at = range.lo; next_function(o->elf, at, range.hi, &s); at = s.addr + s.size) {
+	if (u->done < range.lo)
+		u->done = range.lo;
+	for (; next_function(o->elf, u->done, range.hi, &s); u->done = s.addr + s.size) {
 		int r = 0;
 
 		/* A part that was split off begins anywhere. */
@@ -259,7 +262,7 @@ static int read_unit(struct code_map *m, size_t object, uint64_t vaddr)
 {
 	struct code_object *o = m->objects[object];
 	size_t unit = line_table_unit_at(o->lines, vaddr);
-	struct reading u = {m, object};
+	struct reading u = {.m = m, .object = object};
 	int r;
 
 	if (!o->units_read)
