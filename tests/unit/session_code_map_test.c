@@ -493,7 +493,7 @@ static void test_nothing_in_scope(void **state)
 	assert_null(m);
 }
 
-/* A unit that has a range and a row for each byte of one function: the function is gone through once. */
+/* Two units that share one function, the first with a range and a row for each byte: the function is gone through once. */
 static void test_many_ranges(void **state)
 {
 	enum { SIZE = 1 << 18 };
@@ -503,8 +503,9 @@ static void test_many_ranges(void **state)
 	_cleanup_free_ struct line_row *rows = calloc(SIZE + 1, sizeof(*rows));
 	_cleanup_free_ struct line_file *file = calloc(1, sizeof(*file) + sizeof(name));
 	_cleanup_close_ int fd = -1;
-	struct line_unit unit = {.rows_state = UNIT_READ, .rows = rows, .n_rows = SIZE + 1, .inlined_state = UNIT_BAD};
-	struct line_table lines = {.units = &unit, .n_units = 1, .index = ranges, .n_index = SIZE, .files = &file, .n_files = 1};
+	struct line_unit units[] = {{.rows_state = UNIT_READ, .rows = rows, .n_rows = SIZE + 1, .inlined_state = UNIT_BAD},
+				    {.rows_state = UNIT_READ, .rows = rows, .n_rows = SIZE + 1, .inlined_state = UNIT_BAD}};
+	struct line_table lines = {.units = units, .n_units = 2, .index = ranges, .n_index = SIZE, .files = &file, .n_files = 1};
 	struct forged_symbols symbols = forge_symbols(1);
 	struct code_map *m = NULL;
 	struct code_object *o;
@@ -518,6 +519,7 @@ static void test_many_ranges(void **state)
 		ranges[i] = (struct unit_range){.lo = FORGED_CODE + i, .hi = FORGED_CODE + i + 1};
 		rows[i] = (struct line_row){.addr = FORGED_CODE + i, .line = 1};
 	}
+	ranges[SIZE - 1].unit = 1;
 	rows[SIZE] = (struct line_row){.addr = FORGED_CODE + SIZE, .end = 1};
 	forge_symbol(&symbols, "work", 0, SIZE);
 	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0,
@@ -527,9 +529,12 @@ static void test_many_ranges(void **state)
 	o->lines = &lines;
 	o->lines_tried = true;
 	(void)alarm(20);
+	assert_int_equal(code_owner_line(m, 0, FORGED_CODE + SIZE - 1, &line), -ENOENT);
+	assert_int_equal(o->n_inlined, 1);
+	assert_int_equal(o->inlined[0].range.hi - o->inlined[0].range.lo, 1); /* the unit's own */
 	assert_int_equal(code_owner_line(m, 0, FORGED_CODE + SIZE / 2, &line), -ENOENT);
 	(void)alarm(0);
-	assert_int_equal(o->n_inlined, 1);
+	assert_int_equal(o->n_inlined, 2);
 	assert_int_equal(o->inlined[0].range.hi - o->inlined[0].range.lo, SIZE);
 	o->lines = NULL;
 	code_map_close(m);

@@ -200,7 +200,9 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 	struct elf_symbol s;
 	int r = 0;
 
-	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION) {
+	/* The rows of a function are those of the unit that it begins in. */
+	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION &&
+	    line_table_unit_at(o->lines, s.addr) == line_table_unit_at(o->lines, vaddr)) {
 		r = walk_function(m, object, &s, look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
 		sort_inlined(o);
 	}
@@ -247,8 +249,9 @@ static int read_range(struct addr_range range, void *arg)
 	for (; next_function(o->elf, u->done, range.hi, &s); u->done = s.addr + s.size) {
 		int r = 0;
 
-		/* A part that was split off begins anywhere. */
-		if (s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) && look_at_entry(u->m, o->lines, s.addr, &entry) == OUTSIDE)
+		/* One that begins before is another range's, or another unit's. A part that was split off begins anywhere. */
+		if (s.addr >= u->done && s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) &&
+		    look_at_entry(u->m, o->lines, s.addr, &entry) == OUTSIDE)
 			r = walk_function(u->m, u->object, &s, true);
 		if (r == -ENOMEM)
 			return r;
