@@ -458,7 +458,7 @@ int main(void)
 		cmocka_unit_test(test_debug_link_of_forgers), cmocka_unit_test(test_debug_link_without_decoders),
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_headers_are_read),
-		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_no_answer_to_search),
+		cmocka_unit_test(test_no_answer_to_search),
 		cmocka_unit_test(test_full_socket),
 		cmocka_unit_test(test_rights_are_dropped), cmocka_unit_test(test_others_are_left_alone),
 	};
