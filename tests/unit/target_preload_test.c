@@ -8,6 +8,7 @@
 #include "target/preload.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
@@ -24,30 +25,38 @@ struct fixture {
 	int page_fd, slots_fd, image_fd;
 	struct target_spec spec;
 	struct preload_server *server;
+	struct callbacks *heard;
+};
+
+/* In memory that the server shares. */
+struct callbacks {
 	bool turns_away;
+	pid_t server;
 	pid_t ready[64];
 	int n_ready;
 };
 
 static void on_ready(void *arg, pid_t pid, int has)
 {
-	struct fixture *f = arg;
+	struct callbacks *c = arg;
 
-	if (has && f->n_ready < 64)
-		f->ready[__atomic_fetch_add(&f->n_ready, 1, __ATOMIC_RELEASE)] = pid;
+	if (has && c->n_ready < 64)
+		c->ready[__atomic_fetch_add(&c->n_ready, 1, __ATOMIC_RELEASE)] = pid;
 }
 
 static bool may_ask(void *arg, pid_t pid)
 {
-	const struct fixture *f = arg;
+	struct callbacks *c = arg;
 
-	assert_true(pid > 0);
-	return !f->turns_away;
+	__atomic_store_n(&c->server, getpid(), __ATOMIC_RELEASE);
+	return pid > 0 && !c->turns_away;
 }
 
 static void make(struct fixture *f)
 {
 	*f = (struct fixture){.slots_fd = memfd_create("slots", MFD_CLOEXEC), .image_fd = -1};
+	f->heard = mmap(NULL, sizeof(*f->heard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(f->heard != MAP_FAILED);
 	assert_int_equal(target_make_page(&f->page_fd, &f->page, NULL), 0);
 	assert_int_equal(ftruncate(f->slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
 	assert_int_equal(preload_name(f->name, NULL), 0);
@@ -58,7 +67,7 @@ static void make(struct fixture *f)
 static void serve(struct fixture *f, int image_fd)
 {
 	struct preload_options o = {.name = f->name, .page = f->page, .image_fd = image_fd, .page_fd = f->page_fd,
-				    .slots_fd = f->slots_fd, .may_ask = may_ask, .ready = on_ready, .arg = f};
+				    .slots_fd = f->slots_fd, .may_ask = may_ask, .ready = on_ready, .arg = f->heard, .arg_fd = -1};
 	struct error e = {.text = ""};
 
 	if (preload_serve(&o, &f->server, &e) < 0)
@@ -76,6 +85,7 @@ static void stop(struct fixture *f)
 {
 	preload_stop(f->server);
 	(void)munmap(f->page, sizeof(*f->page));
+	(void)munmap(f->heard, sizeof(*f->heard));
 	(void)close(f->page_fd);
 	(void)close(f->slots_fd);
 	if (f->image_fd >= 0)
@@ -172,8 +182,8 @@ static void answers_what_it_knows(void **state)
 	assert_int_equal(f.page->serves, 1);
 	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
 	assert_int_equal(asked(f.name, SHIM_ASK_READY), 0);
-	assert_int_equal(f.n_ready, 1);
-	assert_int_equal(f.ready[0], getpid());
+	assert_int_equal(f.heard->n_ready, 1);
+	assert_int_equal(f.heard->ready[0], getpid());
 	assert_int_equal(asked(f.name, 'x'), -1);
 	(void)close(connect_to(f.name)); /* says nothing */
 	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
@@ -190,10 +200,30 @@ static void turns_strangers_away(void **state)
 
 	(void)state;
 	start(&f);
-	f.turns_away = true;
+	f.heard->turns_away = true;
 	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), -1);
 	assert_int_equal(asked(f.name, SHIM_ASK_READY), -1);
-	assert_int_equal(f.n_ready, 0);
+	assert_int_equal(f.heard->n_ready, 0);
+	stop(&f);
+}
+
+/* The number of one that has ended may be another's. */
+static void answers_the_living(void **state)
+{
+	int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct fixture f;
+	pid_t pid;
+
+	(void)state;
+	start(&f);
+	pid = fork();
+	if (pid == 0)
+		_exit(!connects(client, f.name));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	if (send(client, &(char){SHIM_ASK_READY}, 1, MSG_NOSIGNAL) == 1)
+		assert_true(recv(client, &(char){0}, 1, 0) <= 0);
+	assert_int_equal(f.heard->n_ready, 0);
+	(void)close(client);
 	stop(&f);
 }
 
@@ -201,33 +231,118 @@ static void turns_strangers_away(void **state)
 static void waits_for_descriptors(void **state)
 {
 	const struct timespec time = {.tv_nsec = 400000000};
-	struct rlimit old, low;
 	struct timespec before, after;
+	struct rlimit old, low;
 	struct fixture f;
-	int first, client;
+	clockid_t clock;
+	int client;
 
 	(void)state;
 	start(&f);
-	first = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
+	assert_int_equal(clock_getcpuclockid(f.heard->server, &clock), 0);
+	assert_int_equal(prlimit(f.heard->server, RLIMIT_NOFILE, NULL, &old), 0);
 	low = old;
-	low.rlim_cur = 3;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
+	low.rlim_cur = 0;
+	assert_int_equal(prlimit(f.heard->server, RLIMIT_NOFILE, &low, NULL), 0);
 	/* A number may be set aside for the first one already. */
-	assert_true(connects(first, f.name));
-	(void)close(first);
-	assert_true(connects(client, f.name));
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+	(void)close(connect_to(f.name));
+	client = connect_to(f.name);
+	assert_true(client >= 0);
+	(void)clock_gettime(clock, &before);
 	(void)nanosleep(&time, NULL);
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	(void)clock_gettime(clock, &after);
+	assert_int_equal(prlimit(f.heard->server, RLIMIT_NOFILE, &old, NULL), 0);
 	/* It takes less than a tenth of one CPU. */
 	assert_true((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < time.tv_nsec / 10);
 	/* What waited is answered now. */
 	assert_int_equal(send(client, &(char){SHIM_ASK_READY}, 1, MSG_NOSIGNAL), 1);
 	assert_int_equal(recv(client, &(char){0}, 1, 0), 1);
 	(void)close(client);
+	stop(&f);
+}
+
+/* A connection with a peer that reads nothing, full, whose end waits for years. */
+static int make_lingering(int *ret_peer)
+{
+	const struct linger years = {.l_onoff = 1, .l_linger = 1000000};
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	socklen_t size = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static const char bytes[65536];
+
+	assert_true(bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(listener, 1) == 0 &&
+		    getsockname(listener, (struct sockaddr *)&at, &size) == 0 && connect(s, (struct sockaddr *)&at, size) == 0);
+	*ret_peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(*ret_peer >= 0 && setsockopt(s, SOL_SOCKET, SO_LINGER, &years, sizeof(years)) == 0);
+	while (send(s, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	(void)close(listener);
+	return s;
+}
+
+/* Newer kernels refuse to. */
+static void send_away(int to, int fd)
+{
+	const struct linger none = {0};
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(fd))];
+	} control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd))}};
+	struct iovec part = {&(char){SHIM_ASK_READY}, 1};
+	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	if (sendmsg(to, &m, MSG_NOSIGNAL) < 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	(void)close(fd);
+}
+
+/* What a stranger sends may take for ever to close, in a connection that is served and in one that is never accepted. */
+static void ends_whatever_it_is_sent(void **state)
+{
+	int clients[8], peers[8];
+	struct fixture f;
+
+	(void)state;
+	start(&f);
+	f.heard->turns_away = true;
+	(void)alarm(20);
+	for (int i = 0; i < 8; i++) {
+		clients[i] = connect_to(f.name);
+		assert_true(clients[i] >= 0);
+		send_away(clients[i], make_lingering(&peers[i]));
+	}
+	preload_stop(f.server);
+	(void)alarm(0);
+	f.server = NULL;
+	for (int i = 0; i < 8; i++) {
+		(void)close(clients[i]);
+		(void)close(peers[i]);
+	}
+	stop(&f);
+}
+
+/* A program that waits for our pipes' ends must not wait for the server, nor the kernel for its probes. */
+static void keeps_nothing_else(void **state)
+{
+	int ends[2];
+	struct fixture f;
+	char path[64], byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	start(&f);
+	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), SHIM_FDS);
+	(void)close(ends[1]);
+	(void)alarm(20);
+	assert_int_equal(read(ends[0], &byte, 1), 0);
+	(void)alarm(0);
+	(void)close(ends[0]);
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)f.heard->server);
+	preload_stop(f.server);
+	f.server = NULL;
+	assert_int_equal(access(path, F_OK), -1);
 	stop(&f);
 }
 
@@ -258,7 +373,7 @@ static void goes_along(void **state)
 		fail_msg("%s", text);
 	assert_int_equal(descriptors, native);
 	assert_true(mapped > 0);
-	assert_true(__atomic_load_n(&f.n_ready, __ATOMIC_ACQUIRE) >= 4);
+	assert_true(__atomic_load_n(&f.heard->n_ready, __ATOMIC_ACQUIRE) >= 4);
 	stop(&f);
 }
 
@@ -444,7 +559,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_what_it_knows),
 		cmocka_unit_test(turns_strangers_away),
+		cmocka_unit_test(answers_the_living),
 		cmocka_unit_test(waits_for_descriptors),
+		cmocka_unit_test(ends_whatever_it_is_sent),
+		cmocka_unit_test(keeps_nothing_else),
 		cmocka_unit_test(goes_along),
 		cmocka_unit_test(asks_nobody_else),
 		cmocka_unit_test(takes_nothing_else),

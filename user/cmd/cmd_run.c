@@ -99,6 +99,7 @@ static int spawn_and_serve(struct run *r, struct error *e)
 		.may_ask = may_have_library,
 		.ready = library_is_ready,
 		.arg = r->session,
+		.arg_fd = session_processes_fd(r->session),
 	};
 
 	if (err == 0)

@@ -10,6 +10,7 @@
 #include "session/rate.h"
 
 #include <bpf/libbpf.h>
+#include <pthread.h>
 #include <stdio.h>
 
 struct cozbpf_bpf;
@@ -122,6 +123,7 @@ struct session {
 	struct latencies *latencies; /* NULL: none */
 	uint64_t late_begin[ABI_LATE_BUCKETS];
 	uint64_t epoch; /* of the experiment under way or just ended */
+	pthread_mutex_t *procs_lock; /* of many processes' entries, shared with children; else NULL */
 	struct ring_buffer *ring; /* of execs, in a scope of many processes */
 	pid_t execs[256];
 	size_t n_execs;

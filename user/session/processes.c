@@ -12,14 +12,43 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
-
-/* Of what is read and written back; the thread that hands on the library writes, too. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int procs_fd(const struct session *s)
 {
 	return bpf_map__fd(s->skel->maps.procs);
+}
+
+int session_processes_fd(const struct session *s)
+{
+	return procs_fd(s);
+}
+
+/* Of what is read and written back: the process that hands on the library writes, too, until it is killed. */
+static int make_lock(struct session *s)
+{
+	pthread_mutexattr_t a;
+	void *p = mmap(NULL, sizeof(*s->procs_lock), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	s->procs_lock = p;
+	(void)pthread_mutexattr_init(&a);
+	(void)pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+	(void)pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST);
+	return -pthread_mutex_init(s->procs_lock, &a);
+}
+
+static void lock(const struct session *s)
+{
+	if (pthread_mutex_lock(s->procs_lock) == EOWNERDEAD)
+		(void)pthread_mutex_consistent(s->procs_lock);
+}
+
+static void unlock(const struct session *s)
+{
+	(void)pthread_mutex_unlock(s->procs_lock);
 }
 
 static int on_exec(void *arg, void *data, size_t size)
@@ -36,8 +65,13 @@ static int on_exec(void *arg, void *data, size_t size)
 
 int processes_open(struct session *s, struct error *e)
 {
+	int r;
+
 	if (!s->options.many)
 		return 0;
+	r = make_lock(s);
+	if (r < 0)
+		return fail(e, -r, "out of memory");
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.execs), on_exec, s, NULL);
 	return s->ring ? 0 : fail(e, errno, "cannot read what programs are started: %s", strerror(errno));
 }
@@ -46,6 +80,9 @@ void processes_close(struct session *s)
 {
 	ring_buffer__free(s->ring);
 	free(s->space_idle);
+	if (s->procs_lock)
+		(void)munmap(s->procs_lock, sizeof(*s->procs_lock));
+	s->procs_lock = NULL;
 	s->ring = NULL;
 	s->space_idle = NULL;
 	s->n_space_idle = 0;
@@ -84,14 +121,14 @@ int session_take(struct session *s, pid_t pid, unsigned int flags, struct error 
 	struct abi_proc p = {.space = ABI_SPACE_NONE};
 	int r;
 
-	(void)pthread_mutex_lock(&lock);
+	lock(s);
 	if (get(s, pid, &p) == 0)
 		flags |= p.flags & ABI_PROC_SIGNALS;
 	p.flags = flags;
 	if ((pid_t)s->skel->bss->control.tgid == pid && !(flags & ABI_PROC_IN))
 		s->skel->bss->control.tgid = 0;
 	r = put(s, pid, &p, BPF_ANY);
-	(void)pthread_mutex_unlock(&lock);
+	unlock(s);
 	if (r == -E2BIG)
 		return fail(e, E2BIG, "too many processes are in scope; at most %d", ABI_MAX_PROCESSES);
 	return r < 0 ? fail(e, -r, "cannot enter process %d into the scope: %s", (int)pid, strerror(-r)) : 0;
@@ -122,14 +159,14 @@ void session_set_signals(struct session *s, pid_t pid, bool has)
 
 	if (!s->options.many)
 		return;
-	(void)pthread_mutex_lock(&lock);
+	lock(s);
 	if (get(s, pid, &p) < 0) {
-		(void)pthread_mutex_unlock(&lock);
+		unlock(s);
 		return;
 	}
 	p.flags = has ? p.flags | ABI_PROC_SIGNALS : p.flags & ~(unsigned int)ABI_PROC_SIGNALS;
 	(void)put(s, pid, &p, BPF_EXIST);
-	(void)pthread_mutex_unlock(&lock);
+	unlock(s);
 }
 
 void processes_calibrate(struct session *s, bool begins)
@@ -223,12 +260,12 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 	if (!fresh)
 		return 0;
 	/* What BPF has changed since is of another program: that one's exec is still to be read. */
-	(void)pthread_mutex_lock(&lock);
+	lock(s);
 	r = get(s, pid, &p);
 	p.space = (unsigned int)space;
 	if (r == 0)
 		r = put(s, pid, &p, BPF_EXIST);
-	(void)pthread_mutex_unlock(&lock);
+	unlock(s);
 	return r < 0 && r != -ENOENT ? fail(e, -r, "cannot enter process %d: %s", (int)pid, strerror(-r)) : 0;
 }
 

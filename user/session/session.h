@@ -65,7 +65,8 @@ int session_attach(struct session *s, pid_t pid, struct error *e);
  * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
-/* @pid has a handler of the payment signal now, which its children inherit; or does not after all. May be called in any thread. */
+/* @pid has a handler of the payment signal now, which its children inherit; or does not after all. A child that has
+ * session_processes_fd may call it, and session_flags, too. */
 void session_set_signals(struct session *s, pid_t pid, bool has);
 
 /* A scope of many processes. What is entered leaves by itself when it ends. */
@@ -79,6 +80,8 @@ int session_take(struct session *s, pid_t pid, unsigned int flags, struct error 
 /* The flags of @pid; -ENOENT: it is not entered. */
 int session_flags(const struct session *s, pid_t pid, unsigned int *ret);
 void session_leave(struct session *s, pid_t pid);
+/* The map that they are in. */
+int session_processes_fd(const struct session *s);
 /* All that are entered now. The array is the caller's. */
 int session_processes(const struct session *s, struct session_process **ret, size_t *ret_n);
 /* Reads what @pid has mapped, if that is not what it was. To be called after an exec, and now and then. */
