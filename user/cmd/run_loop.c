@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -56,6 +57,16 @@ static void send_signal(const struct run *r, int signo)
 		(void)kill(target_pid(r->target), signo);
 }
 
+/* As long as the ledger has it in scope its number is not another's: so the descriptor is that process's. */
+static void send_to_one(const struct run *r, pid_t pid, int signo)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	unsigned int flags;
+
+	if (pidfd >= 0 && session_flags(r->session, pid, &flags) == 0)
+		(void)syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0);
+}
+
 /* The program and what it has started: a wrapper's end is not that of what it runs. */
 static void end_program(const struct run *r, int signo)
 {
@@ -65,7 +76,7 @@ static void end_program(const struct run *r, int signo)
 	if (r->target && r->scope && session_processes(r->session, &all, &n) == 0)
 		for (size_t i = 0; i < n; i++)
 			if (all[i].pid != target_pid(r->target))
-				(void)kill(all[i].pid, signo);
+				send_to_one(r, all[i].pid, signo);
 	send_signal(r, signo);
 }
 

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 bool run_scope_is_many(const struct run *r)
 {
@@ -168,6 +170,7 @@ void run_scope_read(struct run *r, pid_t pid)
 
 int run_scope_settle(struct run *r, pid_t pid, struct error *e)
 {
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	unsigned int has = 0, flags;
 	bool entered = session_flags(r->session, pid, &has) == 0;
 	int err;
@@ -182,8 +185,8 @@ int run_scope_settle(struct run *r, pid_t pid, struct error *e)
 		err = session_take(r->session, pid, flags, e);
 		if (err < 0)
 			return err;
-		/* Its exit may have come before; its number may be another's soon. */
-		if (!process_is_live(pid)) {
+		/* Its exit may have come before; its number may be another's by now. */
+		if (!process_is_live(pid) || pidfd < 0 || process_has_ended(pidfd)) {
 			session_leave(r->session, pid);
 			return 0;
 		}
