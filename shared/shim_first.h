@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define SHIM_FIRST_MAX 64
@@ -15,7 +16,7 @@
 
 static inline bool shim_read_at(int fd, void *to, size_t size, unsigned long long offset)
 {
-	return offset <= 1ULL << 62 && pread(fd, to, size, (off_t)offset) == (ssize_t)size;
+	return offset <= 1ULL << 62 && syscall(SYS_pread64, fd, to, size, offset) == (long)size;
 }
 
 /* What of @vaddr, in the file; 0: nothing. */

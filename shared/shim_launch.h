@@ -46,7 +46,8 @@ static inline bool shim_sealed(int fd, int seals)
 	return has >= 0 && (has & seals) == seals;
 }
 
-/* 0: it is no BPF map. */
+/* 0: it is no BPF map. By syscall here and in all that the library does around an exec: libc's own calls are cancellation points, which the
+ * program's exec and posix_spawn are not. */
 static inline unsigned long long shim_map_id(int fd)
 {
 	static const char key[] = "map_id:";
@@ -61,11 +62,11 @@ static inline unsigned long long shim_map_id(int fd)
 	while (i)
 		*p++ = digits[--i];
 	*p = '\0';
-	info = open(path, O_RDONLY | O_CLOEXEC);
+	info = (int)syscall(SYS_open, path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return 0;
-	n = read(info, text, sizeof(text) - 1);
-	(void)close(info);
+	n = syscall(SYS_read, info, text, sizeof(text) - 1);
+	(void)syscall(SYS_close, info);
 	text[n < 0 ? 0 : n] = '\0';
 	p = strstr(text, key);
 	if (!p)

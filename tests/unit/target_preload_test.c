@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -380,12 +381,13 @@ static void goes_along(void **state)
 /* What another one answers under the name that was ours. */
 struct impostor {
 	const char *name;
+	int connected;
 	int fds[SHIM_FDS + 1];
 	int n;
 };
 
 /* As anybody can write it: the page says that there is somebody to ask. Ends when nobody asks any more. The result: how many did. */
-static int pretend(const struct impostor *i, int ready)
+static int pretend(struct impostor *i, int ready)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	const struct timeval patience = {.tv_sec = 1};
@@ -399,6 +401,7 @@ static int pretend(const struct impostor *i, int ready)
 	(void)setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	(void)write(ready, &byte, 1);
 	while ((client = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		i->connected++;
 		union {
 			struct cmsghdr head;
 			char room[CMSG_SPACE(sizeof(i->fds))];
@@ -423,7 +426,7 @@ static int pretend(const struct impostor *i, int ready)
 
 static void *pretend_in_thread(void *arg)
 {
-	const struct impostor *i = ((void **)arg)[0];
+	struct impostor *i = ((void **)arg)[0];
 
 	return (void *)(intptr_t)pretend(i, (int)(intptr_t)((void **)arg)[1]);
 }
@@ -450,7 +453,7 @@ static int starts_programs(const char *fifo, const char *out)
 	(void)snprintf(command, sizeof(command), "exec grep -c memfd: /proc/self/maps >%s", out);
 	status = system(command);
 	file = fopen(out, "ae");
-	if (!file || !WIFEXITED(status))
+	if (!file || !WIFEXITED(status) || system("true") != 0)
 		return 1;
 	(void)fprintf(file, "%u\n", open_descriptors() - 1 - before);
 	return fclose(file) == 0 ? 0 : 1;
@@ -509,18 +512,21 @@ static int deceive(struct fixture *f, struct impostor *i, bool other_process, un
 /* After our end anybody in the network namespace can bind the name. */
 static void asks_nobody_else(void **state)
 {
-	struct impostor i;
+	struct impostor *i = mmap(NULL, sizeof(*i), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned int mapped, left;
 	struct fixture f, other;
 
 	(void)state;
+	assert_true(i != MAP_FAILED);
 	start(&other);
-	i = (struct impostor){.fds = {other.image_fd, other.page_fd, other.slots_fd}, .n = SHIM_FDS};
+	*i = (struct impostor){.fds = {other.image_fd, other.page_fd, other.slots_fd}, .n = SHIM_FDS};
 	make(&f);
-	/* Another process of the same user is not even asked. */
-	assert_int_equal(deceive(&f, &i, true, &mapped, &left), 0);
+	/* Another process of the same user is not even asked, and the next time nobody connects to it. */
+	assert_int_equal(deceive(&f, i, true, &mapped, &left), 0);
+	assert_int_equal(i->connected, 1);
 	assert_int_equal(mapped, 0);
 	assert_int_equal(left, 0);
+	(void)munmap(i, sizeof(*i));
 	stop(&f);
 	stop(&other);
 }
@@ -554,6 +560,88 @@ static void takes_nothing_else(void **state)
 	stop(&other);
 }
 
+static void *run_shell(void *fifo)
+{
+	char command[256];
+
+	(void)snprintf(command, sizeof(command), "exec cat %s", (char *)fifo);
+	return (void *)(intptr_t)system(command);
+}
+
+/* The program: while one thread waits for a shell, another one puts files of its own where the library has its descriptors. */
+static int uses_the_numbers(const char *fifo)
+{
+	int own = memfd_create("own", MFD_CLOEXEC), first = 0, go;
+	bool used[1024], kept = true;
+	struct stat st, is;
+	pthread_t thread;
+	void *status;
+
+	for (int fd = 0; fd < 1024; fd++)
+		used[fd] = fcntl(fd, F_GETFD) >= 0;
+	CHECK(own >= 0 && fstat(own, &st) == 0 && pthread_create(&thread, NULL, run_shell, (void *)(uintptr_t)fifo) == 0);
+	go = open(fifo, O_WRONLY | O_CLOEXEC); /* the shell reads it now */
+	for (int fd = 0; fd < 1024 && !first; fd++)
+		if (fd != go && !used[fd] && fcntl(fd, F_GETFD) >= 0)
+			first = fd;
+	CHECK(first);
+	for (int i = 0; i < SHIM_FDS; i++)
+		CHECK(dup2(own, first + i) >= 0);
+	(void)close(go);
+	CHECK(pthread_join(thread, &status) == 0 && status == NULL);
+	for (int i = 0; i < SHIM_FDS; i++)
+		kept &= fstat(first + i, &is) == 0 && is.st_ino == st.st_ino;
+	return !kept;
+}
+
+static void leaves_other_files(void **state)
+{
+	char fifo[] = "/tmp/cozbpf-preload-XXXXXX";
+	char *argv[] = {own_exe, (char *)(uintptr_t)"numbers", fifo, NULL};
+	struct fixture f;
+
+	(void)state;
+	assert_true(mkdtemp(fifo) && rmdir(fifo) == 0 && mkfifo(fifo, 0600) == 0);
+	make(&f);
+	assert_int_equal(end_of(start_program(&f, argv)), 0);
+	(void)unlink(fifo);
+	stop(&f);
+}
+
+static void *spawn_when_cancelled(void *arg)
+{
+	char *argv[] = {(char *)(uintptr_t)"true", NULL};
+	pid_t pid;
+
+	(void)pthread_cancel(pthread_self());
+	if (posix_spawnp(&pid, "true", NULL, NULL, argv, environ) == 0)
+		*(pid_t *)arg = pid;
+	return NULL;
+}
+
+/* The program: posix_spawn is no cancellation point, nor is exec. */
+static int spawns_when_cancelled(void)
+{
+	pthread_t thread;
+	pid_t pid = 0;
+
+	CHECK(pthread_create(&thread, NULL, spawn_when_cancelled, &pid) == 0 && pthread_join(thread, NULL) == 0);
+	return pid <= 0 || waitpid(pid, NULL, 0) != pid;
+}
+
+static void is_no_cancellation_point(void **state)
+{
+	char *argv[] = {own_exe, (char *)(uintptr_t)"cancelled", NULL};
+	struct fixture f;
+
+	(void)state;
+	make(&f);
+	assert_int_equal(end_of(start_program(&f, argv)), 0);
+	/* `true` has the library, too. */
+	assert_int_equal(f.heard->n_ready, 1);
+	stop(&f);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -566,8 +654,14 @@ int main(int argc, char **argv)
 		cmocka_unit_test(goes_along),
 		cmocka_unit_test(asks_nobody_else),
 		cmocka_unit_test(takes_nothing_else),
+		cmocka_unit_test(leaves_other_files),
+		cmocka_unit_test(is_no_cancellation_point),
 	};
 
+	if (argc == 2)
+		return spawns_when_cancelled();
+	if (argc == 3)
+		return uses_the_numbers(argv[2]);
 	if (argc == 4)
 		return starts_programs(argv[2], argv[3]);
 	prepare_children();

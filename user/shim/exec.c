@@ -52,8 +52,7 @@ static int start(const char *path, char *const *argv, char *const *envp)
 	handover_fill(&e, entry, vector);
 	r = plain(path, argv, vector);
 	saved = errno;
-	for (int i = 0; i < SHIM_FDS; i++)
-		(void)close(first + i);
+	handover_remove(first);
 	errno = saved;
 	return r;
 }

@@ -46,6 +46,9 @@ static bool is_controller(int s)
 	       (peer.pid == shim_launch.server_pid || peer.pid == 0);
 }
 
+/* Nobody answers any more, or another one: each try could take as long as the last. */
+static bool given_up;
+
 static int connect_to_controller(void)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
@@ -53,7 +56,7 @@ static int connect_to_controller(void)
 	size_t length = strlen(shim_launch.server);
 	int s;
 
-	if (!length || !__atomic_load_n(&shim_page->serves, __ATOMIC_RELAXED))
+	if (!length || given_up || !__atomic_load_n(&shim_page->serves, __ATOMIC_RELAXED))
 		return -1;
 	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
@@ -61,10 +64,14 @@ static int connect_to_controller(void)
 	memcpy(to.sun_path + 1, shim_launch.server, length); /* an abstract name: no file */
 	(void)setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	(void)setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (connect(s, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0 &&
-	    is_controller(s))
-		return s;
-	(void)close(s);
+	if (syscall(SYS_connect, s, &to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0) {
+		given_up = !is_controller(s);
+		if (!given_up)
+			return s;
+	} else {
+		given_up = errno == EAGAIN;
+	}
+	(void)syscall(SYS_close, s);
 	return -1;
 }
 
@@ -72,13 +79,16 @@ static int connect_to_controller(void)
 static bool ask(char what, struct msghdr *answer)
 {
 	int s = connect_to_controller();
-	bool ok;
+	long n = -1;
 
 	if (s < 0)
 		return false;
-	ok = send(s, &what, 1, MSG_NOSIGNAL) == 1 && recvmsg(s, answer, MSG_CMSG_CLOEXEC) == 1;
-	(void)close(s);
-	return ok;
+	if (syscall(SYS_sendto, s, &what, 1, MSG_NOSIGNAL, NULL, 0) == 1) {
+		n = syscall(SYS_recvmsg, s, answer, MSG_CMSG_CLOEXEC);
+		given_up = n < 0 && errno == EAGAIN;
+	}
+	(void)syscall(SYS_close, s);
+	return n == 1;
 }
 
 void shim_exec_announce(void)
@@ -91,9 +101,11 @@ void shim_exec_announce(void)
 
 /* What a program would load and map has to be what this one has. Of the image that is the whole check: the same file, which was sealed when it
  * was loaded here, has the same contents. */
-static bool are_ours(const int fds[SHIM_FDS])
+static bool is_ours(int fd, int i)
 {
-	return shim_is(fds[0], &shim_own_image) && shim_is(fds[1], &shim_launch.page) && shim_is(fds[2], &shim_launch.slots);
+	const struct shim_identity *const wanted[SHIM_FDS] = {&shim_own_image, &shim_launch.page, &shim_launch.slots};
+
+	return shim_is(fd, wanted[i]);
 }
 
 bool handover_ask(int ret[SHIM_FDS])
@@ -116,7 +128,7 @@ bool handover_ask(int ret[SHIM_FDS])
 		n = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 		memcpy(fds, CMSG_DATA(c), (size_t)n * sizeof(int));
 	}
-	if (n == SHIM_FDS && are_ours(fds)) {
+	if (n == SHIM_FDS && is_ours(fds[0], 0) && is_ours(fds[1], 1) && is_ours(fds[2], 2)) {
 		memcpy(ret, fds, SHIM_FDS * sizeof(int));
 		return true;
 	}
@@ -127,7 +139,19 @@ bool handover_ask(int ret[SHIM_FDS])
 void handover_close(const int *fds, int n)
 {
 	for (int i = 0; i < n; i++)
-		(void)close(fds[i]);
+		(void)syscall(SYS_close, fds[i]);
+}
+
+bool handover_has(int first, int i)
+{
+	return first >= 0 && !shim_filtered && is_ours(first + i, i);
+}
+
+void handover_remove(int first)
+{
+	for (int i = 0; i < SHIM_FDS; i++)
+		if (handover_has(first, i))
+			(void)syscall(SYS_close, first + i);
 }
 
 int handover_place(const int fds[SHIM_FDS], bool kept)
@@ -168,7 +192,7 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 	/* The kernel executes regular files alone. To open another one may have an effect, as /dev/watchdog shows. */
 	if (syscall(SYS_stat, path, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = (int)syscall(SYS_open, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
 	/* Of a program with other rights than its starter's the loader refuses the library, but descriptors would be open there. */
@@ -176,7 +200,7 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 	    fgetxattr(fd, "security.capability", NULL, 0) > 0)
 		n = -1;
 	else
-		n = pread(fd, head, sizeof(head) - 1, 0);
+		n = syscall(SYS_pread64, fd, head, sizeof(head) - 1, 0);
 	if (n > 2 && head[0] == '#' && head[1] == '!' && depth == 0) {
 		char *p = head + 2;
 
@@ -189,13 +213,12 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 		for (unsigned int i = 0; i < elf->e_phnum && i < 64 && !loads; i++) {
 			Elf64_Phdr p;
 
-			loads = pread(fd, &p, sizeof(p), (off_t)(elf->e_phoff + i * sizeof(p))) == (ssize_t)sizeof(p) &&
-				p.p_type == PT_INTERP;
+			loads = shim_read_at(fd, &p, sizeof(p), elf->e_phoff + i * sizeof(p)) && p.p_type == PT_INTERP;
 		}
 		if (loads)
 			shim_first_library(fd, e->first);
 	}
-	(void)close(fd);
+	(void)syscall(SYS_close, fd);
 	return loads;
 }
 

@@ -25,6 +25,10 @@ bool handover_ask(int ret[SHIM_FDS]);
 /* Copies of @fds with consecutive numbers, which exec keeps if @kept; the first, or -1. */
 int handover_place(const int fds[SHIM_FDS], bool kept);
 void handover_close(const int *fds, int n);
+/* Are @first + @i, ... still what was placed there? The program's other threads may have closed them, and put others in their place. */
+bool handover_has(int first, int i);
+/* Closes those that are. @first may be -1. */
+void handover_remove(int first);
 
 struct handover_environment {
 	char *const *envp;

@@ -29,10 +29,26 @@ int shell_open(void)
 
 void shell_hide(bool hidden)
 {
-	int from = shim_filtered ? -1 : shell_open();
+	int from = shell_open();
 
-	for (int i = 0; i < SHIM_FDS && from >= 0; i++)
-		(void)handover_fcntl(from + i, F_SETFD, hidden ? FD_CLOEXEC : 0);
+	for (int i = 0; i < SHIM_FDS; i++)
+		if (handover_has(from, i))
+			(void)handover_fcntl(from + i, F_SETFD, hidden ? FD_CLOEXEC : 0);
+}
+
+static void leave(void)
+{
+	unsigned int n = __atomic_load_n(&users, __ATOMIC_ACQUIRE);
+	int saved = errno, from = __atomic_load_n(&first, __ATOMIC_RELAXED);
+
+	while (!__atomic_compare_exchange_n(&users, &n, n == 2 ? 1 : n - 2, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		continue;
+	if (n == 2) {
+		__atomic_store_n(&first, -1, __ATOMIC_RELAXED);
+		handover_remove(from);
+		__atomic_store_n(&users, 0, __ATOMIC_RELEASE);
+	}
+	errno = saved;
 }
 
 /* The first descriptor, or -1: then it has to go without the library. */
@@ -47,8 +63,13 @@ static int enter(void)
 		if (__atomic_compare_exchange_n(&users, &n, n ? n + 2 : 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			break;
 	}
-	if (n)
-		return __atomic_load_n(&first, __ATOMIC_RELAXED);
+	if (n) {
+		placed = __atomic_load_n(&first, __ATOMIC_RELAXED);
+		if (handover_has(placed, 0) && handover_has(placed, 1) && handover_has(placed, 2))
+			return placed;
+		leave();
+		return -1;
+	}
 	if (handover_ask(fds)) {
 		placed = handover_place(fds, true);
 		handover_close(fds, SHIM_FDS);
@@ -56,22 +77,6 @@ static int enter(void)
 	__atomic_store_n(&first, placed, __ATOMIC_RELAXED);
 	__atomic_store_n(&users, placed < 0 ? 0 : 2, __ATOMIC_RELEASE);
 	return placed;
-}
-
-static void leave(void)
-{
-	unsigned int n = __atomic_load_n(&users, __ATOMIC_ACQUIRE);
-	int saved = errno, from = __atomic_load_n(&first, __ATOMIC_RELAXED);
-
-	while (!__atomic_compare_exchange_n(&users, &n, n == 2 ? 1 : n - 2, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		continue;
-	if (n == 2) {
-		__atomic_store_n(&first, -1, __ATOMIC_RELAXED);
-		for (int i = 0; i < SHIM_FDS; i++)
-			(void)close(from + i);
-		__atomic_store_n(&users, 0, __ATOMIC_RELEASE);
-	}
-	errno = saved;
 }
 
 /* @text in quotation marks; where it ends. */

@@ -85,8 +85,9 @@ static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, in
 		return false;
 	for (int i = 0; i < SHIM_FDS && first >= 0; i++)
 		ok &= posix_spawn_file_actions_adddup2(ret, fds[i], first + i) == 0;
-	for (int i = 0; i < SHIM_FDS && shell >= 0; i++)
-		ok &= posix_spawn_file_actions_addclose(ret, shell + i) == 0;
+	for (int i = 0; i < SHIM_FDS; i++)
+		if (handover_has(shell, i))
+			ok &= posix_spawn_file_actions_addclose(ret, shell + i) == 0;
 	/* Room for theirs is made by more of ours. */
 	for (size_t i = 0; i < n && ok; i++)
 		ok = posix_spawn_file_actions_addclose(ret, 0) == 0;
@@ -134,8 +135,7 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 		drop(&combined);
 	if (asked)
 		handover_close(fds, SHIM_FDS);
-	for (int i = 0; i < SHIM_FDS && first >= 0; i++)
-		(void)close(first + i);
+	handover_remove(first);
 	errno = saved;
 	return r;
 }
