@@ -135,6 +135,41 @@ static void failures_of_exec(void **state)
 	target_free(t);
 }
 
+/* The kernel keeps an exec that waits for a lease's holder, as it does one that waits for a file system: for 45 seconds. */
+static void ends_when_exec_hangs(void **state)
+{
+	const struct timespec now = {0};
+	sigset_t set, old;
+	struct target *t;
+	int fd;
+
+	(void)state;
+	write_script("#!/bin/sh\n", 10);
+	t = spawn((char *[]){script, NULL});
+	fd = open(script, O_RDONLY | O_CLOEXEC);
+	/* Not every file system has them. */
+	if (fcntl(fd, F_SETLEASE, F_WRLCK) < 0) {
+		target_free(t);
+		(void)close(fd);
+		skip();
+	}
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGIO);
+	(void)sigprocmask(SIG_BLOCK, &set, &old);
+	(void)raise(SIGINT);
+	(void)alarm(20);
+	assert_int_equal(target_exec(t, NULL), -EINTR);
+	(void)alarm(0);
+	target_free(t);
+	(void)close(fd);
+	/* It is left to the caller. */
+	assert_int_equal(sigtimedwait(&set, NULL, &now), SIGINT);
+	while (sigtimedwait(&set, NULL, &now) > 0)
+		;
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
 static void scripts(void **state)
 {
 	static const char with[] = "#!/bin/sh\nexit $(($1 + 1))\n", without[] = "test $# = 1 && exit $(($1 + 2))\n";
@@ -282,6 +317,7 @@ int main(void)
 		cmocka_unit_test(stops_before_exec),
 		cmocka_unit_test(is_mapped_after_exec),
 		cmocka_unit_test(failures_of_exec),
+		cmocka_unit_test(ends_when_exec_hangs),
 		cmocka_unit_test(scripts),
 		cmocka_unit_test(unknown_command),
 		cmocka_unit_test(free_kills_only_before_exec),

@@ -9,14 +9,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* How long after exec the kernel may take to map the program. Far above what it needs; the wait ends with the program. */
 #define MAPPED_TIMEOUT_NS (1 * NSEC_PER_SEC)
+/* How long the child may take for an answer after the user has asked us to end, and to end itself. */
+#define END_MS 1000
 
 struct target {
 	pid_t pid;
@@ -69,17 +73,45 @@ static void reap(struct target *t)
 /* Only before exec. */
 static void kill_child(struct target *t)
 {
+	struct pollfd end = {.fd = t->pidfd, .events = POLLIN};
+
 	if (t->reaped)
 		return;
 	(void)kill(t->pid, SIGKILL);
-	reap(t);
+	/* One that the kernel keeps is left alone. */
+	if (t->pidfd < 0 || poll(&end, 1, END_MS) > 0)
+		reap(t);
+	t->reaped = true;
+}
+
+/* A file system that does not answer keeps the child in the kernel for ever. The signals are blocked, and stay pending. */
+static int await_report(const struct target *t)
+{
+	_cleanup_close_ int signals = -1;
+	struct pollfd fds[2];
+	sigset_t ends;
+
+	(void)sigemptyset(&ends);
+	(void)sigaddset(&ends, SIGINT);
+	(void)sigaddset(&ends, SIGTERM);
+	(void)sigaddset(&ends, SIGHUP);
+	(void)sigaddset(&ends, SIGQUIT);
+	signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	fds[0] = (struct pollfd){.fd = t->socket, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = signals, .events = POLLIN};
+	while (poll(fds, 2, -1) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return fds[0].revents || poll(fds, 1, END_MS) > 0 ? 0 : -EINTR;
 }
 
 /* 1 and a report, 0 when the child's end is closed, or a negative errno. */
 static int receive(const struct target *t, struct child_report *ret)
 {
-	ssize_t n;
+	ssize_t n = await_report(t);
 
+	if (n < 0)
+		return (int)n;
 	do
 		n = recv(t->socket, ret, sizeof(*ret), 0);
 	while (n < 0 && errno == EINTR);
