@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -391,6 +392,71 @@ static void test_silence(void **state)
 	(void)close(ends[0]);
 }
 
+static void start(const struct decoder_limits *limits)
+{
+	struct error e = {.text = ""};
+
+	if (elf_decoder_start(limits, &e) < 0)
+		fail_msg("%s", e.text);
+}
+
+/* However many decoders do not answer, they are waited for once. */
+static void test_silence_of_all(void **state)
+{
+	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 1, .total_s = 2, .total_bytes = 1ULL << 30};
+
+	(void)state;
+	start(&limits);
+	(void)alarm(60);
+	for (int i = 0; i < 200; i++) {
+		struct forged f = forge();
+		const char *problem;
+
+		assert_false(elf_object_has_symbols(f.object));
+		problem = elf_object_symbol_problem(f.object);
+		assert_non_null(strstr(problem, elf_object_path(f.object)));
+		if (i > 2)
+			assert_non_null(strstr(problem, "take too long"));
+		forge_end(&f);
+	}
+	(void)alarm(0);
+	elf_decoder_stop();
+}
+
+/* Asks an object for two rows. */
+static struct forged ask_rows(int expected)
+{
+	const struct cfi_row rows[] = {{.pc = 0, .kind = CFI_RSP}, {.pc = 4, .kind = CFI_NONE}};
+	struct forged f = forge();
+	struct error e = {.text = ""};
+	struct cfi_table t = {0};
+
+	ANSWER(&f, 0, rows, sizeof(rows), "", 0, "", 0);
+	assert_int_equal(cfi_table_read(f.object, 10, &t, &e), expected);
+	assert_true(expected == 0 || strstr(e.text, "too much memory"));
+	cfi_table_free(&t);
+	return f;
+}
+
+static void test_much_of_all(void **state)
+{
+	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 60, .total_s = 300,
+					      .total_bytes = 5 * sizeof(struct cfi_row)};
+	struct forged a, b, c, d;
+
+	(void)state;
+	start(&limits);
+	a = ask_rows(0);
+	b = ask_rows(0);
+	c = ask_rows(-EIO);
+	forge_end(&c);
+	forge_end(&a);
+	d = ask_rows(0);
+	forge_end(&b);
+	forge_end(&d);
+	elf_decoder_stop();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,6 +467,8 @@ int main(void)
 		cmocka_unit_test(test_garbage),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_silence_of_all),
+		cmocka_unit_test(test_much_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

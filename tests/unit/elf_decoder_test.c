@@ -227,7 +227,7 @@ static void make_slow(const char *path, const char *other)
 
 static void test_time(void **state)
 {
-	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 0, .wall_s = 60};
+	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 0, .wall_s = 60, .total_s = 300, .total_bytes = 1ULL << 30};
 	char dir[] = "/tmp/cozbpf-decoder.XXXXXX", path[64], other[64];
 	struct error e = {.text = ""};
 	struct line_table *t = NULL;

@@ -34,7 +34,7 @@
 
 #include <cmocka.h>
 
-static const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 2};
+static const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 2, .total_s = 300, .total_bytes = 1ULL << 30};
 
 static void start(void)
 {

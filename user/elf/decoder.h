@@ -15,6 +15,8 @@ struct decoder_limits {
 	uint64_t memory_bytes; /* address space of a decoder, beyond what it is born with */
 	unsigned int cpu_s;    /* for one request, of a decoder's own time */
 	unsigned int wall_s;   /* until it is given up, by the clock */
+	unsigned int total_s;  /* that this process waits for all answers of all decoders; then none is asked any more */
+	uint64_t total_bytes;  /* of all answers about objects that are open */
 };
 
 /* Starts the process that makes decoders; @limits NULL: the usual ones. To be called early, while this process has one thread and holds

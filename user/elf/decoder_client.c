@@ -24,6 +24,10 @@
 #define MEMORY_BYTES (2ULL << 30)
 #define CPU_S 10
 #define WALL_S 60
+/* More than the largest programs take. A program whose files are many and slow must not hold us up for hours. */
+#define TOTAL_S 300
+#define TOTAL_BYTES (4ULL << 30)
+#define USUAL_LIMITS {MEMORY_BYTES, CPU_S, WALL_S, TOTAL_S, TOTAL_BYTES}
 #define OPEN_S 10 /* more than a network file system takes that works */
 /* Of all blobs of one answer; the largest known is clang's call frame information, 20 MB. */
 #define MAX_REPLY (1ULL << 30)
@@ -34,10 +38,12 @@ enum state { NOT_STARTED, RUNNING, GONE };
 struct decoder {
 	enum state state;
 	int fd, pidfd;
+	uint64_t bytes; /* of its answers */
 };
 
 static struct maker maker = {.control = -1};
-static struct decoder_limits limits;
+static struct decoder_limits limits = USUAL_LIMITS;
+static uint64_t waited_ns, kept_bytes; /* of all answers */
 
 static _Noreturn void serve(int fd)
 {
@@ -51,9 +57,14 @@ int elf_decoder_start(const struct decoder_limits *l, struct error *e)
 
 	if (maker.pid)
 		return 0;
-	limits = l ? *l : (struct decoder_limits){MEMORY_BYTES, CPU_S, WALL_S};
-	if (!l && sysinfo(&machine) == 0 && (uint64_t)machine.totalram * machine.mem_unit / 2 < limits.memory_bytes)
-		limits.memory_bytes = (uint64_t)machine.totalram * machine.mem_unit / 2;
+	limits = l ? *l : (struct decoder_limits)USUAL_LIMITS;
+	if (!l && sysinfo(&machine) == 0) {
+		uint64_t half = (uint64_t)machine.totalram * machine.mem_unit / 2;
+
+		limits.memory_bytes = half < limits.memory_bytes ? half : limits.memory_bytes;
+		limits.total_bytes = half < limits.total_bytes ? half : limits.total_bytes;
+	}
+	waited_ns = 0;
 	r = maker_start(&maker, serve, false);
 	if (r == 0)
 		r = opener_start(limits.wall_s < OPEN_S ? limits.wall_s : OPEN_S);
@@ -89,6 +100,7 @@ void decoder_close(struct decoder *d)
 	if (!d)
 		return;
 	end(d);
+	(void)__atomic_sub_fetch(&kept_bytes, d->bytes, __ATOMIC_RELAXED);
 	free(d);
 }
 
@@ -223,30 +235,48 @@ int decoder_read_reply(int fd, const struct elf_object *o, const struct line_opt
 	return 0;
 }
 
-static uint64_t deadline(void)
+static uint64_t time_left(void)
 {
-	return clock_monotonic_ns() + (limits.wall_s ? limits.wall_s : WALL_S) * NSEC_PER_SEC;
+	uint64_t total = limits.total_s * NSEC_PER_SEC, waited = __atomic_load_n(&waited_ns, __ATOMIC_RELAXED);
+
+	return waited < total ? total - waited : 0;
+}
+
+uint64_t decoder_deadline(unsigned int wall_s)
+{
+	uint64_t left = time_left();
+
+	return clock_monotonic_ns() + (left < wall_s * NSEC_PER_SEC ? left : wall_s * NSEC_PER_SEC);
+}
+
+void decoder_waited(uint64_t since_ns)
+{
+	(void)__atomic_add_fetch(&waited_ns, clock_monotonic_ns() - since_ns, __ATOMIC_RELAXED);
+}
+
+static int give_up(const struct elf_object *o, const char *why, struct error *e)
+{
+	end(o->decoder);
+	return fail(e, EIO, "%s: %s; what it says of the program is left out", o->path, why);
 }
 
 static int gone(const struct elf_object *o, struct error *e)
 {
-	end(o->decoder);
-	return fail(e, EIO, "%s: the process that decodes it ended (it crashed, or took too much memory or time); what it says of the program "
-		    "is left out", o->path);
+	if (!time_left())
+		return give_up(o, "the program's files together take too long to decode", e);
+	return give_up(o, "the process that decodes it ended (it crashed, or took too much memory or time)", e);
 }
 
 int decoder_distrust(const struct elf_object *o, struct error *e)
 {
-	end(o->decoder);
-	return fail(e, EIO, "%s: the process that decodes it gave impossible answers; what it says of the program is left out", o->path);
+	return give_up(o, "the process that decodes it gave impossible answers", e);
 }
 
 /* Gives the decoder its object, and learns who it is. */
-static int introduce(const struct elf_object *o)
+static int introduce(const struct elf_object *o, uint64_t until)
 {
 	struct decoder_request q = {.op = DECODER_OBJECT, .size = (uint32_t)strlen(o->path)};
 	struct decoder *d = o->decoder;
-	uint64_t until = deadline();
 	int32_t status;
 	int fd = -1, pid = 0, r;
 
@@ -264,39 +294,51 @@ static int introduce(const struct elf_object *o)
 	return r == 0 && status != 0 ? -ENOEXEC : r;
 }
 
-static int start(const struct elf_object *o)
+static int start(const struct elf_object *o, uint64_t until)
 {
 	struct decoder *d = o->decoder;
-	int r = maker.pid ? maker_make(&maker, deadline()) : -EIO;
+	int r = maker.pid ? maker_make(&maker, until) : -EIO;
 
 	if (r < 0)
 		return r;
 	d->fd = r;
 	d->state = RUNNING;
-	return introduce(o);
+	return introduce(o, until);
+}
+
+/* False: all answers together are too much. */
+static bool count_bytes(struct decoder *d, const struct decoder_reply *r)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < DECODER_BLOBS; i++)
+		n += r->head.size[i];
+	d->bytes += n;
+	return __atomic_add_fetch(&kept_bytes, n, __ATOMIC_RELAXED) <= limits.total_bytes;
 }
 
 int decoder_ask(const struct elf_object *o, const struct line_options *options, const struct decoder_request *q, const void *payload,
 		struct decoder_reply *ret, struct error *e)
 {
+	uint64_t from = clock_monotonic_ns(), until = decoder_deadline(limits.wall_s);
 	struct decoder *d = o->decoder;
-	uint64_t until;
-	int r = 0;
+	int r = d->state == NOT_STARTED ? start(o, until) : d->state == GONE ? -EPIPE : 0;
 
-	if (d->state == NOT_STARTED)
-		r = start(o);
-	if (r < 0 || d->state == GONE)
-		return gone(o, e);
-	until = deadline();
-	r = decoder_send(d->fd, q, sizeof(*q), until);
+	if (r == 0)
+		r = decoder_send(d->fd, q, sizeof(*q), until);
 	if (r == 0)
 		r = decoder_send(d->fd, payload, q->size, until);
 	if (r == 0)
 		r = decoder_read_reply(d->fd, o, options, until, ret);
+	decoder_waited(from);
 	if (r == -EBADMSG)
 		return decoder_distrust(o, e);
 	if (r < 0)
 		return gone(o, e);
+	if (!count_bytes(d, ret)) {
+		decoder_reply_free(ret);
+		return give_up(o, "the program's files together take too much memory", e);
+	}
 	if (ret->head.status < 0 && *ret->blobs[BLOB_TEXT])
 		(void)fail(e, -ret->head.status, "%s", (const char *)ret->blobs[BLOB_TEXT]);
 	else if (ret->head.status < 0)

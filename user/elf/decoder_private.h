@@ -65,7 +65,10 @@ int decoder_read(int fd, void *bytes, size_t n, uint64_t deadline_ns);
 /* With a file that came along (else -1), and the sender's process id, if that is wanted. */
 int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *ret_fd, int *ret_pid);
 
-/* decoder_client.c. Is the object's information to be had from a decoder? */
+/* decoder_client.c. Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
+uint64_t decoder_deadline(unsigned int wall_s);
+void decoder_waited(uint64_t since_ns);
+/* Is the object's information to be had from a decoder? */
 bool decoder_serves(const struct elf_object *o);
 /* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so.
  * Files that the decoder asks for are opened by decoder_open_named. */
