@@ -50,6 +50,12 @@ static int count_function(const struct elf_symbol *s, void *arg)
 	return 0;
 }
 
+static int count_readable(const struct elf_symbol *s, const char *readable, void *arg)
+{
+	fuzz_must(*readable);
+	return count_function(s, arg);
+}
+
 static int see_loop(const struct code_loop *loop, void *arg)
 {
 	const struct elf_symbol *s = arg;
@@ -156,7 +162,7 @@ static void walk(const struct elf_object *o)
 
 	(void)elf_object_each_function(o, see_function, (void *)(uintptr_t)o);
 	(void)elf_object_each_function(o, count_function, &functions);
-	(void)elf_object_each_exported(o, count_function, &n);
+	(void)elf_object_each_readable(o, true, count_readable, &n);
 	if (functions > 100)
 		places.every = 61;
 	(void)usdt_each(o, see_probe, (void *)(uintptr_t)o);

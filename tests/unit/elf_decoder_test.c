@@ -3,6 +3,7 @@
  * information with it. */
 #include "elf/cfi.h"
 #include "elf/decoder_private.h"
+#include "elf/demangle.h"
 #include "elf/lines.h"
 #include "elf/object_private.h"
 
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -197,7 +199,8 @@ static void test_no_rights(void **state)
 	start(NULL);
 	o = open_self();
 	assert_true(elf_object_has_symbols(o));
-	assert_int_equal(each_descendant(has_no_rights) - openers, 2);
+	free(elf_demangle("_ZN2ns1fEi"));
+	assert_int_equal(each_descendant(has_no_rights) - openers, 3); /* the maker, the object's and that of names */
 	assert_true(openers <= 2);
 	elf_object_close(o);
 	elf_decoder_stop();
@@ -259,12 +262,82 @@ static void test_time(void **state)
 	(void)rmdir(dir);
 }
 
+static void expect_readable(const char *name, const char *expected)
+{
+	_cleanup_free_ char *s = elf_demangle(name);
+
+	assert_string_equal(s, expected);
+}
+
+/* A name over which the library goes a way that doubles @k times. */
+static void make_endless(char *name, size_t size, int k)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t n = (size_t)snprintf(name, size, "_Z1fDp1bI");
+
+	for (int i = 1; i < k; i++)
+		n += (size_t)snprintf(name + n, size - n, "S_I");
+	n += (size_t)snprintf(name + n, size - n, "1a");
+	for (int i = 0; i < k; i++)
+		n += i < 36 ? (size_t)snprintf(name + n, size - n, "S%c_E", digits[i])
+			    : (size_t)snprintf(name + n, size - n, "S%c%c_E", digits[i / 36], digits[i % 36]);
+}
+
+#define N_NAMES (5 * DEMANGLE_BATCH)
+
+static int take_name(const void *item, const char *readable, void *arg)
+{
+	const char *const *name = item;
+	size_t *n = arg;
+
+	if (strcmp(*name, "_ZN2ns1fEi"))
+		assert_null(readable);
+	else
+		assert_string_equal(readable, "ns::f(int)");
+	++*n;
+	return 0;
+}
+
+static void test_names(void **state)
+{
+	size_t n = 0;
+	struct demangle_batch b = {.arguments = true, .result = true, .take = take_name, .arg = &n};
+	const char *names[N_NAMES];
+	char endless[512];
+
+	(void)state;
+	make_endless(endless, sizeof(endless), 60);
+	start(NULL);
+	(void)alarm(120);
+	expect_readable("main", "main");
+	assert_int_equal(each_descendant(NULL), 1 + 1); /* nobody was asked */
+	expect_readable("_ZN2ns1fEi", "ns::f(int)");
+	expect_readable(endless, endless);
+	expect_readable("_ZN2ns1fEi", "ns::f(int)");
+	/* Of many names asked at once the others are made readable. */
+	for (size_t i = 0; i < N_NAMES; i++) {
+		names[i] = i % 10 == 9 ? "main" : i == N_NAMES / 2 ? endless : "_ZN2ns1fEi";
+		assert_int_equal(demangle_add(&b, names[i], &names[i]), 0);
+	}
+	assert_int_equal(demangle_end(&b), 0);
+	assert_int_equal(n, N_NAMES);
+	/* In the end it is not tried any more. */
+	for (int i = 0; i < 1000; i++)
+		expect_readable(endless, endless);
+	expect_readable("_ZN2ns1fEi", "_ZN2ns1fEi");
+	(void)alarm(0);
+	elf_decoder_stop();
+	assert_int_equal(each_descendant(NULL), 0);
+	expect_readable("_ZN2ns1fEi", "ns::f(int)"); /* here */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_as_here),
 		cmocka_unit_test(test_no_rights),
 		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -149,15 +149,12 @@ static int print_line(const char *file, uint32_t line, void *arg)
 	return ferror(stdout) ? -EIO : 0;
 }
 
-static int print_function(const struct elf_symbol *sym, void *arg)
+static int print_function(const struct elf_symbol *sym, const char *readable, void *arg)
 {
 	struct listed *x = arg;
 	const char *foreign;
-	_cleanup_free_ char *readable = elf_demangle(sym->function);
 	int r;
 
-	if (!readable)
-		return -ENOMEM;
 	if (x->l->glob && fnmatch(x->l->glob, readable, 0) != 0 && fnmatch(x->l->glob, sym->name, 0) != 0)
 		return 0;
 	foreign = code_map_foreign_source(x->l->code, x->o, sym->addr);
@@ -210,7 +207,7 @@ static int list_object(const struct code_listed *o, void *arg)
 		l->nothing = strdup(o->why);
 	if (o->why)
 		return l->glob && !o->in_scope ? 0 : note(l, NULL, o->why);
-	r = l->functions ? elf_object_each_function(o->elf, print_function, &x) : line_table_each(o->lines, print_line, &x);
+	r = l->functions ? elf_object_each_readable(o->elf, false, print_function, &x) : line_table_each(o->lines, print_line, &x);
 	if (r == 0 && l->functions && elf_object_symbol_problem(o->elf))
 		r = note(l, NULL, elf_object_symbol_problem(o->elf));
 	if (r == 0 && !l->printed && !l->notes && o->is_main)

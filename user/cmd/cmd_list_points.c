@@ -66,13 +66,11 @@ static int print_probe(const struct usdt_probe *p, void *arg)
 	return print(x, text, p->name);
 }
 
-static int print_function(const struct elf_symbol *s, void *arg)
+static int print_function(const struct elf_symbol *s, const char *readable, void *arg)
 {
 	struct listed *x = arg;
-	_cleanup_free_ char *readable = elf_demangle(s->function), *text = NULL;
+	_cleanup_free_ char *text = NULL;
 
-	if (!readable)
-		return -ENOMEM;
 	/* What the C library's startup files bring. */
 	if (code_map_foreign_source(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
 	    !strcmp(readable, "_fini"))
@@ -122,7 +120,7 @@ static int list_object(const struct code_listed *o, void *arg)
 	if (!o->elf)
 		return l->glob && !o->in_scope ? 0 : list_note(l, o->why);
 	x.kind = "functions that others can call,";
-	r = elf_object_each_exported(o->elf, print_function, &x);
+	r = elf_object_each_readable(o->elf, true, print_function, &x);
 	x.kind = "lines that are passed once a round of a loop,";
 	if (r == 0)
 		r = o->lines ? elf_object_each_function(o->elf, print_loops, &x) : o->why ? list_note(l, o->why) : 0;

@@ -33,14 +33,6 @@
 #define MAX_REPLY (1ULL << 30)
 #define MAX_ERRNO 4095
 
-enum state { NOT_STARTED, RUNNING, GONE };
-
-struct decoder {
-	enum state state;
-	int fd, pidfd;
-	uint64_t bytes; /* of its answers */
-};
-
 static struct maker maker = {.control = -1};
 static struct decoder_limits limits = USUAL_LIMITS;
 static uint64_t waited_ns, kept_bytes; /* of all answers */
@@ -80,10 +72,16 @@ int elf_decoder_start(const struct decoder_limits *l, struct error *e)
 void elf_decoder_stop(void)
 {
 	opener_stop();
+	decoder_names_stop();
 	maker_stop(&maker);
 }
 
-static void end(struct decoder *d)
+bool decoder_is_started(void)
+{
+	return maker.pid;
+}
+
+void decoder_end(struct decoder *d)
 {
 	if (d->pidfd >= 0) {
 		(void)syscall(SYS_pidfd_send_signal, d->pidfd, SIGKILL, NULL, 0);
@@ -92,14 +90,14 @@ static void end(struct decoder *d)
 	if (d->fd >= 0)
 		(void)close(d->fd);
 	d->fd = d->pidfd = -1;
-	d->state = GONE;
+	d->state = DECODER_GONE;
 }
 
 void decoder_close(struct decoder *d)
 {
 	if (!d)
 		return;
-	end(d);
+	decoder_end(d);
 	(void)__atomic_sub_fetch(&kept_bytes, d->bytes, __ATOMIC_RELAXED);
 	free(d);
 }
@@ -116,7 +114,7 @@ bool decoder_serves(const struct elf_object *o)
 
 bool decoder_is_gone(const struct elf_object *o)
 {
-	return o->decoder && o->decoder->state == GONE;
+	return o->decoder && o->decoder->state == DECODER_GONE;
 }
 
 int decoder_adopt(struct elf_object *o, int fd)
@@ -124,7 +122,7 @@ int decoder_adopt(struct elf_object *o, int fd)
 	o->decoder = malloc(sizeof(*o->decoder));
 	if (!o->decoder)
 		return -ENOMEM;
-	*o->decoder = (struct decoder){.state = fd < 0 ? NOT_STARTED : RUNNING, .fd = fd, .pidfd = -1};
+	*o->decoder = (struct decoder){.state = fd < 0 ? DECODER_NOT_STARTED : DECODER_RUNNING, .fd = fd, .pidfd = -1};
 	return 0;
 }
 
@@ -256,7 +254,7 @@ void decoder_waited(uint64_t since_ns)
 
 static int give_up(const struct elf_object *o, const char *why, struct error *e)
 {
-	end(o->decoder);
+	decoder_end(o->decoder);
 	return fail(e, EIO, "%s: %s; what it says of the program is left out", o->path, why);
 }
 
@@ -272,38 +270,28 @@ int decoder_distrust(const struct elf_object *o, struct error *e)
 	return give_up(o, "the process that decodes it gave impossible answers", e);
 }
 
-/* Gives the decoder its object, and learns who it is. */
-static int introduce(const struct elf_object *o, uint64_t until)
+int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, uint64_t until_ns)
 {
-	struct decoder_request q = {.op = DECODER_OBJECT, .size = (uint32_t)strlen(o->path)};
-	struct decoder *d = o->decoder;
+	struct decoder_request q = {.op = op, .size = (uint32_t)strlen(name)};
 	int32_t status;
 	int fd = -1, pid = 0, r;
 
 	if (q.size > DECODER_MAX_PAYLOAD)
 		return -E2BIG;
-	r = decoder_send_fd(d->fd, o->fd, &q, sizeof(q), until);
+	d->fd = maker.pid ? maker_make(&maker, until_ns) : -EIO;
+	if (d->fd < 0)
+		return d->fd;
+	d->state = DECODER_RUNNING;
+	r = decoder_send_fd(d->fd, file, &q, sizeof(q), until_ns);
 	if (r == 0)
-		r = decoder_send(d->fd, o->path, q.size, until);
+		r = decoder_send(d->fd, name, q.size, until_ns);
 	if (r == 0)
-		r = decoder_read_fd(d->fd, &status, sizeof(status), until, &fd, &pid);
+		r = decoder_read_fd(d->fd, &status, sizeof(status), until_ns, &fd, &pid);
 	if (fd >= 0)
 		(void)close(fd); /* nothing that it should send */
 	if (r == 0 && pid > 0)
 		d->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return r == 0 && status != 0 ? -ENOEXEC : r;
-}
-
-static int start(const struct elf_object *o, uint64_t until)
-{
-	struct decoder *d = o->decoder;
-	int r = maker.pid ? maker_make(&maker, until) : -EIO;
-
-	if (r < 0)
-		return r;
-	d->fd = r;
-	d->state = RUNNING;
-	return introduce(o, until);
 }
 
 /* False: all answers together are too much. */
@@ -322,8 +310,12 @@ int decoder_ask(const struct elf_object *o, const struct line_options *options, 
 {
 	uint64_t from = clock_monotonic_ns(), until = decoder_deadline(limits.wall_s);
 	struct decoder *d = o->decoder;
-	int r = d->state == NOT_STARTED ? start(o, until) : d->state == GONE ? -EPIPE : 0;
+	int r = 0;
 
+	if (d->state == DECODER_NOT_STARTED)
+		r = decoder_make(d, DECODER_OBJECT, o->fd, o->path, until);
+	else if (d->state == DECODER_GONE)
+		r = -EPIPE;
 	if (r == 0)
 		r = decoder_send(d->fd, q, sizeof(*q), until);
 	if (r == 0)

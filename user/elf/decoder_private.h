@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct decoder;
 struct elf_object;
 struct line_options;
 struct line_table;
@@ -28,6 +27,9 @@ enum decoder_op {
 	DECODER_ROWS,       /* a: unit */
 	DECODER_INLINED,    /* a: unit, b: at most so many bytes of entries */
 	DECODER_STATEMENTS, /* a: line; the payload is the file */
+	DECODER_NAMES,      /* the first, without a payload, of a process that makes names readable, and all that follow. Payload: names, each with
+			     * its end; a: with arguments, b: with the result. The answer: a size (uint32_t) and as many texts, empty ones
+			     * for names that are not made readable */
 };
 
 struct decoder_request {
@@ -65,7 +67,19 @@ int decoder_read(int fd, void *bytes, size_t n, uint64_t deadline_ns);
 /* With a file that came along (else -1), and the sender's process id, if that is wanted. */
 int decoder_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *ret_fd, int *ret_pid);
 
-/* decoder_client.c. Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
+/* decoder_client.c. A process that decodes, seen from here. */
+enum decoder_state { DECODER_NOT_STARTED, DECODER_RUNNING, DECODER_GONE };
+struct decoder {
+	enum decoder_state state;
+	int fd, pidfd;
+	uint64_t bytes; /* of its answers */
+};
+bool decoder_is_started(void); /* elf_decoder_start */
+/* Makes the process, which is for @op (DECODER_OBJECT or DECODER_NAMES), gives it @file (-1: none), which is called @name, and learns who it is.
+ * After a negative errno decoder_end is to be called. */
+int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, uint64_t until_ns);
+void decoder_end(struct decoder *d);
+/* Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
 uint64_t decoder_deadline(unsigned int wall_s);
 void decoder_waited(uint64_t since_ns);
 /* Is the object's information to be had from a decoder? */
@@ -95,6 +109,12 @@ bool decoder_drop_rights(void);
 bool decoder_confine(const struct decoder_limits *limits);
 /* From now on so much more time. */
 void decoder_allow_time(const struct decoder_limits *limits);
+
+/* decoder_names.c: as demangle_as of up to DEMANGLE_BATCH mangled names; @ret is all NULL before. False: decoders are not started. Called by all
+ * threads. */
+bool decoder_demangle(const char *const *list, size_t n, bool arguments, bool result, char **ret);
+void decoder_names_stop(void);
+bool decoder_serve_names(int client, const struct decoder_limits *limits); /* one request. False: the client is gone */
 
 /* decoder_serve.c: answers until the client is gone. Never returns. */
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The side that decodes: one object's, with the code that reads it where there are no decoders. Has no rights, and may be anybody's once the
- * object has been read. */
+/* The side that decodes: one object's, with the code that reads it where there are no decoders; or names. Has no rights, and may be anybody's
+ * once the object has been read. */
 #include "elf/cfi.h"
 #include "elf/debug_file.h"
 #include "elf/decoder_private.h"
@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 struct server {
@@ -306,29 +306,35 @@ static bool one_request(struct server *s)
 	return ok;
 }
 
-static int receive_object(struct server *s)
+static int receive_object(struct server *s, const struct decoder_request *q, int fd)
 {
-	struct decoder_request q;
-	int fd, r = decoder_read_fd(client, &q, sizeof(q), 0, &fd, NULL);
-	_cleanup_free_ char *name = r == 0 && q.op == DECODER_OBJECT && q.size <= DECODER_MAX_PAYLOAD ? malloc(q.size + 1) : NULL;
+	_cleanup_free_ char *name = q->op == DECODER_OBJECT && q->size <= DECODER_MAX_PAYLOAD ? malloc(q->size + 1) : NULL;
 
-	if (!name || fd < 0 || decoder_read(client, name, q.size, 0) < 0)
+	if (!name || fd < 0 || decoder_read(client, name, q->size, 0) < 0)
 		return -EBADMSG;
-	name[q.size] = 0;
+	name[q->size] = 0;
 	return elf_object_open_fd(fd, name, &s->object, NULL);
 }
 
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 {
 	struct server s = {.limits = limits};
+	struct decoder_request q;
 	int32_t status;
+	bool names;
+	int file;
 
 	client = fd;
+	if (decoder_read_fd(client, &q, sizeof(q), 0, &file, NULL) < 0)
+		_exit(0);
+	names = q.op == DECODER_NAMES;
+	if (names)
+		(void)prctl(PR_SET_NAME, "coz-names", 0, 0, 0);
 	if (!decoder_confine(limits))
 		_exit(1);
-	status = receive_object(&s);
+	status = names ? 0 : receive_object(&s, &q, file);
 	if (decoder_send(client, &status, sizeof(status), 0) == 0 && status == 0)
-		while (one_request(&s))
+		while (names ? decoder_serve_names(client, limits) : one_request(&s))
 			;
 	_exit(0);
 }

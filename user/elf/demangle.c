@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/demangle.h"
+#include "elf/decoder_private.h"
 #include "elf/object.h"
 
 #include <libiberty/demangle.h>
@@ -9,13 +10,10 @@
 
 /* Substitutions let a short name stand for gigabytes of text, and the library has no bound on its output. It holds no memory
  * while it calls back (everything is on its stack), so leaving it by longjmp from the callback is safe. */
-#define MAX_READABLE 16384
-#define MAX_MANGLED 8192
-
 struct output {
 	jmp_buf stop;
 	size_t n;
-	char text[MAX_READABLE];
+	char text[DEMANGLE_MAX_READABLE];
 };
 
 static void append(const char *s, size_t n, void *arg)
@@ -43,14 +41,12 @@ bool demangle_is_rust(const char *name)
 	       strspn(name + n - 17, "0123456789abcdef") == 16;
 }
 
-char *demangle_as(const char *name, bool arguments, bool result)
+char *demangle_here(const char *name, bool arguments, bool result)
 {
 	int options = DMGL_ANSI | (arguments ? DMGL_PARAMS : 0) | (result ? 0 : DMGL_RET_DROP);
 	struct output *o;
 	char *r = NULL;
 
-	if (!demangle_is_mangled(name) || strnlen(name, MAX_MANGLED) == MAX_MANGLED)
-		return NULL;
 	o = malloc(sizeof(*o));
 	if (!o)
 		return NULL;
@@ -67,6 +63,58 @@ char *demangle_as(const char *name, bool arguments, bool result)
 			r = strndup(o->text, o->n);
 	}
 	free(o);
+	return r;
+}
+
+static bool is_wanted(const char *name)
+{
+	return demangle_is_mangled(name) && strnlen(name, DEMANGLE_MAX_NAME) < DEMANGLE_MAX_NAME;
+}
+
+/* Elsewhere, if that can be. */
+static void make_readable(const char *const *names, size_t n, bool arguments, bool result, char **ret)
+{
+	const char *wanted[DEMANGLE_BATCH];
+	char *readable[DEMANGLE_BATCH] = {NULL};
+	size_t n_wanted = 0, at = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (is_wanted(names[i]))
+			wanted[n_wanted++] = names[i];
+	if (n_wanted && !decoder_demangle(wanted, n_wanted, arguments, result, readable))
+		for (size_t i = 0; i < n_wanted; i++)
+			readable[i] = demangle_here(wanted[i], arguments, result);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = is_wanted(names[i]) ? readable[at++] : NULL;
+}
+
+char *demangle_as(const char *name, bool arguments, bool result)
+{
+	char *r;
+
+	make_readable(&name, 1, arguments, result, &r);
+	return r;
+}
+
+int demangle_add(struct demangle_batch *b, const char *name, const void *item)
+{
+	b->names[b->n] = name;
+	b->items[b->n++] = item;
+	return b->n < DEMANGLE_BATCH ? 0 : demangle_end(b);
+}
+
+int demangle_end(struct demangle_batch *b)
+{
+	char *readable[DEMANGLE_BATCH];
+	int r = 0;
+
+	make_readable(b->names, b->n, b->arguments, b->result, readable);
+	for (size_t i = 0; i < b->n; i++) {
+		if (r == 0)
+			r = b->take(b->items[i], readable[i], b->arg);
+		free(readable[i]);
+	}
+	b->n = 0;
 	return r;
 }
 

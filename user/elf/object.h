@@ -91,8 +91,10 @@ int elf_object_find_code(const struct elf_object *o, const char *name, struct el
 int elf_object_function_at(const struct elf_object *o, uint64_t vaddr, struct elf_symbol *ret);
 /* Calls @cb for each function in address order until it returns non-zero, and returns that. */
 int elf_object_each_function(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg);
-/* The same for functions that other objects or files can call: those that are not local to one. */
-int elf_object_each_exported(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg);
+/* The same, with what elf_demangle makes of its function's name. @exported: those that other objects or files can call, which are not local to
+ * one. */
+int elf_object_each_readable(const struct elf_object *o, bool exported, int (*cb)(const struct elf_symbol *sym, const char *readable, void *arg),
+			     void *arg);
 /* Up to @max names (raw or demangled, whichever is nearer) close to @name by edit distance or substring, best first; returns
  * how many. The strings are the caller's (free each). For "did you mean". */
 size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max);

@@ -79,36 +79,35 @@ bool similar_offer(struct similar *s, const char *name, const void *item)
 	return true;
 }
 
-static int offer_symbol(const char *name, void *arg)
+/* @readable: without its arguments, since nobody types them; and by its last part alone. */
+static int offer_symbol(const void *name, const char *readable, void *arg)
 {
+	const char *last = readable ? strrchr(readable, ':') : NULL;
 	struct similar *s = arg;
-	char *readable;
 
 	for (size_t i = 0; i < s->n; i++)
 		if (!strcmp(s->best[i].item, name))
 			return 0;
-	if (!demangle_is_mangled(name)) {
+	if (!demangle_is_mangled(name))
 		(void)similar_offer(s, name, name);
-		return 0;
-	}
-	/* Without its arguments, since nobody types them; and by its last part alone. */
-	readable = demangle_as(name, false, false);
-	if (readable) {
-		const char *last = strrchr(readable, ':');
-
-		if (!similar_offer(s, readable, name) && last)
-			(void)similar_offer(s, last + 1, name);
-	}
-	free(readable);
+	else if (readable && !similar_offer(s, readable, name) && last)
+		(void)similar_offer(s, last + 1, name);
 	return 0;
+}
+
+static int add_name(const char *name, void *batch)
+{
+	return demangle_add(batch, name, name);
 }
 
 size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max)
 {
 	struct similar s = {.wanted = name, .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
+	struct demangle_batch b = {.take = offer_symbol, .arg = &s};
 	size_t n = 0;
 
-	(void)symbol_index_each_name(o, offer_symbol, &s);
+	(void)symbol_index_each_name(o, add_name, &b);
+	(void)demangle_end(&b);
 	for (size_t i = 0; i < s.n; i++) {
 		ret[n] = elf_demangle(s.best[i].item);
 		if (ret[n])

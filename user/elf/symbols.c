@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "elf/demangle.h"
 #include "elf/symbols_private.h"
 
 #include <errno.h>
@@ -70,19 +71,32 @@ int elf_object_each_function(const struct elf_object *o, int (*cb)(const struct 
 	return r;
 }
 
-int elf_object_each_exported(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg)
+struct readable {
+	int (*cb)(const struct elf_symbol *sym, const char *readable, void *arg);
+	void *arg;
+};
+
+static int take_readable(const void *item, const char *readable, void *arg)
 {
+	const struct elf_symbol s = symbol_public(item);
+	const struct readable *to = arg;
+
+	return to->cb(&s, readable ? readable : s.function, to->arg);
+}
+
+int elf_object_each_readable(const struct elf_object *o, bool exported, int (*cb)(const struct elf_symbol *sym, const char *readable, void *arg),
+			     void *arg)
+{
+	struct readable to = {cb, arg};
+	struct demangle_batch b = {.arguments = true, .result = true, .take = take_readable, .arg = &to};
 	const struct symbol_index *x = o->symbols;
 	int r = symbols_load(o);
 
-	for (size_t i = 0; r == 0 && i < x->n; i++) {
-		struct elf_symbol s = symbol_public(&x->all[i]);
-
-		/* Of an address the name that is seen from outside comes first. */
-		if (x->all[i].rank < 2 && (i == 0 || x->all[i - 1].addr != s.addr))
-			r = cb(&s, arg);
-	}
-	return r;
+	/* Of an address the name that is seen from outside comes first. */
+	for (size_t i = 0; r == 0 && i < x->n; i++)
+		if ((!exported || x->all[i].rank < 2) && (i == 0 || x->all[i - 1].addr != x->all[i].addr))
+			r = demangle_add(&b, x->all[i].own, &x->all[i]);
+	return r ? r : demangle_end(&b);
 }
 
 int symbol_index_each_name(const struct elf_object *o, int (*cb)(const char *name, void *arg), void *arg)

@@ -51,20 +51,40 @@ static void key_of(const char *name, char *ret, size_t size)
 	}
 }
 
-static bool readable_matches(const char *raw, const char *name)
+struct wanted {
+	const char *name;
+	const struct symbol *found;
+};
+
+static int take_wanted(const void *item, const char *readable, void *arg)
+{
+	struct wanted *w = arg;
+
+	if (readable && !strcmp(readable, w->name))
+		w->found = item;
+	return w->found != NULL;
+}
+
+/* The first that reads as @name, in one of the forms. */
+static const struct symbol *find_readable(const struct symbol_index *x, const char *name)
 {
 	static const struct {
 		bool arguments, result;
 	} forms[] = {{true, true}, {true, false}, {false, false}};
-	bool same = false;
+	struct wanted w = {.name = name};
+	char key[256];
 
-	for (size_t i = 0; !same && i < 3; i++) {
-		char *s = demangle_as(raw, forms[i].arguments, forms[i].result);
+	key_of(name, key, sizeof(key));
+	for (size_t f = 0; !w.found && f < 3; f++) {
+		struct demangle_batch b = {.arguments = forms[f].arguments, .result = forms[f].result, .take = take_wanted, .arg = &w};
 
-		same = s && !strcmp(s, name);
-		free(s);
+		for (size_t i = 0; !w.found && i < x->n; i++)
+			if (demangle_is_mangled(x->all[i].own) && strstr(x->all[i].own, key))
+				(void)demangle_add(&b, x->all[i].own, &x->all[i]);
+		if (!w.found)
+			(void)demangle_end(&b);
 	}
-	return same;
+	return w.found;
 }
 
 static bool is_data(const struct elf_object *o, const char *name)
@@ -97,7 +117,6 @@ static bool is_data(const struct elf_object *o, const char *name)
 static const struct symbol *relative(const struct symbol_index *x, const char *name, bool *ret_exact)
 {
 	const struct symbol *found = NULL;
-	char key[256];
 
 	for (size_t i = 0; i < x->n; i++)
 		if (!strcmp(x->all[i].name, name))
@@ -106,13 +125,31 @@ static const struct symbol *relative(const struct symbol_index *x, const char *n
 	for (size_t i = 0; !found && i < x->n; i++)
 		if (!strcmp(x->all[i].own, name))
 			found = &x->all[i];
-	if (found)
-		return found;
-	key_of(name, key, sizeof(key));
-	for (size_t i = 0; !found && i < x->n; i++)
-		if (demangle_is_mangled(x->all[i].own) && strstr(x->all[i].own, key) && readable_matches(x->all[i].own, name))
-			found = &x->all[i];
-	return found;
+	return found ? found : find_readable(x, name);
+}
+
+struct family {
+	const struct symbol *like;
+	const char *readable; /* NULL: only the raw name counts */
+	const struct symbol **all;
+	size_t n;
+};
+
+static int take_relative(const void *item, const char *readable, void *arg)
+{
+	const struct symbol **grown, *s = item;
+	struct family *f = arg;
+
+	if (strcmp(s->own, f->like->own) && (!readable || strcmp(readable, f->readable)))
+		return 0;
+	if (!(f->n & (f->n - 1))) { /* at powers of two */
+		grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		f->all = grown;
+	}
+	f->all[f->n++] = s;
+	return 0;
 }
 
 /* All of the same function as @like, in the order of addresses. *ret is the caller's. */
@@ -120,35 +157,30 @@ static int family(const struct symbol_index *x, const struct symbol *like, const
 {
 	/* Of a generic function Rust writes several symbols that read the same. (In C++ the arguments of a template can be read, and what
 	 * reads the same are the constructors of one class, which may call each other.) */
-	_cleanup_free_ char *readable = demangle_is_rust(like->own) ? elf_demangle(like->own) : NULL;
-	const struct symbol **all = NULL, **grown;
+	_cleanup_free_ char *readable = demangle_is_rust(like->own) ? demangle_as(like->own, true, true) : NULL;
+	struct family f = {.like = like, .readable = readable};
+	struct demangle_batch b = {.arguments = true, .result = true, .take = take_relative, .arg = &f};
 	char key[256] = "";
-	size_t n = 0;
+	int r = 0;
 
 	if (readable)
 		key_of(readable, key, sizeof(key));
-	for (size_t i = 0; i < x->n; i++) {
-		bool same = !strcmp(x->all[i].own, like->own);
+	for (size_t i = 0; r == 0 && i < x->n; i++) {
+		const struct symbol *s = &x->all[i];
 
-		if (!same && readable && demangle_is_rust(x->all[i].own) && strstr(x->all[i].own, key)) {
-			_cleanup_free_ char *other = elf_demangle(x->all[i].own);
-
-			same = other && !strcmp(other, readable);
-		}
-		if (!same)
-			continue;
-		if (!(n & (n - 1))) { /* at powers of two */
-			grown = reallocarray(all, n ? 2 * n : 1, sizeof(*grown));
-			if (!grown) {
-				free(all);
-				return -ENOMEM;
-			}
-			all = grown;
-		}
-		all[n++] = &x->all[i];
+		if (!readable)
+			r = take_relative(s, NULL, &f);
+		else if (!strcmp(s->own, like->own) || (demangle_is_rust(s->own) && strstr(s->own, key)))
+			r = demangle_add(&b, s->own, s);
 	}
-	*ret = all;
-	*ret_n = n;
+	if (r == 0)
+		r = demangle_end(&b);
+	if (r < 0) {
+		free(f.all);
+		return r;
+	}
+	*ret = f.all;
+	*ret_n = f.n;
 	return 0;
 }
 

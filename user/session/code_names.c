@@ -183,10 +183,10 @@ struct filing {
 	size_t object;
 };
 
-static int file_function(const struct elf_symbol *s, void *arg)
+static int file_function(const struct elf_symbol *s, const char *readable, void *arg)
 {
 	struct filing *w = arg;
-	struct code_name *x = function_name(w->m, s);
+	struct code_name *x = code_name_intern(w->m, readable);
 
 	return x ? code_name_add(x, w->object, (struct addr_range){s->addr, s->addr + s->size}) : -ENOMEM;
 }
@@ -204,7 +204,7 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 		if (!m->objects[i]->in_scope || !m->objects[i]->elf || m->objects[i]->functions_tried)
 			continue;
 		m->objects[i]->functions_tried = true;
-		r = elf_object_each_function(m->objects[i]->elf, file_function, &w);
+		r = elf_object_each_readable(m->objects[i]->elf, false, file_function, &w);
 		if (r < 0)
 			return r;
 	}
