@@ -39,7 +39,7 @@ static inline void forge_symbol(struct forged_symbols *x, const char *name, uint
 {
 	x->all[x->n] = (Elf64_Sym){.st_name = (Elf64_Word)(x->n * FORGED_NAME), .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), .st_shndx = 1,
 				   .st_value = FORGED_CODE + at, .st_size = size};
-	strncpy(x->names[x->n++], name, FORGED_NAME - 1);
+	memcpy(x->names[x->n++], name, strnlen(name, FORGED_NAME - 1));
 }
 
 static inline void forge_symbols_free(struct forged_symbols *x)
