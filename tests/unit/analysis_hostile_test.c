@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static void sound(const struct analysis *a)
 {
@@ -149,6 +150,32 @@ static void very_many(void **state)
 	profile_free(&p);
 }
 
+/* Days of experiments, all of them at 0 %: the time that it takes does not grow with their square. */
+static void very_many_zeros(void **state)
+{
+	enum { N = 200000 };
+	struct profile p = {.n_runs = 1, .n_experiments = N};
+	struct analysis a;
+
+	(void)state;
+	p.runs = calloc(1, sizeof(*p.runs));
+	p.experiments = calloc(N, sizeof(*p.experiments));
+	assert_true(p.runs && p.experiments);
+	for (int i = 0; i < N; i++) {
+		struct profile_run_experiment *x = &p.experiments[i];
+
+		x->x.selected = strdup("a");
+		x->x.duration = 1000000;
+		sample_point(x, PROFILE_THROUGHPUT, "p")->delta = 100 + (uint64_t)(i % 5);
+	}
+	(void)alarm(30);
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	(void)alarm(0);
+	assert_int_equal(a.points[0].lines[0].experiments, N);
+	analysis_free(&a);
+	profile_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +184,7 @@ int main(void)
 		cmocka_unit_test(without_baseline_or_visits),
 		cmocka_unit_test(one_of_each),
 		cmocka_unit_test(very_many),
+		cmocka_unit_test(very_many_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,8 @@ struct zero {
 	uint32_t experiment;
 	double pace;   /* log of the period, or of the middle intervals' length */
 	double weight; /* the experiment's: where other programs ran, a pace is theirs */
+	/* Sums over the zeros before it: paces, from the first one's on, times weights; and weights. Differences of sums lose digits. */
+	long double paces_before, weights_before;
 };
 
 static int by_time(const void *a, const void *b)
@@ -27,21 +29,41 @@ static int by_time(const void *a, const void *b)
 	return (x->experiment > y->experiment) - (x->experiment < y->experiment);
 }
 
+/* Adds up what is before each, with all of it at the end. */
+static void add_up(struct zero *z, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		z[i + 1].paces_before = z[i].paces_before + ((long double)z[i].pace - z[0].pace) * z[i].weight;
+		z[i + 1].weights_before = z[i].weights_before + z[i].weight;
+	}
+}
+
+/* How many of the @k zeros nearest to @experiment are before @at; the others are from @after on. Of two as near it is the earlier. */
+static size_t nearest_before(const struct zero *z, size_t n, size_t at, size_t after, uint32_t experiment, size_t k)
+{
+	size_t low = k > n - after ? k - (n - after) : 0, high = k < at ? k : at;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		/* Is one more from before nearer than the last that would come from behind in its place? */
+		if (experiment - z[at - 1 - mid].experiment <= z[after + k - 1 - mid].experiment - experiment)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
 /* The mean pace of the @k zeros nearest to @experiment, without itself; @at: where it is or would be among them. */
 static double local_pace(const struct zero *z, size_t n, size_t at, uint32_t experiment, size_t k)
 {
-	size_t low = at, high = at < n && z[at].experiment == experiment ? at + 1 : at;
-	double sum = 0, weight = 0;
+	size_t after = at < n && z[at].experiment == experiment ? at + 1 : at;
+	size_t before = nearest_before(z, n, at, after, experiment, k);
+	const struct zero *first = &z[at - before], *end = &z[after + k - before];
 
-	/* [low, high) is what was used or left out so far. */
-	for (size_t got = 0; got < k; got++) {
-		bool left = low > 0 && (high == n || experiment - z[low - 1].experiment <= z[high].experiment - experiment);
-		const struct zero *next = left ? &z[--low] : &z[high++];
-
-		sum += next->pace * next->weight;
-		weight += next->weight;
-	}
-	return sum / weight;
+	return z[0].pace + (double)((z[at].paces_before - first->paces_before + end->paces_before - z[after].paces_before) /
+				    (z[at].weights_before - first->weights_before + end->weights_before - z[after].weights_before));
 }
 
 /* Mean squared error of predicting each zero from @k others. */
@@ -70,7 +92,8 @@ static double middle_pace(const struct observation *o)
 
 typedef double (*pace_reading)(const struct observation *o);
 
-/* Fills *ret_n zeros in the order of time; none where one had no visit: it has no pace, and leaving it out would favour the others. */
+/* Fills *ret_n zeros in the order of time, and behind them one that has the sums; none where one had no visit: it has no pace, and leaving it
+ * out would favour the others. */
 static int find_zeros(const struct observation *obs, size_t n, pace_reading read, struct zero **ret, size_t *ret_n)
 {
 	struct zero *z = calloc(n + 1, sizeof(*z));
@@ -89,10 +112,11 @@ static int find_zeros(const struct observation *obs, size_t n, pace_reading read
 			*ret_n = 0;
 			return 0;
 		}
-		z[(*ret_n)++] = (struct zero){obs[i].experiment, pace, obs[i].weight};
+		z[(*ret_n)++] = (struct zero){.experiment = obs[i].experiment, .pace = pace, .weight = obs[i].weight};
 	}
 	if (*ret_n)
 		qsort(z, *ret_n, sizeof(*z), by_time);
+	add_up(z, *ret_n);
 	return 0;
 }
 
@@ -132,8 +156,8 @@ static size_t place(const struct zero *z, size_t n, uint32_t experiment)
 static int find_scales(const struct observation *obs, size_t n, pace_reading read, double *scales)
 {
 	_cleanup_free_ struct zero *z = NULL;
-	double mean = 0, weight = 0;
 	size_t n_zeros, k;
+	double mean;
 	int r = find_zeros(obs, n, read, &z, &n_zeros);
 
 	if (r)
@@ -143,14 +167,11 @@ static int find_scales(const struct observation *obs, size_t n, pace_reading rea
 	k = choose_window(z, n_zeros);
 	if (!k)
 		return 0;
-	for (size_t i = 0; i < n_zeros; i++) {
-		mean += z[i].pace * z[i].weight;
-		weight += z[i].weight;
-	}
+	mean = z[0].pace + (double)(z[n_zeros].paces_before / z[n_zeros].weights_before);
 	for (size_t i = 0; i < n; i++) {
 		uint32_t x = obs[i].experiment;
 
-		scales[i] = exp(mean / weight - local_pace(z, n_zeros, place(z, n_zeros, x), x, k));
+		scales[i] = exp(mean - local_pace(z, n_zeros, place(z, n_zeros, x), x, k));
 	}
 	return 1;
 }
