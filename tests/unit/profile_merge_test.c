@@ -17,10 +17,9 @@ static void read_text(struct profile *p, const char *text)
 
 static uint64_t samples_of(const struct profile *p, const char *location)
 {
-	for (size_t i = 0; i < p->n_samples; i++)
-		if (!strcmp(p->samples[i].location, location))
-			return p->samples[i].count;
-	return 0;
+	const struct profile_samples *s = profile_find_samples(p, location);
+
+	return s ? s->count : 0;
 }
 
 static void everything_moves(void **state)
@@ -28,6 +27,7 @@ static void everything_moves(void **state)
 	struct profile all = {0}, one = {0}, two = {0};
 
 	(void)state;
+	assert_null(profile_find_samples(&all, "a.c:1"));
 	read_text(&one, "{\"type\":\"startup\",\"time\":1}\n"
 			"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n"
 			"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"
@@ -51,6 +51,7 @@ static void everything_moves(void **state)
 	assert_int_equal(all.n_samples, 2);
 	assert_int_equal(samples_of(&all, "a.c:1"), 8);
 	assert_int_equal(samples_of(&all, "b.c:1"), 4);
+	assert_null(profile_find_samples(&all, "a.c:2"));
 	/* What shares are of. */
 	assert_int_equal(all.sampled, 12);
 	assert_int_equal(all.unattributed, 3);

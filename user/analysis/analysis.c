@@ -32,39 +32,23 @@ struct line_info {
 	double share;
 };
 
-static int by_location(const void *a, const void *b)
-{
-	const struct profile_samples *const *x = a, *const *y = b;
-
-	return strcmp((*x)->location, (*y)->location);
-}
-
 /* Shares by the runs' sample logs. False if there is none (a killed run). */
 static bool shares_from_log(const struct profile *p, const struct collection *c, struct line_info *info)
 {
-	_cleanup_free_ const struct profile_samples **sorted = calloc(p->n_samples + 1, sizeof(*sorted));
 	double total = 0;
-	size_t n = 0;
 
-	if (!sorted)
-		return false;
 	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].location) {
-			sorted[n++] = &p->samples[i];
-			total += (double)p->samples[i].count;
-		}
+		total += (double)p->samples[i].count;
 	/* A sample can belong to several lines. */
 	if (p->sampled)
 		total = (double)p->sampled;
 	total += (double)p->unattributed;
 	if (!(total > 0))
 		return false;
-	qsort(sorted, n, sizeof(*sorted), by_location);
 	for (size_t i = 0; i < c->n_lines; i++) {
-		struct profile_samples key = {.location = (char *)c->lines[i]};
-		const struct profile_samples *kp = &key, **hit = bsearch(&kp, sorted, n, sizeof(*sorted), by_location);
+		const struct profile_samples *hit = profile_find_samples(p, c->lines[i]);
 
-		info[i].share = hit ? fmin(1, (double)(*hit)->count / total) : 0;
+		info[i].share = hit ? fmin(1, (double)hit->count / total) : 0;
 	}
 	return true;
 }

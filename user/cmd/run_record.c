@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cmd/commands.h"
 #include "experiment/runner.h"
+#include "profile/merge.h"
 #include "profile/writer.h"
 #include "session/code_map.h"
 
@@ -174,8 +175,12 @@ int run_write_log(struct run *r, struct error *e)
 	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));
 	if (!r->profile.samples)
 		return fail(e, ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count, copy(samples[i].inlined)};
-	r->profile.n_samples = n;
+		r->profile.n_samples = i + 1;
+		if (!r->profile.samples[i].location)
+			return fail(e, ENOMEM, "out of memory");
+	}
+	profile_add_up_samples(&r->profile);
 	return 0;
 }

@@ -47,6 +47,13 @@ void profile_add_up_samples(struct profile *p)
 	p->n_samples = out + 1;
 }
 
+const struct profile_samples *profile_find_samples(const struct profile *p, const char *location)
+{
+	struct profile_samples key = {.location = (char *)location};
+
+	return p->n_samples ? bsearch(&key, p->samples, p->n_samples, sizeof(key), by_location) : NULL;
+}
+
 /* Room for @more elements after the @n that there are. */
 static int grow(void *list, size_t n, size_t more, size_t size)
 {

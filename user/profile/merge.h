@@ -8,9 +8,10 @@
  * were. */
 int profile_merge(struct profile *into, struct profile *from);
 
+/* Samples of one location become one, and they come into their order. */
+void profile_add_up_samples(struct profile *p);
+
 /* The rest is internal to the package. A file says what it likes: sums end at UINT64_MAX. */
 uint64_t profile_add_counts(uint64_t a, uint64_t b);
-/* Samples of one location become one. */
-void profile_add_up_samples(struct profile *p);
 /* Moves @n samples to the end of @p's, not added up. -ENOMEM leaves both as they were. */
 int profile_move_samples(struct profile *p, struct profile_samples *s, size_t n);

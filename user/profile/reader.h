@@ -20,7 +20,7 @@ struct profile {
 	size_t n_runs;
 	struct profile_run_experiment *experiments;
 	size_t n_experiments;
-	struct profile_samples *samples; /* merged over runs, one per location */
+	struct profile_samples *samples; /* merged over runs, one per location, in the order of strcmp */
 	size_t n_samples;
 	uint64_t runtime_ns;  /* summed over runs */
 	uint64_t sampled;     /* samples that have a location, summed over runs; 0: as many as @samples say */
@@ -40,4 +40,6 @@ int profile_read_buffer(struct profile *p, const char *data, size_t size, const 
 /* Renames lines: @rename gets each "<file>:<line>" once and returns its new name, which is the profile's (free), or NULL when memory
  * ran out. Samples of lines that then have one name are added up. -ENOMEM: some have their old names. */
 int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg), void *arg);
+/* The samples of a location, or NULL. */
+const struct profile_samples *profile_find_samples(const struct profile *p, const char *location);
 void profile_free(struct profile *p); /* frees the contents, not @p */

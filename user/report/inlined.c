@@ -9,14 +9,6 @@
 /* Of one line. */
 #define MAX_SHOWN 5
 
-const struct profile_samples *inlined_samples(const struct profile *p, const char *selected)
-{
-	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].location && strcmp(p->samples[i].location, selected) == 0)
-			return &p->samples[i];
-	return NULL;
-}
-
 bool inlined_next(char **at, struct inlined_copy *ret)
 {
 	char *line, *word;
@@ -69,7 +61,7 @@ static void print_copy(const struct report *r, const struct inlined_copy *c, uin
 
 static void print_line(const struct report *r, const struct analysis_line *line, bool *headed)
 {
-	const struct profile_samples *s = inlined_samples(r->p, line->selected);
+	const struct profile_samples *s = profile_find_samples(r->p, line->selected);
 	_cleanup_free_ char *text = s && s->inlined ? strdup(s->inlined) : NULL, *name = NULL;
 	struct inlined_copy c;
 	char *at = text;

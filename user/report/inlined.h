@@ -12,7 +12,5 @@ struct inlined_copy {
 	size_t n;
 };
 
-/* The samples of a line, or NULL. */
-const struct profile_samples *inlined_samples(const struct profile *p, const char *selected);
 /* Takes the next copy from *at, a writable string, which it cuts up. False: none is left. */
 bool inlined_next(char **at, struct inlined_copy *ret);

@@ -152,7 +152,7 @@ static int add_text(struct json_object *to, const char *text)
 static struct json_object *copies_of(const struct profile *p, const char *selected)
 {
 	struct json_object *copies = json_object_new_array(), *o, *lines;
-	const struct profile_samples *s = inlined_samples(p, selected);
+	const struct profile_samples *s = profile_find_samples(p, selected);
 	_cleanup_free_ char *text = s && s->inlined ? strdup(s->inlined) : NULL;
 	struct inlined_copy c;
 	char *at = text;
