@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 void code_map_set_kernel(struct code_map *m, const struct code_kernel *k)
@@ -100,16 +99,16 @@ static int go_over_to_lines(struct code_map *m)
 static int find_executable(pid_t pid, const char *link, char *path, struct map_entry *ret, struct map_list *list)
 {
 	ssize_t n = readlink(link, path, PATH_MAX - 1);
-	struct stat st;
+	struct statx st;
 
-	if (n < 0 || stat(link, &st) < 0)
+	if (n < 0 || file_look_at(link, &st) < 0)
 		return -errno;
 	path[n] = '\0';
-	*ret = (struct map_entry){.path = path, .inode = st.st_ino, .dev_major = major(st.st_dev), .dev_minor = minor(st.st_dev)};
+	*ret = (struct map_entry){.path = path, .inode = st.stx_ino, .dev_major = st.stx_dev_major, .dev_minor = st.stx_dev_minor};
 	if (map_list_read(pid, list, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < list->n; i++)
-		if (strncmp(list->entries[i].path, path, strlen(list->entries[i].path)) == 0 && list->entries[i].inode == st.st_ino) {
+		if (strncmp(list->entries[i].path, path, strlen(list->entries[i].path)) == 0 && list->entries[i].inode == st.stx_ino) {
 			*ret = list->entries[i];
 			return 0;
 		}

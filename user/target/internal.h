@@ -32,11 +32,6 @@ struct child_plan {
 	pid_t parent;
 };
 
-/* What @path is, with STATX_TYPE and STATX_INO. A file system of its own must not keep us waiting (FUSE), so it is not asked for what may
- * have changed. 0 or -1 with errno set. */
-int file_look_at(const char *path, struct statx *ret);
-bool file_is_same(const struct statx *a, const struct statx *b);
-
 /* The child's life from fork to exec; every signal is blocked when it starts. */
 _Noreturn void child_run(const struct child_plan *plan);
 

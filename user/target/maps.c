@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "target/internal.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <limits.h>

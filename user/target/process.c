@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "target/internal.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -35,6 +35,11 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e);
 bool process_has_ended(int pidfd);
 /* The path of the executable as the kernel has it, " (deleted)" cut off; the caller frees. -errno. */
 int process_executable(pid_t pid, char **ret);
+/* What @path is, with STATX_TYPE and STATX_INO. A file system of its own must not keep us waiting (FUSE), so it is not asked for what may
+ * have changed. 0 or -1 with errno set. */
+struct statx;
+int file_look_at(const char *path, struct statx *ret);
+bool file_is_same(const struct statx *a, const struct statx *b);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a process's own mount namespace says nothing about
  * what is there in ours. */
 const char *process_file_path(const char *path, const char *link);

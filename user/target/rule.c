@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "target/cgroup.h"
-#include "target/internal.h"
 #include "target/process.h"
 
 #include <errno.h>
