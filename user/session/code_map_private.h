@@ -42,6 +42,7 @@ struct code_object {
 	bool *units_read;             /* by the line table's number: its functions out of scope are known; NULL: none is */
 	struct code_inlined *inlined; /* by address, disjoint: of the functions that samples asked for */
 	size_t n_inlined;
+	size_t n_added; /* behind these, by address: of functions that are being gone through */
 	bool rows_tried;
 	bool rows_new;        /* the table is not what it was when its user cleared this */
 	struct abi_row *rows; /* its unwinding table; NULL after whoever uses it has taken it, which is done out of scope alone */

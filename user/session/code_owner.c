@@ -66,19 +66,6 @@ struct code_name *code_line_name(struct code_map *m, const struct line_location 
 	return code_name_intern(m, text);
 }
 
-static int by_range(const void *pa, const void *pb)
-{
-	const struct code_inlined *a = pa, *b = pb;
-
-	return a->range.lo < b->range.lo ? -1 : a->range.lo > b->range.lo;
-}
-
-static void sort_inlined(struct code_object *o)
-{
-	if (o->n_inlined)
-		qsort(o->inlined, o->n_inlined, sizeof(*o->inlined), by_range);
-}
-
 /* A function whose rows are gone through. */
 struct walk {
 	struct code_map *m;
@@ -94,12 +81,33 @@ struct walk {
 
 static int add_inlined(struct code_object *o, struct addr_range r, const char *line)
 {
-	struct code_inlined *grown = reallocarray(o->inlined, o->n_inlined + 1, sizeof(*grown));
+	struct code_inlined *grown = reallocarray(o->inlined, o->n_inlined + o->n_added + 1, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
 	o->inlined = grown;
-	o->inlined[o->n_inlined++] = (struct code_inlined){r, line};
+	o->inlined[o->n_inlined + o->n_added++] = (struct code_inlined){r, line};
+	return 0;
+}
+
+/* Puts what was added in its place. -ENOMEM: it is lost. */
+static int place_added(struct code_object *o)
+{
+	size_t old = o->n_inlined, n = o->n_added;
+	_cleanup_free_ struct code_inlined *added = calloc(n + 1, sizeof(*added));
+
+	o->n_added = 0;
+	if (!added)
+		return -ENOMEM;
+	if (n)
+		memcpy(added, o->inlined + old, n * sizeof(*added));
+	o->n_inlined += n;
+	while (n) {
+		bool behind = old && o->inlined[old - 1].range.lo > added[n - 1].range.lo;
+		struct code_inlined *to = &o->inlined[old + n - 1];
+
+		*to = behind ? o->inlined[--old] : added[--n];
+	}
 	return 0;
 }
 
@@ -163,7 +171,8 @@ static int walk_row(struct addr_range r, const struct line_location *where, void
 	return err;
 }
 
-static const struct code_inlined *find_inlined(const struct code_object *o, uint64_t vaddr)
+/* How many entries begin at or below @vaddr. */
+static size_t inlined_until(const struct code_object *o, uint64_t vaddr)
 {
 	size_t lo = 0, hi = o->n_inlined;
 
@@ -175,17 +184,36 @@ static const struct code_inlined *find_inlined(const struct code_object *o, uint
 		else
 			hi = mid;
 	}
-	return lo && vaddr < o->inlined[lo - 1].range.hi ? &o->inlined[lo - 1] : NULL;
+	return lo;
 }
 
-static int walk_function(struct code_map *m, size_t object, const struct elf_symbol *s, bool outside)
+static const struct code_inlined *find_inlined(const struct code_object *o, uint64_t vaddr)
+{
+	size_t n = inlined_until(o, vaddr);
+
+	return n && vaddr < o->inlined[n - 1].range.hi ? &o->inlined[n - 1] : NULL;
+}
+
+/* Goes through the function around @vaddr, as far as the next code that is known. Only in a damaged file there is any: functions that lie over
+ * each other would have the same rows gone through and the same code filed for each of them. */
+static int walk_function(struct code_map *m, size_t object, const struct elf_symbol *s, uint64_t vaddr, bool outside)
 {
 	struct walk w = {.m = m, .object = object, .outside = outside};
-	struct line_table *lines = m->objects[object]->lines;
-	int r = inline_sweep_begin(&w.inlining, m, lines, s->addr, s->addr + s->size);
+	const struct code_object *o = m->objects[object];
+	size_t next = inlined_until(o, vaddr);
+	uint64_t lo = s->addr, hi = s->addr + s->size;
+	int r;
 
+	if (next && o->inlined[next - 1].range.hi > lo)
+		lo = o->inlined[next - 1].range.hi;
+	if (next < o->n_inlined && o->inlined[next].range.lo < hi)
+		hi = o->inlined[next].range.lo;
+	/* The rows of a function are those of the unit that it begins in. */
+	if (lo >= hi || line_table_unit_at(o->lines, lo) != line_table_unit_at(o->lines, s->addr))
+		return 0;
+	r = inline_sweep_begin(&w.inlining, m, o->lines, lo, hi);
 	if (r == 0)
-		r = line_table_rows(lines, s->addr, s->addr + s->size, walk_row, &w);
+		r = line_table_rows(o->lines, lo, hi, walk_row, &w);
 	if (r == 0)
 		r = file_inlined(&w);
 	inline_sweep_end(&w.inlining);
@@ -198,19 +226,13 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 	struct code_object *o = m->objects[object];
 	struct line_location entry;
 	struct elf_symbol s;
-	int r = 0;
+	int r;
 
-	/* The rows of a function are those of the unit that it begins in. */
-	if (elf_object_function_at(o->elf, vaddr, &s) == 0 && s.size <= MAX_FUNCTION &&
-	    line_table_unit_at(o->lines, s.addr) == line_table_unit_at(o->lines, vaddr)) {
-		r = walk_function(m, object, &s, look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
-		sort_inlined(o);
-	}
-	if (r != -ENOMEM && !find_inlined(o, vaddr)) { /* so that it is not looked for again */
-		r = add_inlined(o, (struct addr_range){vaddr, vaddr + 1}, NULL);
-		sort_inlined(o);
-	}
-	return r;
+	if (elf_object_function_at(o->elf, vaddr, &s) < 0 || s.size > MAX_FUNCTION ||
+	    line_table_unit_at(o->lines, s.addr) != line_table_unit_at(o->lines, vaddr))
+		return 0;
+	r = walk_function(m, object, &s, vaddr, look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
+	return place_added(o) < 0 ? -ENOMEM : r;
 }
 
 /* The function that begins at @at or, behind what fills up to a multiple of 16, a little later. */
@@ -252,7 +274,7 @@ static int read_range(struct addr_range range, void *arg)
 		/* One that begins before is another range's, or another unit's. A part that was split off begins anywhere. */
 		if (s.addr >= u->done && s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) &&
 		    look_at_entry(u->m, o->lines, s.addr, &entry) == OUTSIDE)
-			r = walk_function(u->m, u->object, &s, true);
+			r = walk_function(u->m, u->object, &s, s.addr, true);
 		if (r == -ENOMEM)
 			return r;
 	}
@@ -277,8 +299,7 @@ static int read_unit(struct code_map *m, size_t object, uint64_t vaddr)
 	o->units_read[unit] = true;
 	m->n_learned++;
 	r = line_table_unit_ranges(o->lines, unit, read_range, &u);
-	sort_inlined(o);
-	return r;
+	return place_added(o) < 0 ? -ENOMEM : r;
 }
 
 int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const char **ret)
