@@ -29,10 +29,14 @@ static int refused(const struct session_site *site, const char *what, int err, s
 
 static int file_offsets(const struct session_site *site, const char *what, uint64_t *ret, uint64_t *ret_semaphore, struct error *e)
 {
+	unsigned char code;
+
 	*ret_semaphore = 0;
 	if (elf_object_vaddr_to_offset(site->object, site->vaddr, ret) < 0)
 		return fail(e, ERANGE, "%s: %s: the address 0x%llx is not in the file", what, elf_object_path(site->object),
 			    (unsigned long long)site->vaddr);
+	/* Its page is in memory then. Linux 6.18 warns (ext4_check_map_extents_env) where it has to read it for a probe. */
+	(void)elf_object_read(site->object, site->vaddr, &code, 1);
 	if (site->semaphore && elf_object_vaddr_to_offset(site->object, site->semaphore, ret_semaphore) < 0)
 		return fail(e, ERANGE, "%s: %s: the probe's semaphore 0x%llx is not in the file", what, elf_object_path(site->object),
 			    (unsigned long long)site->semaphore);
