@@ -303,7 +303,7 @@ if [ "$what" = refused ]; then
 	feature check says_no check
 	feature 'run' says_no run -p progress -o "$profile" -- "$programs/launch"
 	feature 'attach' says_no attach $$ -o "$profile" -d 1
-	feature 'system' says_no system --comm guest -o "$profile" -d 1
+	feature 'system' says_no system --pid-tree $$ -o "$profile" -d 1
 	feature 'kernel log' kernel_log
 	exit
 fi
