@@ -301,7 +301,7 @@ says_no() { # COMMAND...
 
 if [ "$what" = refused ]; then
 	feature check says_no check
-	feature 'run' says_no run -p progress -o "$profile" -- "$programs/launch"
+	feature 'run, report' says_no run -p progress -o "$profile" -- "$programs/launch"
 	feature 'attach' says_no attach $$ -o "$profile" -d 1
 	feature 'system' says_no system --pid-tree $$ -o "$profile" -d 1
 	feature 'kernel log' kernel_log
