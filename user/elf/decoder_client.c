@@ -143,7 +143,7 @@ static bool look_at(int fd, struct statx *ret)
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MODE | STATX_UID | STATX_GID, ret) == 0;
 }
 
-/* Could nobody have written @file but root and who owns @object? Build ids and checksums can be forged, and what a debug file says places
+/* Can only root and the owner of @object have written @file? Build ids and checksums can be forged, and what a debug file says places
  * probes in @object, for all processes that run it. */
 static bool is_trusted(int object, int file)
 {

@@ -82,7 +82,7 @@ void decoder_end(struct decoder *d);
 /* Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
 uint64_t decoder_deadline(unsigned int wall_s);
 void decoder_waited(uint64_t since_ns);
-/* Is the object's information to be had from a decoder? */
+/* Does a decoder answer for the object? */
 bool decoder_serves(const struct elf_object *o);
 /* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so.
  * Files that the decoder asks for are opened by decoder_open_named. */

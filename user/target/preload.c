@@ -67,7 +67,7 @@ static int open_peer(int client, pid_t pid)
 
 	if (getsockopt(client, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) == 0)
 		return fd;
-	/* On older kernels it is of whoever has the number now. */
+	/* On older kernels: of the process that has the number now. */
 	return errno == ENOPROTOOPT ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 }
 
@@ -153,7 +153,7 @@ int preload_name(char ret[SHIM_SERVER_NAME], struct error *e)
 }
 
 /* The kernel tells clients who called listen: that is us (user/shim/handover.c). It is called when the server is there, and our descriptor
- * closed then: who has the last one closes what connections hold that were not accepted yet. */
+ * closed then: the process with the last one closes what connections hold that were not accepted yet. */
 static int start(struct preload_server *s, const struct preload_options *o)
 {
 	_cleanup_close_ int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
