@@ -31,11 +31,11 @@ configurations() {
 			[ "$version" != "$newest" ] || refused "$version"
 			continue
 		fi
-		both "$version|$version|cloud-amd64|2|max|"
+		both "$version|$version|cloud-amd64|2|max|" features
 		[ "$version" = "$newest" ] || continue
-		both "$version, preempt=full|$version|cloud-amd64|2|max|preempt=full"
-		both "$version, preempt=lazy|$version|cloud-amd64|2|max|preempt=lazy"
-		both "$version, real-time|$version|rt-amd64|2|max|"
+		both "$version, preempt=full|$version|cloud-amd64|2|max|preempt=full" options
+		both "$version, preempt=lazy|$version|cloud-amd64|2|max|preempt=lazy" options
+		both "$version, real-time|$version|rt-amd64|2|max|" features
 		printf '%s, 16 CPUs|%s|cloud-amd64|16|max||quick\n' "$version" "$version"
 		refused "$version"
 	done
@@ -45,8 +45,8 @@ refused() { # VERSION
 	printf '%s, no cmpxchg16b|%s|cloud-amd64|2|max,-cx16||refused\n' "$1" "$1"
 }
 
-both() { # CONFIGURATION
-	printf '%s|features\n%s|bpf\n' "$1" "$1"
+both() { # CONFIGURATION WHAT
+	printf '%s|%s\n%s|bpf\n' "$1" "$2" "$1"
 }
 
 # How long a guest may say nothing, in seconds: the longest is the load test, on a machine with other work.
