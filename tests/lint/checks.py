@@ -5,6 +5,7 @@ import sys
 
 import counters
 import layers
+import rules
 import texts
 import tree
 
@@ -12,7 +13,7 @@ import tree
 def main():
     files = tree.Tree(sys.argv[1], sys.stdin.read().splitlines())
     bad = False
-    for check in layers.CHECKS + texts.CHECKS + counters.CHECKS:
+    for check in layers.CHECKS + texts.CHECKS + counters.CHECKS + rules.CHECKS:
         violations = check(files)
         if not violations:
             print(f"ok {check.__name__}")

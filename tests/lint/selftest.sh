@@ -45,6 +45,8 @@ make_good_tree() {
 	put shared/counters.def 'COUNTER(lost_hit, "a hit, lost")' 'COUNTER(no_slot, "no slot")'
 	put bpf/maps.h '#include "shared/abi.h"'
 	put bpf/sample.bpf.c '#include "bpf/maps.h"' '#include <bpf/bpf_helpers.h>' 'int f = COUNTER_lost_hit + COUNTER_no_slot;'
+	printf '| rule | event | function |\n|---|---|---|\n| R1 | a hit | `hit` |\n| R2 | a debt | none |\n' >bpf/README.md
+	put bpf/rules.h '/* R1, and R2. */' 'int hit(int R7);' 'const char *of_verifier = "R9 is unbounded";'
 	put tests/unit/some_test.c '#include "elf/elf.h"' '#include <bpf/libbpf.h>' '#include <libdwarf/dwarf.h>'
 	printf '#!/bin/bash\necho "$1"\n' >tests/run
 	printf 'x = 1\n' >tests/some.py
@@ -113,7 +115,7 @@ in_git() {
 (make_good_tree "$scratch/good") || exit 1
 sees "" "a good tree passes" true
 sees "" "build directories are left alone" put build-x/made.skel.h
-sees "counters_defined files_found top_level" "an empty tree" find . -mindepth 1 -delete
+sees "counters_defined files_found rules_listed top_level" "an empty tree" find . -mindepth 1 -delete
 
 edge layering user/base/base.c '"profile/profile.h"'
 edge layering user/profile/profile.h '"analysis/analysis.h"'
@@ -169,6 +171,9 @@ sees counters_defined "no counters" put shared/counters.def
 sees counters_unique "a counter defined twice" add shared/counters.def 'COUNTER(no_slot, "again")'
 sees counters_used "a counter that nothing counts" add shared/counters.def 'COUNTER(slot, "unused")'
 sees counters_used "a counter in a comment only" sed -i 's|COUNTER_no_slot|/* COUNTER_no_slot */ 0|' bpf/sample.bpf.c
+sees rules_listed "a rule that no page states" add user/base/base.c '/* R1 but not' ' * R10 */'
+sees rules_listed "no page of rules" rm bpf/README.md
+sees rules_functions "a rule's function that is gone" sed -i 's/int hit/int hits/' bpf/rules.h
 sees python_syntax "python that does not compile" add tests/some.py 'def f(:'
 if command -v shellcheck >/dev/null; then
 	sees shellcheck "what shellcheck warns of" add tests/run 'for i in "$@"; do echo x; done; cd $NOWHERE; unused=1'
