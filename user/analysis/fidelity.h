@@ -25,7 +25,7 @@ uint64_t *fidelity_settled_periods(const struct profile *p);
  * a part of what sampling costs. Points and share are more where the share is: that is one per cent, and more where the time between visits is
  * not many sampling periods: a pause is about a period long, and one that stands for several rounds answers for none of them exactly. What samples cost
  * scatters from round to round, so that a thread that natively is never the last to arrive is it now and then, and then does matter.
- * Found on the truth suite (tests/truth/README.md).
+ * Found on the truth suite (tests/truth/HISTORY.md).
  * @period_ns: between samples; 0, a profile that does not say how it was measured: nothing is known, the share is NaN.
  * @sampling: of a thread's time, the share that samples take. */
 struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling);
