@@ -129,7 +129,7 @@ verdict "cozbpf is killed" "$why" complaint
 
 # --- again and again, under load: no EINTR, the same output, nothing left
 "$programs/output" 12000 >native.out 2>native.err
-"$programs/eintr" 8 >eintr.out 2>&1 &
+"$programs/eintr" 120 enough >eintr.out 2>&1 &
 eintr=$!
 "$programs/output" 12000 >out 2>err &
 output=$!
@@ -150,6 +150,7 @@ while both_run && [ "$turns" -lt 6 ]; do
 	turns=$((turns + 1))
 done
 [ "$turns" -ge 2 ] || why+=" only $turns turns;"
+: >enough
 wait "$output" || why+=' output failed;'
 wait "$eintr" || why+=' a system call was interrupted;'
 cmp -s native.out out || why+=' stdout differs;'

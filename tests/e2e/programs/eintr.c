@@ -2,7 +2,8 @@
 /* Counts system calls that return EINTR. Six threads each block in one call (epoll_wait, nanosleep, read, futex, poll,
  * accept), for a millisecond or two at a time, then compute a little, so that they are sampled and owe pauses too; two
  * more threads keep the CPUs busy in one line (of burn). No signal is ever sent here: every EINTR is somebody else's
- * doing. usage: eintr SECONDS. Prints `NAME calls=N eintr=N` for each and ends with status 1 if any was interrupted. */
+ * doing. usage: eintr SECONDS [FILE]: no longer than until FILE is there. Prints `NAME calls=N eintr=N` for each and ends with status 1 if any was
+ * interrupted. */
 #include "helper.h"
 
 #include <linux/futex.h>
@@ -15,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
+#define LOOK_SECONDS 0.1
 enum { CALLS = 6, BURNERS = 2, PAUSE_NS = 1700000 };
 
 struct call {
@@ -208,7 +210,7 @@ static void *burner(void *arg)
 
 int main(int argc, char **argv)
 {
-	double seconds = seconds_of(argc, argv);
+	double seconds = seconds_of(argc > 2 ? 2 : argc, argv);
 	pthread_t t;
 	int status = 0;
 
@@ -218,7 +220,9 @@ int main(int argc, char **argv)
 	for (int i = 0; i < BURNERS; i++)
 		start_thread(&t, burner, NULL);
 	start_thread(&t, poker, NULL);
-	calls[1].eintr += sleep_seconds(seconds); /* the main thread sleeps in the same call */
+	/* The main thread sleeps in the same call. */
+	for (double slept = 0; slept < seconds && (argc < 3 || access(argv[2], F_OK) < 0); slept += LOOK_SECONDS)
+		calls[1].eintr += sleep_seconds(LOOK_SECONDS);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
 	for (int i = 0; i < CALLS; i++) {
 		uint64_t eintr = __atomic_load_n(&calls[i].eintr, __ATOMIC_RELAXED);
