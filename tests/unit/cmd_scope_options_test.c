@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,26 @@ static void run_follows(void **state)
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--only", "x", "ls"), "one process");
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--follow", "all", "ls"), "one process");
 	bad(RUN_ATTACH, WORDS("5", "--sync", "pthread"), "--sync");
+	bad(RUN_ATTACH, WORDS("5", "--runs", "3"), "--runs");
+}
+
+/* What validate decides itself it has no option for. */
+static void validate_has_fewer(void **state)
+{
+	static const struct option_row own = {"own", 0, NULL, "of its own", option_flag, offsetof(struct run_options, quiet)};
+	static const char *const refused[] = {"--runs=3", "--until-ci=2", "--output=x", "--fixed-speedup=5", "--speedups=5"};
+	struct run_options o;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		char *words[] = {"validate", (char *)refused[i], "ls", NULL};
+		struct error e = {0};
+
+		assert_int_equal(run_options_parse_more(&own, 1, 3, words, &o, &e), -EINVAL);
+		assert_non_null(strstr(e.text, "unknown option"));
+		assert_int_equal(run_options_parse(3, words, &o, NULL), 0);
+		run_options_free(&o);
+	}
 }
 
 static void help_lists_its_options(void **state)
@@ -165,7 +186,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(pids_stand_among_options), cmocka_unit_test(wrong_pids_are_refused), cmocka_unit_test(rules_of_system),
-		cmocka_unit_test(run_follows),              cmocka_unit_test(help_lists_its_options),
+		cmocka_unit_test(run_follows),              cmocka_unit_test(help_lists_its_options),   cmocka_unit_test(validate_has_fewer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,8 +35,7 @@ static void help(FILE *out)
 		    "happens with the curve's continuation. No profile is written. Exit status: 0 they agree within 3 points, 1 they do not, 2 it\n"
 		    "cannot be told (the intervals are too wide, or the curve cannot be continued below 0).\n\n",
 		    out);
-	options_help(out, rows, N_ROWS);
-	options_help(out, run_option_rows, n_run_option_rows);
+	run_options_list(RUN_LAUNCH, rows, N_ROWS, out);
 	(void)fputs("\nExample: does the method know what parse.c:120 is worth?\n"
 		    "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- ./server --port 8080\n",
 		    out);
@@ -46,14 +45,6 @@ static int prepare(struct run_options *o, struct error *e)
 {
 	if (!o->fixed_line)
 		return fail(e, EINVAL, "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND...");
-	if (o->until_ci > 0)
-		return fail(e, EINVAL, "validate takes no --until-ci; --duration says how long it may take");
-	if (o->runs)
-		return fail(e, EINVAL, "validate takes no --runs: it compares experiments of one run");
-	if (strcmp(o->output, RUN_DEFAULT_OUTPUT) != 0)
-		return fail(e, EINVAL, "validate writes no profile: --output is for cozbpf run");
-	if (o->fixed_speedup >= 0)
-		return fail(e, EINVAL, "validate chooses the speedups itself: --fixed-speedup is for cozbpf run");
 	memcpy(o->grid, speedups, sizeof(speedups));
 	o->n_grid = N_SPEEDUPS;
 	return 0;

@@ -31,22 +31,32 @@ bool color_wanted(enum color_when when, int fd)
 	return isatty(fd) == 1;
 }
 
-/* The options that all have, but for those that only run has, the command's own, and @more. */
+/* The command's own options, those of run that it has as well, and @more, which validate has. */
 static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t n_more, size_t *ret_n)
 {
 	size_t n_own, n = 0;
 	const struct option_row *own = scope_option_rows(kind, &n_own);
+	unsigned int command = 1U << kind | (n_more ? NOT_VALIDATE : 0);
 	struct option_row *all = calloc(n_run_option_rows + n_own + n_more, sizeof(*all));
 
 	for (size_t i = 0; all && i < n_own; i++)
 		all[n++] = own[i];
 	for (size_t i = 0; all && i < n_run_option_rows; i++)
-		if (kind == RUN_LAUNCH || !scope_option_is_runs(&run_option_rows[i]))
+		if (!(run_option_rows[i].not_for & command))
 			all[n++] = run_option_rows[i];
 	for (size_t i = 0; all && i < n_more; i++)
 		all[n++] = more[i];
 	*ret_n = n;
 	return all;
+}
+
+void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out)
+{
+	size_t n;
+	_cleanup_free_ struct option_row *rows = rows_of(kind, more, n_more, &n);
+
+	if (rows)
+		options_help(out, rows, n);
 }
 
 void run_options_help_kind(enum run_kind kind, FILE *out)
@@ -68,13 +78,8 @@ void run_options_help_kind(enum run_kind kind, FILE *out)
 		[RUN_SYSTEM] = "\nExample: a minute of all workers of a systemd unit\n"
 			       "  sudo cozbpf system --cgroup system.slice/server.service -p /usr/bin/server:finish_request -d 60\n",
 	};
-	_cleanup_free_ struct option_row *rows = NULL;
-	size_t n;
-
-	rows = rows_of(kind, NULL, 0, &n);
 	(void)fputs(heads[kind], out);
-	if (rows)
-		options_help(out, rows, n);
+	run_options_list(kind, NULL, 0, out);
 	(void)fputs(examples[kind], out);
 }
 

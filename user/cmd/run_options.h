@@ -82,6 +82,8 @@ void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* What --help prints. */
 void run_options_help(FILE *out);
 void run_options_help_kind(enum run_kind kind, FILE *out);
+/* Of that, the options. @more as for run_options_parse_more. */
+void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out);
 
 /* "first", "inclusive". */
 const char *run_attribution_name(enum run_attribution attribution);

@@ -103,17 +103,6 @@ const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n)
 	}
 }
 
-bool scope_option_is_runs(const struct option_row *row)
-{
-	/* Who runs already is paid by hold, and runs with the rights that it has. */
-	static const char *const names[] = {"duration", "pay", "signal", "keep-root", "sync"};
-
-	for (size_t i = 0; i < COUNT(names); i++)
-		if (strcmp(row->name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 int scope_options_pids(struct scope_options *s, const char *word, struct error *e)
 {
 	for (const char *from = word;; from++) {

@@ -12,6 +12,10 @@
 /* Who starts what is profiled: cozbpf run, attach, system. */
 enum run_kind { RUN_LAUNCH, RUN_ATTACH, RUN_SYSTEM };
 
+/* option_row.not_for, for commands that share run's table. A bit for each kind, and one for validate, which starts its program as run does. */
+#define NOT_VALIDATE (1U << 3)
+#define NOT_RUNNING (1U << RUN_ATTACH | 1U << RUN_SYSTEM) /* their threads are paused by hold, and they have the rights that they have */
+
 enum run_follow {
 	FOLLOW_ALL,  /* the process, what it executes, and its children with theirs */
 	FOLLOW_EXEC, /* the process and what it executes */
@@ -32,8 +36,6 @@ struct scope_options {
 
 /* The rows that the command has beside those that they all have; their target is a struct run_options. */
 const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n);
-/* Is a row of run's meant for programs that we start, and so none of the other commands'? */
-bool scope_option_is_runs(const struct option_row *row);
 /* PID[,PID...] of attach. */
 int scope_options_pids(struct scope_options *s, const char *word, struct error *e);
 bool scope_options_has_rule(const struct scope_options *s);
