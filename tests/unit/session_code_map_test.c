@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -400,6 +404,65 @@ static void test_spaces(void **state)
 	code_map_close(m);
 }
 
+static bool any_in_scope(const struct code_object *o)
+{
+	for (size_t i = 0; i < o->n_rows; i++)
+		if (o->rows[i].kind & ABI_ROW_IN_SCOPE)
+			return true;
+	return false;
+}
+
+/* A process whose mappings are read before it is known what it executes: its executable looks like a library first. */
+static void test_main_seen_late(void **state)
+{
+	char path[] = "/tmp/code_map_XXXXXX";
+	struct code_map *m = open_map(&(struct code_scope){0});
+	const struct code_object *o;
+	size_t space, objects;
+	bool changed = false;
+	int executed[2], fd = mkstemp(path), self = open("/proc/self/exe", O_RDONLY);
+	pid_t pid;
+	char c;
+
+	(void)state;
+	assert_true(fd >= 0 && self >= 0);
+	while (sendfile(fd, self, NULL, 1 << 20) > 0)
+		;
+	assert_int_equal(fchmod(fd, 0700), 0);
+	(void)close(fd);
+	(void)close(self);
+	assert_int_equal(pipe2(executed, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)execl(path, path, "wait", NULL);
+		_exit(1);
+	}
+	(void)close(executed[1]);
+	assert_int_equal(read(executed[0], &c, 1), 0);
+	(void)close(executed[0]);
+	assert_int_equal(code_map_add_space(m, &space), 0);
+	objects = code_map_count(m);
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_true(code_map_count(m) > objects);
+	o = m->objects[objects];
+	assert_string_equal(o->entry.path, path);
+	assert_false(o->is_main || any_in_scope(o));
+	assert_int_equal(code_map_add_main(m, pid, NULL), 0);
+	assert_true(o->is_main && any_in_scope(o));
+	changed = false;
+	assert_int_equal(code_map_cut(m, &changed), 0);
+	assert_true(changed);
+	changed = false;
+	assert_int_equal(code_map_cut(m, &changed), 0);
+	assert_false(changed);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	(void)unlink(path);
+	code_map_close(m);
+}
+
 /* The kernel's functions have names and ranges of their own; where they are hidden, that is said. */
 static void test_kernel(void **state)
 {
@@ -492,7 +555,7 @@ static void test_nothing_in_scope(void **state)
 	assert_null(m);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines),
@@ -504,11 +567,14 @@ int main(void)
 		cmocka_unit_test(test_system_inlined),
 		cmocka_unit_test(test_own_code_inlined),
 		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_main_seen_late),
 		cmocka_unit_test(test_kernel),
 		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_nothing_in_scope),
 	};
 
+	if (argc > 1 && strcmp(argv[1], "wait") == 0)
+		return pause();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,7 +291,7 @@ int cfi_section_parse(const struct cfi_section *s, struct cfi_table *ret, struct
 	if (r == 0) {
 		r = assemble(&p, &out);
 		if (r < 0)
-			r = failed(&p, r, 0, NULL);
+			r = failed(&p, r, 0, "table");
 	}
 	free(p.cies);
 	free(p.spans);

@@ -89,6 +89,7 @@ struct code_map {
 	struct code_space *spaces; /* the first is always used */
 	size_t n_spaces;
 	size_t n_learned; /* units, or functions out of scope */
+	bool remade;      /* since the last refresh, a table was made again: its object's scope has changed */
 	struct code_name *names;
 	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
 	struct error rows_error; /* ... and why, for the first */

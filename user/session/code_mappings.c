@@ -161,6 +161,8 @@ int code_map_cut(struct code_map *m, bool *ret_changed)
 {
 	int r = 0;
 
+	*ret_changed |= m->remade;
+	m->remade = false;
 	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
 		r = code_rows_cut(m->objects[i], ret_changed);
 	return r;

@@ -73,25 +73,29 @@ bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
 	return same;
 }
 
-/* Lines are tried after all: what was made for functions is made anew as the objects are mapped again. */
+/* The object's table was made with another scope than it has now. */
+static int make_again(struct code_map *m, struct code_object *o)
+{
+	int r;
+
+	free(o->rows);
+	o->rows = NULL;
+	o->n_rows = 0;
+	o->rows_tried = false;
+	m->remade = true;
+	r = code_scope_read(m, o);
+	return r == 0 && o->elf ? code_rows_read(m, o, o->elf) : r;
+}
+
+/* Lines are tried after all: what was made for functions is made again. */
 static int go_over_to_lines(struct code_map *m)
 {
 	int r = 0;
 
 	m->functions = m->automatic = false;
-	for (size_t i = 0; r == 0 && i < m->n_objects; i++) {
-		struct code_object *o = m->objects[i];
-
-		if (!o->in_scope || !o->rows_tried)
-			continue;
-		free(o->rows);
-		o->rows = NULL;
-		o->n_rows = 0;
-		o->rows_tried = false;
-		r = code_scope_read(m, o);
-		if (r == 0 && o->elf)
-			r = code_rows_read(m, o, o->elf);
-	}
+	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
+		if (m->objects[i]->in_scope && m->objects[i]->rows_tried)
+			r = make_again(m, m->objects[i]);
 	return r;
 }
 
@@ -152,8 +156,12 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		if (elf_object_open_process(pid, link, process_file_path(o->entry.path, link), &o->elf, &why) < 0)
 			o->why = strdup(why.text);
 	}
-	if (!o->in_scope && !o->rows_tried) /* else its table is that of a library, and stays so */
+	if (!o->in_scope) {
 		o->in_scope = code_scope_binary(m, o);
+		/* It was taken for a library: of a process that executed it between two readings, of its executable and of its mappings. */
+		if (o->in_scope && o->rows_tried && make_again(m, o) < 0)
+			return fail(e, ENOMEM, "out of memory for the code of %s", path);
+	}
 	if (o->in_scope && m->functions && m->automatic && code_object_lines(o, NULL) && go_over_to_lines(m) < 0)
 		return fail(e, ENOMEM, "out of memory for the line information of %s", path);
 	return 0;

@@ -239,7 +239,7 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 	if (r < 0)
 		return fail(e, ESRCH, "process %d is not in scope", (int)pid);
 	if (p.space != ABI_SPACE_NONE && code_map_same_space(s->code, p.space, pid))
-		return 0;
+		return session_refresh_code(s);
 	fresh = p.space == ABI_SPACE_NONE || users(s, p.space) > 1;
 	space = p.space;
 	if (fresh) {
