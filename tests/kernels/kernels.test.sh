@@ -5,7 +5,7 @@
 # run that was broken off goes on. From tests/run:
 #   KERNELS  versions to boot; empty: all that are listed below
 #   QUICK    1: check, loading and one short run, at each kernel's default preemption only
-#   TABLE    1: put the table into the README as well
+#   TABLE    1: put the table into README.md here as well
 # Guests are emulated, and their clock counts instructions (2 ns each, 1 ns for the bpf tests, which measure): how busy this machine is makes no
 # difference to them, and idle time takes none. So KVM is not used, also where there is one.
 # needs: cpio python3
@@ -31,11 +31,12 @@ configurations() {
 			[ "$version" != "$newest" ] || refused "$version"
 			continue
 		fi
-		both "$version|$version|cloud-amd64|2|max|" features
+		printf '%s|%s|cloud-amd64|2|max||features\n' "$version" "$version"
+		printf '%s|%s|cloud-amd64|2|max||bpf\n' "$version" "$version"
 		[ "$version" = "$newest" ] || continue
-		# Its own mode is lazy.
-		both "$version, preempt=full|$version|cloud-amd64|2|max|preempt=full" options
-		both "$version, real-time|$version|rt-amd64|2|max|" features
+		# Its own preemption mode is lazy.
+		printf '%s, preempt=full|%s|cloud-amd64|2|max|preempt=full|options\n' "$version" "$version"
+		printf '%s, real-time|%s|rt-amd64|2|max||features\n' "$version" "$version"
 		printf '%s, 16 CPUs|%s|cloud-amd64|16|max||quick\n' "$version" "$version"
 		refused "$version"
 	done
@@ -43,10 +44,6 @@ configurations() {
 
 refused() { # VERSION
 	printf '%s, no cmpxchg16b|%s|cloud-amd64|2|max,-cx16||refused\n' "$1" "$1"
-}
-
-both() { # CONFIGURATION WHAT
-	printf '%s|%s\n%s|bpf\n' "$1" "$2" "$1"
 }
 
 # How long a guest may say nothing, in seconds: the longest is the load test, on a machine with other work.
@@ -133,7 +130,7 @@ for line in "${lines[@]}"; do
 	! grep -q '^@@ failed ' "$result" || status=1
 done
 into=()
-[ "${TABLE:-0}" -eq 0 ] || into=(--write "$SRC/README.md")
+[ "${TABLE:-0}" -eq 0 ] || into=(--write "$here/README.md")
 [ ${#lines[@]} -gt 0 ] || exit 0
 printf '%s\n' "${lines[@]}" | python3 "$here/table.py" "${into[@]}" || status=1
 exit $status
