@@ -96,6 +96,10 @@ long_file() {
 	seq 700 | sed 's|.*|/* & */|' >>user/base/base.c
 }
 
+long_readme() {
+	seq 160 >>README.md
+}
+
 with_nul() {
 	printf 'a\0b' >tests/data
 }
@@ -153,6 +157,7 @@ edge shim_uses_libc_only user/shim/shim.c '<libelf.h>'
 sees spdx "a C file without SPDX" sed -i 1d user/base/base.c
 sees spdx "a header under another licence" sed -i '1s/BSD-2-Clause/MIT/' bpf/maps.h
 sees file_length "a long file" long_file
+sees readme_length "a long README" long_readme
 sees top_level "another directory" put docs/page.md
 sees top_level "a missing directory" rm -r tools
 sees "" "one more dotfile" add .clang-format x

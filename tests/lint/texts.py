@@ -3,9 +3,10 @@
 import os
 import re
 
+MAX_README = 150
 MAX_LINES = 600
 TOP_LEVEL = {"meson.build", "bpf", "user", "shared", "tools", "tests", "examples", "README.md"}
-TOP_LEVEL_EXTRA = {"LICENSE", "meson_options.txt"}
+TOP_LEVEL_EXTRA = {"CONTRIBUTING.md", "LICENSE", "meson_options.txt"}
 C_FILES = (".c", ".h")
 
 MARKER = re.compile(r"\b(?:T[O]DO|F[I]XME|X[X]X)\b")
@@ -51,6 +52,12 @@ def file_length(tree_):
     return bad
 
 
+def readme_length(tree_):
+    """What a newcomer reads to its end; all else has pages of its own."""
+    lines = tree_.text("README.md").count("\n") if tree_.has("README.md") else 0
+    return [f"README.md: {lines} lines, at most {MAX_README}"] if lines > MAX_README else []
+
+
 def top_level(tree_):
     seen = {path.split("/", 1)[0] for path in tree_.paths}
     bad = [f"{name} does not belong there" for name in sorted(seen - TOP_LEVEL - TOP_LEVEL_EXTRA) if not name.startswith(".")]
@@ -85,4 +92,4 @@ def links(tree_):
     """A link can lead out of the tree, and the checks read what it leads to."""
     return [path for path in tree_.paths if os.path.islink(os.path.join(tree_.root, path))]
 
-CHECKS = [spdx, file_length, top_level, build_paths, package_hosts, markers, generated_files, binaries, links]
+CHECKS = [spdx, file_length, readme_length, top_level, build_paths, package_hosts, markers, generated_files, binaries, links]
