@@ -68,6 +68,7 @@ KEEP static void lat_hot_work(void)
 
 	for (int i = 0; i < 5000000; i++)
 		own += (uint64_t)i;
+	(void)own;
 }
 
 KEEP static void lat_cold_work(void)
@@ -76,6 +77,7 @@ KEEP static void lat_cold_work(void)
 
 	for (int i = 0; i < 5000000; i++)
 		own += (uint64_t)i;
+	(void)own;
 }
 
 static void one_request(void)

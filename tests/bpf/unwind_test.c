@@ -175,9 +175,9 @@ static void attributes(void (*work)(void), const char *function)
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 	struct code_map *code;
-	struct session *s;
+	struct session *s = NULL;
 	uint64_t in, all, outside, before;
-	bool changed;
+	bool changed = false;
 	char *words_of_it;
 	int go[2];
 	pid_t pid;
@@ -244,7 +244,7 @@ static void test_large_library(void **state)
 	uint64_t from_ns;
 	struct code_scope scope = {.functions = true};
 	struct code_map *code;
-	bool changed;
+	bool changed = false;
 
 	(void)state;
 	if (!open_llvm()) {

@@ -289,14 +289,16 @@ kernel_log() {
 
 # A machine on which no run is possible: each command says so in one line, and names what is missing.
 says_no() { # COMMAND...
+	local missing='cx16|cmpxchg16b'
+	! grep -q PREEMPT_RT /proc/version || missing='real-time kernel'
 	timeout "$limit" "$COZBPF" "$@" >out 2>err </dev/null
 	local status=$?
 	[ "$status" -ne 0 ] || why+=' it is not refused;'
 	[ "$1" = check ] || [ "$(wc -l <err)" -eq 1 ] || why+=" $(wc -l <err) lines;"
-	if grep -hqiE 'cx16|cmpxchg16b' out err; then
-		refused=$(grep -hiE 'cx16|cmpxchg16b' out err | head -n 1 | tr -s ' ')
+	if grep -hqiE "$missing" out err; then
+		refused=$(grep -hiE "$missing" out err | head -n 1 | tr -s ' ')
 	else
-		why+=' the flag of the CPU is not named;'
+		why+=" it does not say '$missing';"
 	fi
 }
 

@@ -36,7 +36,7 @@ configurations() {
 		[ "$version" = "$newest" ] || continue
 		# Its own preemption mode is lazy.
 		printf '%s, preempt=full|%s|cloud-amd64|2|max|preempt=full|options\n' "$version" "$version"
-		printf '%s, real-time|%s|rt-amd64|2|max||features\n' "$version" "$version"
+		printf '%s, real-time|%s|rt-amd64|2|max||refused\n' "$version" "$version"
 		printf '%s, 16 CPUs|%s|cloud-amd64|16|max||quick\n' "$version" "$version"
 		refused "$version"
 	done

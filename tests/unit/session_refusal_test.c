@@ -140,7 +140,7 @@ static void machines_are_told_apart(void **state)
 	explains(ENOMEM, &memory, &well, false, "no memory in an interrupt", "free memory");
 	f = well;
 	f.realtime = true;
-	explains(ENOMEM, &memory, &f, false, "real-time kernel", "CONFIG_PREEMPT_RT");
+	explains(ENOMEM, &memory, &f, false, "real-time kernel", "without PREEMPT_RT");
 	f.cx16 = false;
 	explains(ENOMEM, &memory, &f, false, "cmpxchg16b (flag cx16", "-cpu host");
 	explains(ENOMEM, &none, &f, false, strerror(ENOMEM), "");

@@ -94,7 +94,7 @@ static void explain_memory(const struct load_facts *f, struct refusal *ret)
 		ADVISE("give the virtual machine a CPU model with cx16, such as QEMU's -cpu host; or boot a kernel older than 6.19");
 	} else if (f->realtime) {
 		SAY("this real-time kernel gives BPF programs no memory in an interrupt");
-		ADVISE("boot a kernel without CONFIG_PREEMPT_RT");
+		ADVISE("boot this version without PREEMPT_RT");
 	} else {
 		SAY("this kernel gives BPF programs no memory in an interrupt");
 		ADVISE("free memory; if there is enough, " REPORT);

@@ -80,6 +80,7 @@ static void find_missing_option(const char *options, struct load_facts *ret)
 void load_facts_read(const char *options, struct load_facts *ret)
 {
 	char text[4096] = "";
+	struct utsname u;
 	struct stat st;
 
 	*ret = (struct load_facts){
@@ -89,7 +90,8 @@ void load_facts_read(const char *options, struct load_facts *ret)
 	};
 	if (read_after("/proc/self/status", "CapEff:", text, sizeof(text)))
 		ret->capabilities = strtoull(text, NULL, 16);
-	ret->realtime = read_after("/sys/kernel/realtime", "1", text, sizeof(text));
+	/* "#1 SMP PREEMPT_RT Debian ...". Not all such kernels have /sys/kernel/realtime. */
+	ret->realtime = uname(&u) == 0 && strstr(u.version, "PREEMPT_RT");
 	/* Not readable: nothing to say about it. */
 	ret->cx16 = !read_after("/proc/cpuinfo", "flags", text, sizeof(text)) || strstr(text, " cx16");
 	(void)read_after("/sys/kernel/security/lockdown", "", ret->lockdown, sizeof(ret->lockdown));
