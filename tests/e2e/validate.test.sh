@@ -101,7 +101,7 @@ slowed 'and at its samples' sample --slow-by samples
 too_dear
 never_reached
 refused 'which line must be said' 'which line'
-refused 'no profile to be named' '--output' -l a.c:1 -o x.jsonl
+refused 'no profile to be named' "unknown option '-o'" -l a.c:1 -o x.jsonl
 refused 'no precision to wait for' '--until-ci' -l a.c:1 --until-ci 2
 refused 'a way of slowing that there is not' '--slow-by' -l a.c:1 --slow-by nothing
 refused 'no speedup to be chosen' '--fixed-speedup' -l a.c:1 --fixed-speedup 50
