@@ -47,7 +47,8 @@ stages() {
 functions() { # NAME POINT DECODE FILTER
 	local why=''
 	profiled -p "done=$2" --granularity function --experiment 200 -- ./stages 3 || why+=' it failed;'
-	holds "{'$3', '$4'} & {x['selected'] for x in experiments} and samples['$3'] + samples['$4'] > 0.9 * sum(samples.values())" ||
+	holds "{'$3', '$4'} & {x['selected'] for x in experiments} and samples['$3'] + samples['$4'] > 0.9 * sum(samples.values())" &&
+		holds "sum(n for s, n in samples.items() if s in ('$3', '$4') or 'main' in s or 'progress' in s) > 0.95 * sum(samples.values())" ||
 		why+=" samples: $(ask 'samples');"
 	holds 'visits("done") > 50' || why+=" visits: $(ask 'visits("done")');"
 	verdict "$1" "$why" err

@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "cmd/commands.h"
 #include "cmd/options.h"
-#include "cmd/run_option_rows.h"
 
 #include <errno.h>
 #include <math.h>
