@@ -26,14 +26,15 @@ make_tree() { # SUITE
 	touch "$trees/$1/etc/complete"
 }
 
-# Runs in a namespace of its own; what it mounts goes with it.
+# Runs in a namespace of its own; what it mounts goes with it. The tree becomes the root of that namespace: the kernel refuses user namespaces, which
+# tests of privileges need, below a chroot.
 # shellcheck disable=SC2016 # that shell's own variables
 inside='
 tree=$1
 shift
-mount -t proc proc "$tree/proc" && mount --rbind /sys "$tree/sys" && mount --rbind /dev "$tree/dev" && mount -t tmpfs tmpfs "$tree/run" &&
-cp -L /etc/resolv.conf "$tree/etc/resolv.conf" &&
-exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin chroot "$tree" "$@"'
+mount --bind "$tree" "$tree" && cd "$tree" && mount -t proc proc proc && mount --rbind /sys sys && mount --rbind /dev dev &&
+mount -t tmpfs -o mode=755 tmpfs run && cp -L /etc/resolv.conf etc/resolv.conf && mkdir -p .old && pivot_root . .old && umount -l /.old && cd / &&
+exec env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"'
 enter() { # SUITE COMMAND...
 	local suite=$1
 	shift

@@ -15,11 +15,11 @@ attached() { # ARGUMENT...
 }
 
 # What must be as it was: mappings of code and of files, handlers, descriptors. The kernel's own page of probes stays. Sockets do not count,
-# of which no handler has any: eintr's connections come and go.
+# of which no handler has any: eintr's connections come and go. One that is closed while find looks has no target.
 facts() { # PID
 	grep -E -- '-xp |rw-s ' "/proc/$1/maps" | grep -v '\[uprobes\]$'
 	grep '^Sig[A-Z]' "/proc/$1/status" | grep -v '^SigQ'
-	find "/proc/$1/fd" -mindepth 1 ! -lname 'socket:*' -printf '%f\n' | sort -n
+	find "/proc/$1/fd" -mindepth 1 -printf '%f %l\n' | grep -Ev ' (socket:.*)?$' | sort -n
 }
 
 "$programs/steady" 120 >steady.out &
