@@ -125,8 +125,9 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		fail_msg("sync %d, payer %d, task work %d, many processes %d: %s", sync, payer, task_work, many, strerror(-r));
 }
 
-/* Half of the combinations: one process with one attribution, many with the other. For machines that are emulated, where the verifier is slow. */
-static bool in_pairs;
+/* For machines that are emulated, where the verifier is slow. Half of the combinations: one process with one attribution, many with the other.
+ * Or one combination with each payer: the one or the other. */
+static bool in_pairs, one_each;
 
 static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
 {
@@ -134,7 +135,9 @@ static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool
 		for (int many = 0; many < 2; many++) {
 			if (sync == ABI_SYNC_PTHREAD && many) /* the calls are those of one process */
 				continue;
-			if (in_pairs && sync == ABI_SYNC_SCHED && many != inclusive)
+			if ((in_pairs || one_each) && sync == ABI_SYNC_SCHED && many != inclusive)
+				continue;
+			if (one_each && inclusive != (int)payer % 2)
 				continue;
 			loads_scope(sync, payer, task_work, send_signal, many, inclusive, 0);
 		}
@@ -270,7 +273,7 @@ static void task_work_is_found(void **state)
 	btf__free(btf);
 }
 
-/* usage: load_test [--pairs] [PATTERN]: without the tests that are named so. */
+/* usage: load_test [--pairs | --one-each] [PATTERN]: without the tests that are named so. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,7 +286,8 @@ int main(int argc, char **argv)
 	};
 
 	in_pairs = argc > 1 && strcmp(argv[1], "--pairs") == 0;
-	if (argc > 1 + in_pairs)
-		cmocka_set_skip_filter(argv[1 + in_pairs]);
+	one_each = argc > 1 && strcmp(argv[1], "--one-each") == 0;
+	if (argc > 1 + (in_pairs || one_each))
+		cmocka_set_skip_filter(argv[argc - 1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Attaching to processes that run: what cannot be attached to is refused in one line, what can is left as it was, whatever it does.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
@@ -112,6 +113,9 @@ rate() { # visits in half a second
 	after=$(awk '{ print $14 + $15 }' "/proc/$victim/stat")
 	printf '%s' $((after - before))
 }
+gets_on() {
+	[ $(($(rate) * 2)) -ge "$native" ]
+}
 native=$(rate)
 rm -f -- "$profile"
 "$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$victim" --fixed-line "$(line_of hostile burn)" --fixed-speedup 100 \
@@ -124,7 +128,7 @@ sleep 0.3
 why=''
 kill -0 "$victim" || why+=' the process has ended;'
 grep -q '^SigPnd:.*[1-9a-f]' "/proc/$victim/status" && why+=' a signal is pending;'
-[ $(($(rate) * 2)) -ge "$native" ] || why+=' it does not get on;'
+gets_on || gets_on || gets_on || why+=' it does not get on;' # the machine may have other work for a moment
 verdict "cozbpf is killed" "$why" complaint
 
 # --- again and again, under load: no EINTR, the same output, nothing left

@@ -3,6 +3,7 @@
 # A program with its work in libraries, built in a few of the ways of bench `attribution`: every sample has a line of the program's own, and
 # its parts have the shares of samples that they have of the time. Few seconds, so loose; the bench compares line by line, with perf.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

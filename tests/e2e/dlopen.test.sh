@@ -3,6 +3,7 @@
 # Plug-ins that are loaded and unloaded in a loop, each where the other was: the lines of each are found while it is loaded, and no time of
 # the one is charged to the other.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

@@ -3,6 +3,7 @@
 # Functions instead of lines: for programs without line information, from a symbol table, from mini debug information, not from nothing;
 # with the copies and parts that compilers make of them.
 # needs: root btf python3 strip objcopy
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

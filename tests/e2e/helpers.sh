@@ -137,10 +137,12 @@ await_line() { # FILE PATTERN SECONDS
 	return 1
 }
 
-# Payers that this machine can use. What cannot be used is a skipped test, with cozbpf's reason.
+# Payers that this machine can use; of those that pay in a signal handler one, or all with FULL=1. What cannot be used is a skipped test, with
+# cozbpf's reason.
 usable_payers() {
-	local pay
-	for pay in ${PAYERS:-hold sleep spin}; do
+	local pay all="hold sleep"
+	[ "${FULL:-0}" -eq 0 ] || all+=" spin"
+	for pay in ${PAYERS:-$all}; do
 		if profiled --pay "$pay" -p progress -- "$programs/launch"; then
 			payers+=("$pay")
 		else

@@ -3,6 +3,7 @@
 # Programs that make it hard for `run` and `system` (attach.test.sh has them for `attach`), and cozbpf killed in the middle of `attach` and
 # `system`: each run ends, in time, with a clear line or none, the program does what it would have done, and nothing is left behind.
 # needs: root btf python3 strip
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
@@ -229,6 +230,9 @@ ticks() { # of CPU time in half a second
 	sleep 0.5
 	printf '%s' $(($(awk '{ print $14 + $15 }' "/proc/$victim/stat") - before))
 }
+gets_on() { # TICKS-BEFORE
+	[ $(($(ticks) * 2)) -ge "$1" ]
+}
 full=(-q --no-report -o "$profile" --fixed-line "$(line_of hostile burn)" --fixed-speedup 100 --experiment 600000)
 
 # killed NAME WHAT ARGUMENT...: not through timeout, which would be killed in its place.
@@ -243,7 +247,7 @@ killed() {
 	sleep 0.5
 	kill -KILL "$job"
 	wait "$job" 2>/dev/null
-	[ $(($(ticks) * 2)) -ge "$native" ] || why+=' the program does not get on;'
+	gets_on "$native" || gets_on "$native" || gets_on "$native" || why+=' the program does not get on;' # the machine may have other work for a moment
 	why+="$(left_over "$victim")"
 	kill -0 "$victim" || why+=' the program has ended;'
 	verdict "$name" "$why" complaint

@@ -3,6 +3,7 @@
 # --attribution: a line that calls functions in scope has next to no share of its own, and with inclusive about all of what it calls: by
 # arithmetic, from the lengths of the loops. What is counted is what is hit.
 # needs: root btf python3 g++
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1

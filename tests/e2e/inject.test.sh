@@ -116,7 +116,7 @@ kill "$victim"
 wait "$victim" 2>/dev/null
 
 # Again and again, under load.
-wanted=4
+wanted=2
 [ "$FULL" -eq 0 ] || wanted=20
 "$programs/output" 6000 >native.out 2>native.err
 "$programs/eintr" 120 enough >eintr.out 2>&1 &

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cozbpf is killed where the newer kernel features are missing: threads that pay through the shim go on as well.
 # needs: root btf python3
+# tier: full
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
 

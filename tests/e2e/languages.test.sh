@@ -3,6 +3,7 @@
 # The same two stages in C++20, Rust and Go, compiled as users do: the profile is one of their own lines, the slower stage among them, and
 # a function of theirs is the progress point.
 # needs: root btf python3 g++ rustc go
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

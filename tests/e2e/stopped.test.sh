@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A job that is stopped, as by Ctrl-Z: the experiment under way is none of the profile's, and those after it are.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

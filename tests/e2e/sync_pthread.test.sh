@@ -3,6 +3,7 @@
 # --sync pthread: waits are followed by the program's calls for threads, and the program notices nothing: neither of the wrapped calls nor
 # of probes on them. Where it cannot be, that is said.
 # needs: root btf python3 g++
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # System runs: who is in scope by each rule, who joins and leaves, and that the rest of the machine is not.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

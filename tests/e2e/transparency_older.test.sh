@@ -4,6 +4,7 @@
 # through the shim, from their own ticks.
 # needs: root btf python3
 # beside: others
+# tier: full
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
 

@@ -3,6 +3,7 @@
 # A program behaves as it does without in all that the default way is tried with, also where waits are followed by its calls.
 # needs: root btf python3
 # beside: others
+# tier: full
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
 

@@ -97,7 +97,7 @@ refused() { # NAME PATTERN OPTION...
 }
 
 slowed 'a line is really slowed at its visits' 'visit, [0-9.]* ms in the mean, by a probe'
-slowed 'and at its samples' sample --slow-by samples
+[ "${FULL:-0}" -eq 0 ] || slowed 'and at its samples' sample --slow-by samples
 too_dear
 never_reached
 refused 'which line must be said' 'which line'

@@ -3,6 +3,7 @@
 # A profile or a report that cannot be written: the program goes on undisturbed, what was measured is reported, the exit status is 125, and one
 # line says why.
 # needs: root btf python3
+# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* When a run may end, and how long it still takes: against lines whose intervals are set here, and against synthetic runs. */
+/* When a run may end, and how long it still takes: against lines whose intervals are set here, and against synthetic runs.
+ * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include "analysis/certainty.h"
 #include "analysis/fidelity.h"
 #include "analysis_sample.h"

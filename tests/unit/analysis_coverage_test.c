@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Do the intervals hold what they promise? Whole reports on synthetic runs with a known truth: short and long ones, straight effects and
- * knees, a pace that drifts, a machine that other programs disturb. And how often is a line without effect called one with an effect? */
+ * knees, a pace that drifts, a machine that other programs disturb. And how often is a line without effect called one with an effect?
+ * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 #include "base/rng.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* How often is a verdict wrong, and how often is an effect found? Made-up profiles whose experiments differ by chance only, or by chance and
- * an effect. The chance has light or heavy tails. With an argument, which says how many profiles of each kind are made, more kinds are. */
+ * an effect. The chance has light or heavy tails. With an argument, which says how many profiles of each kind are made, more kinds are.
+ * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 #include "base/rng.h"

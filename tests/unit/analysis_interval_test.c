@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Intervals and verdicts on seeded synthetic programs: how often they are right, and that they repeat. */
+/* Intervals and verdicts on seeded synthetic programs: how often they are right, and that they repeat.
+ * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include "analysis/analysis.h"
 #include "analysis/stats.h"
 #include "analysis_sample.h"

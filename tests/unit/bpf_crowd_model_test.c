@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A discrete model of more threads than CPUs under hold, with the ledger's own arithmetic (bpf/ledger.h): a run queue, threads that sleep until a
  * timer wakes them, threads that pay on their CPU, and sleepers that sleep off what they owe (R6, pay_asleep in bpf/pay.h). As in
- * bpf_model_test.c there is no wake-up latency and no cost of anything. */
+ * bpf_model_test.c there is no wake-up latency and no cost of anything.
+ * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A discrete model of latency points: the programs of tests/truth/programs/latency.c on two CPUs, sampled by a few clocks with random periods,
  * with the arithmetic of BPF's own ledger and smoothed clocks (bpf/ledger.h, bpf/smooth.h). Without a kernel, percentiles must be what
- * arithmetic says but for the method's own error. */
+ * arithmetic says but for the method's own error.
+ * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

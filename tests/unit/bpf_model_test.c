@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A discrete model of sampling, ledger and payments, with the ledger's own arithmetic (bpf/ledger.h): small programs of two threads on two
  * CPUs, whose causal profile is arithmetic. It has no kernel, no wake-up latency and no cost of anything, so what it misses is the method's
- * own error: samples come by the clock, and what they stand for is booked late. Growth of G is booked hits and nothing else, in all of them. */
+ * own error: samples come by the clock, and what they stand for is booked late. Growth of G is booked hits and nothing else, in all of them.
+ * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

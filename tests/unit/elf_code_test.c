@@ -234,7 +234,10 @@ static int first_line, body_line;
 void looped(int n, volatile int *sum);
 __attribute__((noinline)) void looped(int n, volatile int *sum)
 {
-	first_line = __LINE__ + 1;
+	first_line = __LINE__ + 4;
+#ifdef __clang__ /* unrolled, it would be two loops */
+#pragma clang loop unroll(disable)
+#endif
 	for (int i = 0; i < n; i++) {
 		body_line = __LINE__ + 1;
 		*sum += i;
