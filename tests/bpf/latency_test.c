@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "session/code_map.h"
+#include "code/map.h"
 #include "session/session.h"
 #include "tests/bpf/require.h"
 

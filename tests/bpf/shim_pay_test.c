@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "session/code_map.h"
+#include "code/map.h"
 #include "session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 #include "tests/bpf/require.h"

@@ -15,11 +15,12 @@ ALLOWED = {
     "elf": ["base"],
     # The preload hands over the pages that the shim maps.
     "target": ["base", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
+    "code": ["target", "elf", "base", "shared/abi.h"],
     # The one edge that points upwards: the session implements the interface that experiments are tested against, and its owner is
     # who calls it. Nothing else of experiment/ is visible to it.
-    "session": ["target", "elf", "base", "shared", "shim/image.h", "experiment/backend.h"],
+    "session": ["code", "target", "elf", "base", "shared", "shim/image.h", "experiment/backend.h"],
     "experiment": ["session", "profile", "base"],
-    "cmd": ["report", "analysis", "profile", "experiment", "session", "target", "elf", "base", "shared", "shim/image.h"],
+    "cmd": ["report", "analysis", "profile", "experiment", "session", "code", "target", "elf", "base", "shared", "shim/image.h"],
     "shim": ["shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
     "shared": [],
     "bpf": ["shared"],

@@ -22,7 +22,7 @@ put() {
 make_good_tree() {
 	local p
 	mkdir -p "$1" && cd -- "$1" || exit 1
-	for p in base profile analysis report elf target experiment session cmd shim; do
+	for p in base profile analysis report elf target code experiment session cmd shim; do
 		put "user/$p/$p.h" '#include <stdint.h>'
 	done
 	put user/base/base.c '#include "base/base.h"' '#include <stdio.h>'

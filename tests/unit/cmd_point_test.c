@@ -2,7 +2,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/point_find.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <stdarg.h>
 #include <stddef.h>

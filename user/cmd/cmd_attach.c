@@ -8,7 +8,7 @@
 #include "cmd/commands.h"
 #include "cmd/run_inject.h"
 #include "cmd/run_points.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "target/process.h"
 
 #include <errno.h>

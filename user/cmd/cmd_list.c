@@ -7,7 +7,7 @@
 #include "cmd/commands.h"
 #include "elf/decoder.h"
 #include "cmd/run_option_rows.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "target/launch.h"
 
 #include <errno.h>

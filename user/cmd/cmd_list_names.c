@@ -6,7 +6,7 @@
 #include "cmd/commands.h"
 #include "elf/lines.h"
 #include "elf/object.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #define HASH_NONFATAL_OOM 1
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "elf/code_loops.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <errno.h>
 #include <fnmatch.h>

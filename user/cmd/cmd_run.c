@@ -11,7 +11,7 @@
 #include "cmd/run_repeat.h"
 #include "elf/decoder.h"
 #include "experiment/runner.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "shim/image.h"
 #include "target/preload.h"
 #include "target/launch.h"

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "cmd/point_usdt.h"
 #include "elf/lines.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

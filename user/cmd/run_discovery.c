@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A sample in code that is out of scope, but not known to be so yet, is nobody's: what calls it is not in the sample any more. Such code is
- * found unit by unit as samples are named (session/code_owner.c), which experiments do at their ends; but a program that has just begun with
+ * found unit by unit as samples are named (code/owner.c), which experiments do at their ends; but a program that has just begun with
  * something else would lose a good part of a second's samples each time. So samples are named in between, soon after each discovery. */
 #include "cmd/run_discovery.h"
 
 #include "base/clock.h"
 #include "cmd/run.h"
 #include "experiment/runner.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #define LEAST_NS (5 * NSEC_PER_MSEC)
 #define MOST_NS (1 * NSEC_PER_SEC) /* where an experiment is as long as the program */

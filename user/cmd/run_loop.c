@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cmd/commands.h"
 #include "experiment/runner.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "target/launch.h"
 
 #include <errno.h>

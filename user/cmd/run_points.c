@@ -8,7 +8,7 @@
 #include "cmd/run.h"
 #include "cmd/suggest.h"
 #include "elf/libraries.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "target/syscalls.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "experiment/runner.h"
 #include "profile/merge.h"
 #include "profile/writer.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include "cmd/commands.h"
 #include "experiment/runner.h"
 #include "report/report.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "base/open_file.h"
 #include "cmd/run.h"
 #include "cmd/run_points.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "target/launch.h"
 #include "target/process.h"
 

@@ -9,7 +9,7 @@
 #include "cmd/run_repeat.h"
 #include "elf/lines.h"
 #include "experiment/runner.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "session/probe.h"
 
 #include <errno.h>

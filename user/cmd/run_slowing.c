@@ -10,7 +10,7 @@
 #include "cmd/point_find.h"
 #include "cmd/run.h"
 #include "experiment/slowing.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <errno.h>
 #include <math.h>

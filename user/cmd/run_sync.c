@@ -3,7 +3,7 @@
 #include "cmd/run.h"
 
 #include "base/error.h"
-#include "session/code_map.h"
+#include "code/map.h"
 #include "session/probe.h"
 #include "shim/image.h"
 #include "target/launch.h"

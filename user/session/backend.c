@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cozbpf.skel.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "cozbpf.skel.h"
-#include "session/code_map_private.h"
+#include "code/tables.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

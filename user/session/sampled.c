@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "cozbpf.skel.h"
-#include "session/code_map.h"
+#include "code/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

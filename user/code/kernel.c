@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The kernel's functions, as far as it names them. */
-#include "session/code_map_private.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

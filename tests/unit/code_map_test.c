@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The code map of this process itself. */
 #include "elf/lines_private.h"
-#include "session/code_map.h"
-#include "session/code_map_private.h"
+#include "code/map.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -28,7 +28,7 @@
 
 #include "session_code_map_system.h"
 
-#define NAME "session_code_map_test.c"
+#define NAME "code_map_test.c"
 
 int code_map_test_work(volatile int *p);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "session/code_map_private.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 

@@ -1,101 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the code_*.c files share. */
+/* What the files of this package share. */
 #pragma once
 
-#include "base/error.h"
-#include "session/code_map.h"
-#include "shared/abi.h"
-#include "target/maps.h"
+#include "code/tables.h"
 
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
-/* A process may map and unmap files for ever; more objects than this are not looked at. */
-#define CODE_MAX_OBJECTS 4096
-
-struct globs {
-	char **all; /* a leading '!' excludes */
-	size_t n, n_includes;
-};
-
-/* Code of another file's that was inlined, or that is out of scope with its function. */
-struct code_inlined {
-	struct addr_range range; /* in the object's addresses */
-	const char *line;        /* "<file>:<line>" of the call, interned; NULL: of none in scope */
-};
-
-struct code_object {
-	struct map_entry entry; /* path, device and inode; one of its mappings */
-	pid_t pid;              /* 0: entry.path can be opened as it is */
-	bool is_main, is_vdso, in_scope;
-	bool mapped;            /* entry has device and inode as a mapping has them, which stat may not */
-	bool elf_tried, lines_tried, scope_tried, functions_tried;
-	const struct line_options *line_options; /* the map's */
-	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
-	char *why;                 /* it cannot be opened */
-	struct line_table *lines;  /* NULL: not opened yet, or there are none */
-	char *why_no_lines;        /* then the reason */
-	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
-	size_t n_ranges;
-	struct addr_range *cuts;   /* code in the ranges that naming has found to be out of scope since the last refresh */
-	size_t n_cuts;
-	bool *units_read;             /* by the line table's number: its functions out of scope are known; NULL: none is */
-	struct code_inlined *inlined; /* by address, disjoint: of the functions that samples asked for */
-	size_t n_inlined;
-	size_t n_added; /* behind these, by address: of functions that are being gone through */
-	bool rows_tried;
-	bool rows_new;        /* the table is not what it was when its user cleared this */
-	struct abi_row *rows; /* its unwinding table; NULL after whoever uses it has taken it, which is done out of scope alone */
-	size_t n_rows;
-	uint64_t rows_base; /* what the rows' pc is relative to, in its own addresses */
-};
-
-struct code_mapping {
-	uint64_t start, end, offset;
-	uint64_t bias;
-	bool placed; /* the bias is known */
-	size_t object;
-};
-
-/* Where one process, or several of the same layout, have mapped the objects. */
-struct code_space {
-	struct code_mapping *mappings; /* by start; NULL: not read yet */
-	size_t n;
-	bool used;
-};
-
-struct code_function {
-	size_t object;
-	struct addr_range range;
-};
-
-struct code_name {
-	UT_hash_handle hh;
-	size_t n_read; /* of as many objects every unit with the line's file has been read */
-	/* Of this name: the function's own code; of a line, what was inlined into it as far as samples have fallen into it. */
-	struct code_function *functions;
-	size_t n_functions;
-	char text[];
-};
-
-struct code_map {
-	struct globs sources, binaries;
-	bool functions, inclusive;
-	bool automatic; /* by function for want of lines: another executable may have some */
-	struct line_options lines;
-	struct code_object **objects; /* the first is the main executable; they never move or go */
-	size_t n_objects;
-	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
-	struct code_space *spaces; /* the first is always used */
-	size_t n_spaces;
-	size_t n_learned; /* units, or functions out of scope */
-	bool remade;      /* since the last refresh, a table was made again: its object's scope has changed */
-	struct code_name *names;
-	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
-	struct error rows_error; /* ... and why, for the first */
-};
-
-/* code_scope.c */
+/* scope.c */
 int globs_copy(struct globs *g, const char *const *all, size_t n);
 void globs_free(struct globs *g);
 bool code_scope_binary(const struct code_map *m, const struct code_object *o);
@@ -105,7 +14,7 @@ int code_scope_read(struct code_map *m, struct code_object *o);
 /* Sorts and joins; returns how many are left. */
 size_t code_ranges_merge(struct addr_range *all, size_t n);
 
-/* code_owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are in scope.
+/* owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are in scope.
  *
  * A function is of the file that it begins in. Code of another file in it was inlined. Where such code is out of scope it belongs to the
  * innermost call in scope that it was inlined by; where no call is said (-g1), to the line in scope that stands before it in the line
@@ -123,7 +32,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 /* Is the function in scope? Yes if nothing is known of its source. */
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s);
 
-/* code_inlined.c: goes through a function from its start, and says at each address, which must not fall, where the code there was
+/* inlined.c: goes through a function from its start, and says at each address, which must not fall, where the code there was
  * inlined. Begin: 0 or -ENOMEM; without a tree of entries nothing was inlined. */
 struct inline_sweep {
 	const struct code_map *m;
@@ -145,27 +54,24 @@ const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_
 /* The lines in scope that the code at @vaddr was inlined by, innermost first, interned. */
 size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr, const char **ret, size_t max);
 
-/* code_rows.c: makes the object's unwinding table from @elf, once; without usable call frame information it says only what is in scope.
+/* rows.c: makes the object's unwinding table from @elf, once; without usable call frame information it says only what is in scope.
  * The scope must have been read. -ENOMEM. */
 int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf);
 /* Makes the table anew with the object's cuts out of scope, and forgets them. Sets *ret_changed if that is another table. -ENOMEM: nothing
  * has changed. */
 int code_rows_cut(struct code_object *o, bool *ret_changed);
 
-/* code_vdso.c */
+/* vdso.c */
 int code_vdso_open(struct elf_object **ret, size_t *ret_size);
 
-/* code_kernel.c: the interned name of the kernel's function at @pc. -ENOENT. */
+/* kernel.c: the interned name of the kernel's function at @pc. -ENOENT. */
 int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret);
 /* Is it a name of a kernel function's? */
 bool code_kernel_has(const struct code_map *m, const char *name);
 /* The ranges of such a name, at most @max; returns how many. */
 size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max);
 
-/* code_mappings.c: takes what naming has found out of scope out of all tables. -ENOMEM. */
-int code_map_cut(struct code_map *m, bool *ret_changed);
-
-/* code_objects.c: the object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
+/* objects.c: the object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
 /* One that is not there yet, in the map from then on. @pid: its path is to be opened through that process's links; 0: as it is. NULL: too many,
  * or no memory. */
@@ -179,7 +85,7 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e);
 /* Is @name its path or its base name? */
 bool code_object_called(const struct code_object *o, const char *name);
 
-/* code_names.c */
+/* names.c */
 struct code_name *code_name_intern(struct code_map *m, const char *text); /* NULL: out of memory */
 /* Adds a range of an object's to what is called so. -ENOMEM. */
 int code_name_add(struct code_name *x, size_t object, struct addr_range range);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Several processes in one map: each has mapped the objects elsewhere, and each has a main executable. */
-#include "session/code_map_private.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 #include "target/process.h"

@@ -83,7 +83,7 @@ struct line_table *code_map_main_lines(struct code_map *m);
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
 		    struct error *e);
 /* All objects known so far: the main executable, those found above, and what the process has had mapped. An object keeps its number, new
- * ones come behind. (code_objects.c) */
+ * ones come behind. (objects.c) */
 size_t code_map_count(const struct code_map *m);
 /* By its path or base name, or that of a link to it as libraries have them (libx.so, libx.so.6 for libx.so.6.0.30). */
 bool code_map_is_called(const struct code_map *m, size_t i, const char *name);

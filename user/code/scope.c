@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "session/code_map_private.h"
+#include "code/private.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -102,7 +102,7 @@ static bool wanted(const char *file, void *m)
 	return code_scope_source(m, file);
 }
 
-/* What is asked to be left out. What is left out unasked is found as it is sampled (code_owner.c): it is most of a program's line
+/* What is asked to be left out. What is left out unasked is found as it is sampled (owner.c): it is most of a program's line
  * information, which nobody waits for. */
 static bool unwanted(const char *file, void *arg)
 {
@@ -136,7 +136,7 @@ static size_t subtract(const struct addr_range *from, size_t n, const struct add
 }
 
 /* Cuts [@at, @hi) at the functions in it: up to where the first one ends, and is that a function that begins in scope, so that all of it
- * is somebody's line? Code of other files in it was inlined (code_owner.c). */
+ * is somebody's line? Code of other files in it was inlined (owner.c). */
 static bool next_function(const struct code_map *m, const struct code_object *o, struct line_table *lines, uint64_t at, uint64_t hi,
 			  struct addr_range *ret)
 {

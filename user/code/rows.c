@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* An object's unwinding table with the scope written into it, as BPF searches it. */
-#include "session/code_map_private.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

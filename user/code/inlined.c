@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where code was inlined: the way from an address out of a function's inlined copies. */
-#include "session/code_map_private.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 

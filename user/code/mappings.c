@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where an address space has the objects, as /proc/PID/maps says: read anew whenever it may have changed. */
-#include "session/code_map_private.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 #include "target/process.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "session/code_map.h"
-#include "session/code_map_private.h"
+#include "code/map.h"
+#include "code/private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

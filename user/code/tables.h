@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a code map consists of: the objects, where each address space has them, and their unwinding tables, which the session loads into the
+ * kernel. Who is not of this package reads it, and takes rows whose table is out of scope; all else goes by map.h. */
+#pragma once
+
+#include "base/error.h"
+#include "code/map.h"
+#include "shared/abi.h"
+#include "target/maps.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* A process may map and unmap files for ever; more objects than this are not looked at. */
+#define CODE_MAX_OBJECTS 4096
+
+struct globs {
+	char **all; /* a leading '!' excludes */
+	size_t n, n_includes;
+};
+
+/* Code of another file's that was inlined, or that is out of scope with its function. */
+struct code_inlined {
+	struct addr_range range; /* in the object's addresses */
+	const char *line;        /* "<file>:<line>" of the call, interned; NULL: of none in scope */
+};
+
+struct code_object {
+	struct map_entry entry; /* path, device and inode; one of its mappings */
+	pid_t pid;              /* 0: entry.path can be opened as it is */
+	bool is_main, is_vdso, in_scope;
+	bool mapped;            /* entry has device and inode as a mapping has them, which stat may not */
+	bool elf_tried, lines_tried, scope_tried, functions_tried;
+	const struct line_options *line_options; /* the map's */
+	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
+	char *why;                 /* it cannot be opened */
+	struct line_table *lines;  /* NULL: not opened yet, or there are none */
+	char *why_no_lines;        /* then the reason */
+	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
+	size_t n_ranges;
+	struct addr_range *cuts;   /* code in the ranges that naming has found to be out of scope since the last refresh */
+	size_t n_cuts;
+	bool *units_read;             /* by the line table's number: its functions out of scope are known; NULL: none is */
+	struct code_inlined *inlined; /* by address, disjoint: of the functions that samples asked for */
+	size_t n_inlined;
+	size_t n_added; /* behind these, by address: of functions that are being gone through */
+	bool rows_tried;
+	bool rows_new;        /* the table is not what it was when its user cleared this */
+	struct abi_row *rows; /* its unwinding table; NULL after whoever uses it has taken it, which is done out of scope alone */
+	size_t n_rows;
+	uint64_t rows_base; /* what the rows' pc is relative to, in its own addresses */
+};
+
+struct code_mapping {
+	uint64_t start, end, offset;
+	uint64_t bias;
+	bool placed; /* the bias is known */
+	size_t object;
+};
+
+/* Where one process, or several of the same layout, have mapped the objects. */
+struct code_space {
+	struct code_mapping *mappings; /* by start; NULL: not read yet */
+	size_t n;
+	bool used;
+};
+
+struct code_function {
+	size_t object;
+	struct addr_range range;
+};
+
+struct code_name {
+	UT_hash_handle hh;
+	size_t n_read; /* of as many objects every unit with the line's file has been read */
+	/* Of this name: the function's own code; of a line, what was inlined into it as far as samples have fallen into it. */
+	struct code_function *functions;
+	size_t n_functions;
+	char text[];
+};
+
+struct code_map {
+	struct globs sources, binaries;
+	bool functions, inclusive;
+	bool automatic; /* by function for want of lines: another executable may have some */
+	struct line_options lines;
+	struct code_object **objects; /* the first is the main executable; they never move or go */
+	size_t n_objects;
+	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
+	struct code_space *spaces; /* the first is always used */
+	size_t n_spaces;
+	size_t n_learned; /* units, or functions out of scope */
+	bool remade;      /* since the last refresh, a table was made again: its object's scope has changed */
+	struct code_name *names;
+	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
+	struct error rows_error; /* ... and why, for the first */
+};
+
+/* Takes what naming has found out of scope out of all tables. -ENOMEM. */
+int code_map_cut(struct code_map *m, bool *ret_changed);
