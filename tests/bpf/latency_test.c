@@ -485,11 +485,29 @@ static bool means(struct driven *d, double speedup, double virtual[2], double cl
 
 /* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its
  * intervals: of what it takes more by the clock, at most a fifth is in them (what a pause costs beside, where samples are dear). */
+enum { HOT, COLD, COLD_BY_CLOCK, N_RATIOS, ATTEMPTS = 9 };
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(const double *all, size_t n)
+{
+	double sorted[ATTEMPTS];
+
+	memcpy(sorted, all, n * sizeof(*all));
+	qsort(sorted, n, sizeof(*sorted), by_value);
+	return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
 static void payments_do_not_count(void **state)
 {
-	double plain[2], fast[2], clock_plain[2], clock_fast[2], hot, cold, cold_by_clock;
-	double sum[2] = {0}, fast_sum[2] = {0}, clock_sum = 0, fast_clock_sum = 0;
-	bool good = false, judged = false;
+	double plain[2], fast[2], clock_plain[2], clock_fast[2], ratios[N_RATIOS][ATTEMPTS];
+	size_t n = 0;
+	bool good = false;
 	struct driven d;
 
 	(void)state;
@@ -505,29 +523,27 @@ static void payments_do_not_count(void **state)
 	start(&d, ABI_PAY_HOLD);
 	tell(&d, "t");
 	(void)usleep(100000);
-	/* Intervals are by the clock: other programs on these CPUs are in them, and what slows down a virtual machine. So all attempts count
-	 * together. */
-	for (int attempt = 0; attempt < 6 && !good; attempt++) {
+	/* Intervals are by the clock: other programs on these CPUs are in them, and what slows down a virtual machine for some seconds. So it is
+	 * the medians of all attempts that have to be right. */
+	for (int attempt = 0; attempt < ATTEMPTS && !good; attempt++) {
+		double hot, cold, cold_by_clock;
 		bool ours = means(&d, 0, plain, clock_plain) && means(&d, 0.5, fast, clock_fast);
 
 		if (!ours)
 			continue;
-		judged = true;
 		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3,
 			      fast[0] / 1e3, plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
-		for (int i = 0; i < 2; i++) {
-			sum[i] += plain[i];
-			fast_sum[i] += fast[i];
-		}
-		clock_sum += clock_plain[1];
-		fast_clock_sum += clock_fast[1];
-		hot = fast_sum[0] / sum[0];
-		cold = fast_sum[1] / sum[1];
-		cold_by_clock = fast_clock_sum / clock_sum;
+		ratios[HOT][n] = fast[0] / plain[0];
+		ratios[COLD][n] = fast[1] / plain[1];
+		ratios[COLD_BY_CLOCK][n] = clock_fast[1] / clock_plain[1];
+		n++;
+		hot = median(ratios[HOT], n);
+		cold = median(ratios[COLD], n);
+		cold_by_clock = median(ratios[COLD_BY_CLOCK], n);
 		good = hot > 0.4 && hot < 0.6 && cold > 0.85 && cold - 1 < (cold_by_clock - 1) / 5 && cold_by_clock > 1.5;
 	}
 	stop(&d);
-	if (!judged) {
+	if (n == 0) {
 		print_message("skipped: other programs take the CPUs\n");
 		skip();
 	}

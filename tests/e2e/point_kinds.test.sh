@@ -79,7 +79,7 @@ later() {
 # Two lines, or the functions that they are, take 3/4 and 1/4 of the time; of n samples that is so within four standard deviations, and all of
 # them are there.
 in_shares() { # MORE LESS
-	holds "visits('$1') + visits('$2') > 2000" || why+=" $(ask "visits('$1') + visits('$2')") samples of $1 and $2 only;"
+	holds "visits('$1') + visits('$2') > 400" || why+=" $(ask "visits('$1') + visits('$2')") samples of $1 and $2 only;"
 	holds "abs(visits('$1') / (visits('$1') + visits('$2')) - 0.75) < 4 * (0.1875 / (visits('$1') + visits('$2'))) ** 0.5" ||
 		why+=" $(ask "visits('$1')") of $(ask "visits('$1') + visits('$2')") samples are in three quarters of the time, $1;"
 }
