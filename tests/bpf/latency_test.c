@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "analysis/stats.h"
 #include "code/map.h"
 #include "session/session.h"
 #include "tests/bpf/require.h"
@@ -483,26 +484,10 @@ static bool means(struct driven *d, double speedup, double virtual[2], double cl
 	return 20 * (b.foreign_wait_ns - a.foreign_wait_ns) < b.busy_ns - a.busy_ns;
 }
 
-/* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its
- * intervals: of what it takes more by the clock, at most a fifth is in them (what a pause costs beside, where samples are dear). */
 enum { HOT, COLD, COLD_BY_CLOCK, N_RATIOS, ATTEMPTS = 9 };
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(const double *all, size_t n)
-{
-	double sorted[ATTEMPTS];
-
-	memcpy(sorted, all, n * sizeof(*all));
-	qsort(sorted, n, sizeof(*sorted), by_value);
-	return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
-}
-
+/* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its
+ * intervals: of what it takes more by the clock, at most a fifth is in them (what a pause costs beside, where samples are dear). */
 static void payments_do_not_count(void **state)
 {
 	double plain[2], fast[2], clock_plain[2], clock_fast[2], ratios[N_RATIOS][ATTEMPTS];
@@ -537,9 +522,9 @@ static void payments_do_not_count(void **state)
 		ratios[COLD][n] = fast[1] / plain[1];
 		ratios[COLD_BY_CLOCK][n] = clock_fast[1] / clock_plain[1];
 		n++;
-		hot = median(ratios[HOT], n);
-		cold = median(ratios[COLD], n);
-		cold_by_clock = median(ratios[COLD_BY_CLOCK], n);
+		hot = stats_quantile(ratios[HOT], n, 0.5);
+		cold = stats_quantile(ratios[COLD], n, 0.5);
+		cold_by_clock = stats_quantile(ratios[COLD_BY_CLOCK], n, 0.5);
 		good = hot > 0.4 && hot < 0.6 && cold > 0.85 && cold - 1 < (cold_by_clock - 1) / 5 && cold_by_clock > 1.5;
 	}
 	stop(&d);

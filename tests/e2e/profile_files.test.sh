@@ -173,6 +173,20 @@ mended() {
 	done
 }
 
+# The report at the end of a run can be had as `report` would print it.
+reported() {
+	local why=''
+	rm -f told.jsonl
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --json -- "$bin/ending" 0 0.5 >out 2>err </dev/null ||
+		why+=' the run failed;'
+	timeout 20 "$COZBPF" report --json told.jsonl >json 2>>err || why+=' the report fails;'
+	[ -s json ] && cmp -s json out || why+=' another object;'
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --no-curves --width 60 --top 1 -- "$bin/ending" 0 0.5 \
+		>out 2>>err </dev/null || why+=' the run failed;'
+	[ -s out ] && ! grep -qE '.{61}' out || why+=' it is too wide;'
+	verdict 'a report at the end as it was asked for' "$why" err out
+}
+
 appended run.jsonl
 appended run.coz -f coz
 cut_off

@@ -122,8 +122,8 @@ static void every_option(void **state)
 	assert_int_equal(o.rate_hz, 50);
 	assert_true(o.seed_given && o.seed == 0);
 	assert_int_equal(o.signo, 64);
-	assert_int_equal(o.top, 3);
-	assert_int_equal(o.color, COLOR_ALWAYS);
+	assert_int_equal(o.report.top, 3);
+	assert_int_equal(o.report.color, COLOR_ALWAYS);
 	run_options_free(&o);
 
 	parse_good("--debug-dir|/a|--source-prefix=/b=/c|--debug-dir=d|--source-prefix|/e=|x", &o);

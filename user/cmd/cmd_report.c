@@ -14,16 +14,11 @@
 #include <string.h>
 
 struct report_command {
-	bool help, no_curves, json, inlined, seed_given;
-	enum color_when color;
-	uint64_t top, width, seed;
+	bool help, seed_given;
+	struct report_choice report;
+	uint64_t seed;
 	struct line_options lines;
 };
-
-static int set_number(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	return option_unsigned(row, value, 1, INT_MAX, (uint64_t *)((char *)target + row->offset), e);
-}
 
 static int set_seed(void *target, const struct option_row *row, const char *value, struct error *e)
 {
@@ -34,14 +29,9 @@ static int set_seed(void *target, const struct option_row *row, const char *valu
 }
 
 static const struct option_row rows[] = {
-	{"top", 0, "N", "at most so many lines per progress point (15)", set_number, offsetof(struct report_command, top)},
-	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct report_command, color)},
-	{"width", 0, "N", "columns to use (the terminal's, else 100)", set_number, offsetof(struct report_command, width)},
-	{"no-curves", 0, NULL, "tables only", option_flag, offsetof(struct report_command, no_curves)},
-	{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag, offsetof(struct report_command, inlined)},
-	{"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag,
-	 offsetof(struct report_command, json)},
-	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, 0},
+	OPTION_ROWS_REPORT(offsetof(struct report_command, report), 0),
+	OPTION_ROW_COLOR(offsetof(struct report_command, report.color)),
+	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, .expert = true},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct report_command, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct report_command, help)},
 };
@@ -67,9 +57,8 @@ static char *rename_line(const char *line, void *arg)
 	return line_options_rename(arg, line);
 }
 
-static int print(const struct report_command *c, const struct profile *p)
+int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h)
 {
-	_cleanup_(analysis_free) struct analysis a = {0};
 	struct report_options o = {
 		.color = color_wanted(c->color, STDOUT_FILENO),
 		.width = c->width ? (int)c->width : terminal_width(STDOUT_FILENO),
@@ -77,13 +66,19 @@ static int print(const struct report_command *c, const struct profile *p)
 		.inlined = c->inlined,
 		.curves = c->no_curves ? (size_t)-1 : 0,
 	};
+
+	if (c->json)
+		return report_json(stdout, p, a);
+	report_print(stdout, p, a, &o, h);
+	return 0;
+}
+
+static int print(const struct report_command *c, const struct profile *p)
+{
+	_cleanup_(analysis_free) struct analysis a = {0};
 	uint64_t seed = c->seed_given ? c->seed : p->n_runs ? p->runs[0].seed : 0;
 
-	if (analyse(p, seed, &a) < 0)
-		return complain("report: out of memory");
-	if (!c->json)
-		report_print(stdout, p, &a, &o, NULL);
-	else if (report_json(stdout, p, &a) < 0)
+	if (analyse(p, seed, &a) < 0 || report_choice_print(&c->report, p, &a, NULL) < 0)
 		return complain("report: out of memory");
 	if (fflush(stdout) || ferror(stdout))
 		return complain("report: standard output: %s", strerror(errno));

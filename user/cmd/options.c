@@ -141,31 +141,42 @@ int options_parse(const struct option_row *rows, size_t n, void *target, int arg
 	return 0;
 }
 
+static void print_row(FILE *out, const struct option_row *row)
+{
+	int column;
+
+	if (row->letter)
+		column = fprintf(out, "  -%c, --%s", row->letter, row->name);
+	else
+		column = fprintf(out, "      --%s", row->name);
+	if (row->arg)
+		column += fprintf(out, " %s", row->arg);
+	if (column > HELP_COLUMN - 2) {
+		(void)fputc('\n', out);
+		column = 0;
+	}
+	(void)fprintf(out, "%*s", HELP_COLUMN - column, "");
+	for (const char *c = row->help; *c; c++) {
+		(void)fputc(*c, out);
+		if (*c == '\n')
+			(void)fprintf(out, "%*s", HELP_COLUMN, "");
+	}
+	(void)fputc('\n', out);
+}
+
 void options_help(FILE *out, const struct option_row *rows, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		int column;
+	size_t experts = 0;
 
-		if (!rows[i].help)
-			continue;
-		if (rows[i].letter)
-			column = fprintf(out, "  -%c, --%s", rows[i].letter, rows[i].name);
-		else
-			column = fprintf(out, "      --%s", rows[i].name);
-		if (rows[i].arg)
-			column += fprintf(out, " %s", rows[i].arg);
-		if (column > HELP_COLUMN - 2) {
-			(void)fputc('\n', out);
-			column = 0;
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].help && !rows[i].expert)
+			print_row(out, &rows[i]);
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].help && rows[i].expert) {
+			if (experts++ == 0)
+				(void)fputs("\nFor experts:\n", out);
+			print_row(out, &rows[i]);
 		}
-		(void)fprintf(out, "%*s", HELP_COLUMN - column, "");
-		for (const char *c = rows[i].help; *c; c++) {
-			(void)fputc(*c, out);
-			if (*c == '\n')
-				(void)fprintf(out, "%*s", HELP_COLUMN, "");
-		}
-		(void)fputc('\n', out);
-	}
 }
 
 int option_flag(void *target, const struct option_row *row, const char *value, struct error *e)

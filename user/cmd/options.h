@@ -2,6 +2,7 @@
 /* One table per command gives getopt_long its options, --help its text and errors their wording. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,12 +18,13 @@ struct option_row {
 	int (*set)(void *target, const struct option_row *row, const char *value, struct error *e);
 	size_t offset; /* of the field in @target, for setters that serve several rows */
 	unsigned int not_for; /* a bit for each command that shares the table but does not have the option */
+	bool expert;   /* listed apart: what it changes suits nearly all as it is */
 };
 
 /* Reads options up to the first word that is none, "--" or Coz's "---"; *ret_first is the index of the word after them. Abbreviated
  * long names are taken where they are unique. -EINVAL with @e naming the option and, if one is near, what may have been meant. */
 int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv, int *ret_first, struct error *e);
-/* The listed options, one or more lines each. */
+/* The listed options, one or more lines each; those for experts under a heading of their own. */
 void options_help(FILE *out, const struct option_row *rows, size_t n);
 
 /* A setter for options without a value: the bool at @row->offset becomes true. */

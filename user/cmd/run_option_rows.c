@@ -7,6 +7,7 @@
 #include "experiment/backend.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,15 +318,9 @@ int option_set_signal(void *target, const struct option_row *row, const char *va
 	return r;
 }
 
-static int set_top(void *target, const struct option_row *row, const char *value, struct error *e)
+int option_set_count(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	struct run_options *o = target;
-	uint64_t n;
-	int r = option_unsigned(row, value, 1, 10000, &n, e);
-
-	if (r == 0)
-		o->top = (size_t)n;
-	return r;
+	return option_unsigned(row, value, 1, INT_MAX, field(target, row), e);
 }
 
 int option_set_color(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -407,28 +402,28 @@ const struct option_row run_option_rows[] = {
 	 "+-POINTS; the program runs on, but with --duration it is\n"
 	 "ended then, and after SECS at the latest",
 	 set_until_ci, .not_for = NOT_VALIDATE},
-	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay, .not_for = NOT_RUNNING},
+	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay, .not_for = NOT_RUNNING, .expert = true},
 	{"sync", 0, "HOW",
 	 "who waits for whom, by the scheduler's events (sched) or by\n"
 	 "the program's pthread calls, as Coz has it (pthread) (sched)",
-	 set_sync, .not_for = NOT_RUNNING},
+	 set_sync, .not_for = NOT_RUNNING, .expert = true},
 	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
-	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup, .not_for = NOT_VALIDATE},
-	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups, .not_for = NOT_VALIDATE},
-	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share},
-	{"experiment", 0, "MSEC", "length of one experiment (500)", set_experiment},
-	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_cool_off},
-	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate},
-	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed},
-	{"signal", 0, "N", "real-time signal that sleep and spin use", option_set_signal, offsetof(struct run_options, signo), .not_for = NOT_RUNNING},
+	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup, .not_for = NOT_VALIDATE, .expert = true},
+	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups, .not_for = NOT_VALIDATE, .expert = true},
+	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share, .expert = true},
+	{"experiment", 0, "MSEC", "length of one experiment (500)", set_experiment, .expert = true},
+	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_cool_off, .expert = true},
+	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate, .expert = true},
+	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed, .expert = true},
+	{"signal", 0, "N", "real-time signal that sleep and spin use", option_set_signal, offsetof(struct run_options, signo), .not_for = NOT_RUNNING, .expert = true},
 	{"calibrate", 0, NULL, "measure what a pause costs anew, not only in the first run\nafter boot", option_flag,
-	 offsetof(struct run_options, calibrate)},
+	 offsetof(struct run_options, calibrate), .expert = true},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root), .not_for = NOT_RUNNING},
 	{"quiet", 'q', NULL, "no status line", option_flag, offsetof(struct run_options, quiet)},
 	OPTION_ROW_VERBOSE(offsetof(struct run_options, verbose)),
 	{"no-report", 0, NULL, "write the profile only", option_flag, offsetof(struct run_options, no_report), .not_for = NOT_VALIDATE},
-	{"top", 0, "N", "lines per progress point in the report", set_top, .not_for = NOT_VALIDATE},
-	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct run_options, color)},
+	OPTION_ROWS_REPORT(offsetof(struct run_options, report), NOT_VALIDATE),
+	OPTION_ROW_COLOR(offsetof(struct run_options, report.color)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct run_options, help)},
 	{"trace-payments", 0, "FILE", NULL, set_trace},
 	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features, offsetof(struct run_options, disabled)},

@@ -15,6 +15,8 @@ int option_set_color(void *target, const struct option_row *row, const char *val
 int option_set_features(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_debug_dir(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_source_prefix(void *target, const struct option_row *row, const char *value, struct error *e);
+/* A uint64_t: a whole number from 1. */
+int option_set_count(void *target, const struct option_row *row, const char *value, struct error *e);
 /* An int: a real-time signal. */
 int option_set_signal(void *target, const struct option_row *row, const char *value, struct error *e);
 
@@ -22,7 +24,18 @@ int option_set_signal(void *target, const struct option_row *row, const char *va
 int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e);
 
 #define OPTION_ROW_VERBOSE(offset) \
-	{"verbose", 0, NULL, "print what the kernel and libbpf say of programs that they\nrefuse", option_flag, offset}
+	{"verbose", 0, NULL, "print what the kernel and libbpf say of programs that they\nrefuse", option_flag, offset, .expert = true}
+
+/* Rows for a struct report_choice, @at in the target, in all commands but @without. */
+#define OPTION_ROWS_REPORT(at, without) \
+	{"top", 0, "N", "at most so many lines per progress point (15)", option_set_count, (at) + offsetof(struct report_choice, top), without}, \
+	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_count, (at) + offsetof(struct report_choice, width), without}, \
+	{"no-curves", 0, NULL, "tables only", option_flag, (at) + offsetof(struct report_choice, no_curves), without}, \
+	{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag, (at) + offsetof(struct report_choice, inlined), \
+	 without}, \
+	{"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag, (at) + offsetof(struct report_choice, json), \
+	 without}
+#define OPTION_ROW_COLOR(offset) {"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offset}
 
 /* Rows for the latter, in the commands that read line information. */
 #define OPTION_ROW_DEBUG_DIR(offset) \

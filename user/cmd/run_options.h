@@ -24,6 +24,13 @@ enum run_slow_by { RUN_SLOW_BY_PROBE, RUN_SLOW_BY_SAMPLES };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
+/* How a report is to look, that of `report` and that at the end of a run. */
+struct report_choice {
+	bool no_curves, inlined, json;
+	uint64_t top, width; /* lines for each point, columns; 0: the default */
+	enum color_when color;
+};
+
 /* Strings without another note are borrowed from argv. */
 struct run_options {
 	bool help;                 /* asked for: print it and leave; nothing else is filled in for certain */
@@ -63,8 +70,7 @@ struct run_options {
 	bool seed_given; /* else the caller draws one */
 	int signo;       /* the payment signal, SIGRTMIN..SIGRTMAX */
 	bool keep_root, quiet, no_report, verbose;
-	size_t top; /* lines per point in the report; 0: its default */
-	enum color_when color;
+	struct report_choice report;
 	const char *disabled; /* --disable: comma list of feature names, or NULL */
 	const char *trace;    /* --trace-payments: a new file, for developers, or NULL */
 	bool calibrate;       /* --calibrate: measure what payments cost anew */
@@ -89,6 +95,11 @@ void run_options_list(enum run_kind kind, const struct option_row *more, size_t 
 const char *run_attribution_name(enum run_attribution attribution);
 /* "auto", "sleep", "hold", "spin". */
 const char *run_pay_name(enum run_pay pay);
+struct analysis;
+struct profile;
+struct report_hints;
+/* A report to standard output; @h as for report_print. -ENOMEM. (cmd_report.c) */
+int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */
 bool color_wanted(enum color_when when, int fd);
 /* Columns of the terminal on @fd; 0 if it is none. */

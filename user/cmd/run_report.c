@@ -33,8 +33,7 @@ int run_print_report(struct run *r)
 	_cleanup_free_ char *counters = session_counters(r->session);
 	const char *silent[ABI_MAX_POINTS], *without = NULL;
 	struct runner_status s;
-	struct analysis a;
-	struct report_options o = {.color = color_wanted(r->options.color, STDOUT_FILENO), .width = terminal_width(STDOUT_FILENO), .top = r->options.top};
+	_cleanup_(analysis_free) struct analysis a = {0};
 
 	if (code_map_warning(r->code))
 		(void)complain("warning: %s", code_map_warning(r->code));
@@ -55,8 +54,8 @@ int run_print_report(struct run *r)
 		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
 		.kernel_counters = counters && counters[0] ? counters : NULL,
 	};
-	report_print(stdout, &r->profile, &a, &o, &h);
-	analysis_free(&a);
+	if (report_choice_print(&r->options.report, &r->profile, &a, &h) < 0)
+		return complain("out of memory for the report; the profile is in %s", r->options.output);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
 	(void)complain("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);

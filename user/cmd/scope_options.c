@@ -72,7 +72,7 @@ static const struct option_row attach_rows[] = {
 	 AT(no_inject)},
 	{"inject", 0, NULL, "inject it in any case: by it threads sleep longer where they\nwould else be kept on a CPU, which others may need", option_flag,
 	 AT(inject)},
-	{"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo)},
+	{"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo), .expert = true},
 };
 
 static const struct option_row system_rows[] = {
