@@ -28,7 +28,7 @@ static __always_inline bool process_birth(struct task_struct *p, struct task_str
 }
 
 /* What @t, which ends, executed since its last sample. Without a kernel that finds its maker it is for the next sample on this CPU. */
-static __always_inline void life_bequeath(struct thread *t, u64 now)
+static __always_inline void exit_transfer(struct thread *t, u64 now)
 {
 	struct task_struct *maker = NULL;
 	struct abi_cpu *c = cpu_here();
@@ -42,7 +42,7 @@ static __always_inline void life_bequeath(struct thread *t, u64 now)
 	if (maker) {
 		m = bpf_task_storage_get(&threads, maker, 0, 0);
 		if (m)
-			expected_bequeath(m, t, exec);
+			expected_transfer(m, t, exec);
 		bpf_task_release(maker);
 	}
 	if (!m)
@@ -113,7 +113,7 @@ static __always_inline void life_exit(struct task_struct *p)
 			if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
 				count(COUNTER_imbalance);
 		}
-		life_bequeath(t, control.exit_ns);
+		exit_transfer(t, control.exit_ns);
 		slot_release(t);
 	}
 	process_ended(p);

@@ -30,9 +30,9 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
 
 /* Does @t only come by to go on sleeping off what it owes (pay_asleep)? In virtual time it is not awake yet, so it has not had the CPU. Were the
  * CPU's clock to be its own, whoever gets the CPU next would have to stay and pay the sleeper's debt as well. */
-static __always_inline bool passes_by(const struct thread *t, bool pays_in_shim)
+static __always_inline bool is_transient_wake(const struct thread *t, bool pays_in_shim)
 {
-	return config.payer == ABI_PAY_HOLD && (t->outside || pays_in_shim);
+	return config.payer == ABI_PAY_HOLD && (t->owes_sleep || pays_in_shim);
 }
 
 #define TASK_DEAD 0x80 /* include/linux/sched.h: its last switch */
@@ -71,11 +71,11 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
 	before = cpu_clock(c, now - c->since, epoch);
-	passed = passes_by(t, pays_in_shim) | (t->late & (local < before));
+	passed = is_transient_wake(t, pays_in_shim) | (t->last_wake_external & (local < before));
 	c->passed = passed;
 	c->local = passed ? before : local;
 	if (!runnable && !pays_in_shim)
-		t->late = 0;
+		t->last_wake_external = 0;
 	c->epoch = epoch;
 	if (dead) {
 		ADD(c->exec, t->exec);
@@ -136,7 +136,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
 			ADD(sum->cpu_waits, 1);
 	}
-	t->late |= t->outside;
+	t->last_wake_external |= t->owes_sleep;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
@@ -250,7 +250,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		return 0;
 	w->runnable_at = now;
 	/* In the middle of a payment by the shim it is the shim's own timer. */
-	w->outside = !thread_pays_in_shim(w);
+	w->owes_sleep = !thread_pays_in_shim(w);
 	cpu = p->thread_info.cpu;
 	if (cpu < ABI_MAX_CPUS) {
 		struct abi_cpu *c = &cpus[cpu];
@@ -280,7 +280,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	k = thread_get(current);
 	if (!k)
 		return 0;
-	w->outside = 0;
+	w->owes_sleep = 0;
 	thread_enter(w, epoch);
 	thread_enter(k, epoch);
 	thread_fold(w, now);
@@ -314,7 +314,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 	child->maker = current->pid;
 	if (active)
 		thread_enter(parent, epoch);
-	expected_inherit(child, parent);
+	expected_receive(child, parent);
 	if (active) {
 		thread_fold(parent, child->runnable_at);
 		thread_birth(child, parent, epoch, child->runnable_at);

@@ -26,7 +26,7 @@ static __always_inline s64 expected_unseen(const struct thread *t, u64 now)
 	return *(volatile s64 *)&t->exec + (from && now > from ? (s64)(now - from) : 0);
 }
 
-/* What @t is known to have earned, but for the lump that it may still become part of. */
+/* What @t is known to have earned, but for the quantum that it may still become part of. */
 static __always_inline s64 expected_kept(const struct thread *t)
 {
 	return t->unbooked - (s64)t->unbooked_from;
@@ -47,12 +47,12 @@ static __always_inline void expected_allow(struct thread *t, u64 now, u64 q16)
 
 	if (sync_by_calls())
 		return;
-	t->allowed = ledger_allowed(expected_unseen(t, now), t->earned, t->seen, q16) + (kept > 0 ? kept : 0);
+	t->deferrable = ledger_deferrable(expected_unseen(t, now), t->earned, t->seen, q16) + (kept > 0 ? kept : 0);
 }
 
 /* What a thread that ends has left unbooked is left to the next child of its maker, as if that were the same thread going on: of many that
  * live for less than a sample's distance, none would be booked for what it did, or some other thread would. */
-static __always_inline void expected_bequeath(struct thread *maker, const struct thread *t, s64 exec)
+static __always_inline void expected_transfer(struct thread *maker, const struct thread *t, s64 exec)
 {
 	ADD(maker->children.exec, exec);
 	if (t->epoch != maker->epoch || !t->seen)
@@ -61,7 +61,7 @@ static __always_inline void expected_bequeath(struct thread *maker, const struct
 	maker->children.earned = t->earned;
 }
 
-static __always_inline void expected_inherit(struct thread *child, struct thread *maker)
+static __always_inline void expected_receive(struct thread *child, struct thread *maker)
 {
 	child->exec = (s64)__sync_lock_test_and_set(&maker->children.exec, 0);
 	child->seen = maker->children.seen;

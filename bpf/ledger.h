@@ -8,7 +8,7 @@
 
 #define LEDGER_UNSEEN_NS 100000000LL /* longer ones are not estimated */
 #define LEDGER_SEEN_NS 80000000ULL   /* what a thread's share of hits is taken from, at most */
-#define LEDGER_LEAD_NS 10000000LL    /* no edge takes a thread further beyond G */
+#define LEDGER_AHEAD_NS 10000000LL    /* no edge takes a thread further beyond G */
 
 static __always_inline s64 ledger_min(s64 a, s64 b)
 {
@@ -21,17 +21,17 @@ static __always_inline s64 ledger_hit(u64 weight_ns, u64 q16)
 	return (s64)((weight_ns * q16) >> 16);
 }
 
-/* R1 in lumps: of @earned and what was kept back of earlier samples (*kept), whole lumps are booked and the rest is kept. A thread that begins with
- * anything between 0 and a lump, all as likely, is booked what it earns in the mean, however short it lives. */
-static __always_inline s64 ledger_lumps(s64 earned, u64 lump, s64 *kept)
+/* R1 in quanta: of @earned and what was kept back of earlier samples (*kept), whole quanta are booked and the rest is kept. A thread that begins with
+ * anything between 0 and a quantum, all as likely, is booked what it earns in the mean, however short it lives. */
+static __always_inline s64 ledger_quanta(s64 earned, u64 quantum, s64 *kept)
 {
 	u64 sum;
 
-	if (!lump)
+	if (!quantum)
 		return earned;
 	sum = (u64)(*kept + earned);
-	*kept = (s64)(sum % lump);
-	return (s64)(sum - sum % lump);
+	*kept = (s64)(sum % quantum);
+	return (s64)(sum - sum % quantum);
 }
 
 /* What a thread will be booked in the mean for what it executed since its last sample (@unseen): the share that it @earned of all that its samples
@@ -48,46 +48,46 @@ static __always_inline s64 ledger_expected(s64 unseen, u64 earned, u64 seen)
 
 /* Of a debt, what its thread may turn out to have earned in @unseen, at a speedup of @q16 / 65536: it pays that if its next sample says otherwise.
  * A pause too early cannot be taken back, one too late is made up for. Twice the mean, for a thread that is mostly in the line all of it. */
-static __always_inline s64 ledger_allowed(s64 unseen, u64 earned, u64 seen, u64 q16)
+static __always_inline s64 ledger_deferrable(s64 unseen, u64 earned, u64 seen, u64 q16)
 {
 	s64 mean = ledger_expected(unseen, earned, seen);
 
 	if (mean <= 0)
 		return 0;
-	return ledger_min(ledger_min(2 * mean, ledger_hit((u64)unseen, q16)), LEDGER_LEAD_NS);
+	return ledger_min(ledger_min(2 * mean, ledger_hit((u64)unseen, q16)), LEDGER_AHEAD_NS);
 }
 
-/* How far G grows by a hit that @earned and took its thread to @local, of which @lead is what edges gave it beyond G: not by that. It is what
+/* How far G grows by a hit that @earned and took its thread to @local, of which @by_edges is what edges gave it beyond G: not by that. It is what
  * others are expected to be booked for: their hits will raise G by it, or it was not earned. What the thread was really stopped for
  * beyond G, others owe as well. */
-static __always_inline s64 ledger_growth(s64 g, s64 local, s64 earned, s64 lead)
+static __always_inline s64 ledger_growth(s64 g, s64 local, s64 earned, s64 by_edges)
 {
 	s64 ahead = local - earned - g;
 
 	if (ahead < 0)
 		ahead = 0;
-	return local - g - ledger_min(lead, ahead);
+	return local - g - ledger_min(by_edges, ahead);
 }
 
 /* What is left of unused blocked time after @age_ns: a straight line down to nothing at @forget_ns, so that credit from an earlier
  * phase of the program does not answer a later one's hits. */
-static __always_inline s64 ledger_bank_left(s64 bank, u64 age_ns, s64 forget_ns)
+static __always_inline s64 ledger_unused_wait_left(s64 unused_wait, u64 age_ns, s64 forget_ns)
 {
-	if (bank <= 0 || forget_ns <= 0 || age_ns >= (u64)forget_ns)
+	if (unused_wait <= 0 || forget_ns <= 0 || age_ns >= (u64)forget_ns)
 		return 0;
-	return bank - (s64)((u64)bank * (age_ns >> 10) / (((u64)forget_ns >> 10) + 1));
+	return unused_wait - (s64)((u64)unused_wait * (age_ns >> 10) / (((u64)forget_ns >> 10) + 1));
 }
 
 /* R3: local(W) = min(local(K), local(W) + blocked), as the change of local(W). A hit stands for all the rounds since the last one, so
- * blocked time that those rounds left unused (@bank) may answer it as well; *ret_bank is what remains, at most @bank_max. Past a knee
- * a waiter uses all its blocked time, the bank is empty and the rule is the plain one. */
-static __always_inline s64 ledger_wake(s64 local_w, s64 local_k, s64 blocked, s64 bank, s64 bank_max, s64 *ret_bank)
+ * blocked time that those rounds left unused (@unused_wait) may answer it as well; *ret_unused is what remains, at most @unused_max. Past a knee
+ * a waiter uses all its blocked time, none is left unused and the rule is the plain one. */
+static __always_inline s64 ledger_wake(s64 local_w, s64 local_k, s64 blocked, s64 unused_wait, s64 unused_max, s64 *ret_unused)
 {
-	s64 slack = blocked + bank;
+	s64 slack = blocked + unused_wait;
 	s64 change = ledger_min(local_k - local_w, slack);
 	s64 left = slack - (change > 0 ? change : 0);
 
-	*ret_bank = ledger_min(left, bank_max);
+	*ret_unused = ledger_min(left, unused_max);
 	return change;
 }
 

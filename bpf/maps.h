@@ -27,8 +27,8 @@ struct thread {
 	s64 local;
 	u64 epoch; /* the experiment that the account below belongs to */
 	u64 blocked_at, runnable_at, running_at;
-	s64 bank;
-	u64 bank_at;
+	s64 unused_wait; /* blocked time that no edge has used yet, as of unused_wait_at */
+	u64 unused_wait_at;
 	u64 hold_from;   /* holding: the time up to which it is paid; 0: not holding */
 	u64 asked_at;    /* when the debt was noticed, for the latency; 0: nothing asked */
 	u64 signalled_at; /* when the last payment signal was raised */
@@ -40,8 +40,9 @@ struct thread {
 	u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
 	u32 foreign_cpu;
 	u32 slot;        /* index + 1; 0: none */
-	u32 outside;     /* its last wake-up came from outside of the scope (R6) */
-	u32 late;        /* since it blocked it came from outside: what it owes, it is too early by, and whoever it took the CPU from need not wait for it */
+	u32 owes_sleep;  /* its last wake-up came from outside of the scope: what it owes since must be slept (R6) */
+	u32 last_wake_external; /* the wake-up that ended its last wait was such a one: it is too early by what it owes, and who gets its CPU need not
+				 * wait for it */
 	u32 pending;     /* a callback is scheduled */
 	u32 work;        /* which of its two task works is next */
 	u32 last_slice;  /* holding, and no further callback will go on with it */
@@ -51,16 +52,16 @@ struct thread {
 	s64 sync_paid; /* its payments when that call began */
 	u64 sync_info; /* where that call says who sent the signal */
 	u64 spun_seen; /* of the slot's spun_ns, folded in */
-	s64 unbooked;    /* earned in the line and not booked yet: less than abi_setup.lump_ns */
+	s64 unbooked;    /* earned in the line and not booked yet: less than abi_setup.quantum_ns */
 	u64 unbooked_from; /* of that, what it began with and did not earn */
 	s64 exec; /* executed since its last sample, without the time it was stopped and what goes on since running_at; not with --sync pthread */
 	u64 seen, earned; /* what its samples in this experiment stood for, lately, and what that earned */
-	s64 lead;    /* how far edges have taken it beyond G */
-	s64 allowed; /* of its debt, what it need not pay yet: expected_allow */
+	s64 ahead;    /* how far edges have taken it beyond G */
+	s64 deferrable; /* of its debt, what it need not pay yet: expected_allow */
 	struct {
 		s64 exec;
 		u64 seen, earned;
-	} children; /* what those that ended have left: expected_bequeath */
+	} children; /* what those that ended have left: expected_transfer */
 	struct smooth smooth; /* with latency points only */
 	/* The account of this experiment: local - start is the sum of the rest. */
 	s64 start, hits, paid, credited, rq_credited;

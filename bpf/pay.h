@@ -155,7 +155,7 @@ static __always_inline void pay_extend(struct thread *t)
 	if (s)
 		s->owed_ns = ledger_min(owed, most);
 	if (owed > most && config.payer == ABI_PAY_HOLD && !sync_by_calls())
-		t->outside = 1; /* the rest is slept, too: pay_asleep */
+		t->owes_sleep = 1; /* the rest is slept, too: pay_asleep */
 }
 
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
@@ -170,9 +170,9 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 	/* Nobody says who woke it. But a thread that runs pays within a tick or two: whoever owes more was away. */
 	if (sync_by_calls())
 		return owed >= PAY_AWAY_NS;
-	if (!t->outside)
+	if (!t->owes_sleep)
 		return false;
-	t->outside = owed > (s64)config.max_pay_ns; /* what is more than one payment is slept in several */
+	t->owes_sleep = owed > (s64)config.max_pay_ns; /* what is more than one payment is slept in several */
 	return owed >= PAY_ASLEEP_NS;
 }
 
@@ -180,8 +180,8 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
  * of this thread but not of its CPU, where others run meanwhile. */
 static __always_inline void pay_awake(struct thread *t)
 {
-	if (t->outside && thread_owes(t) < PAY_ASLEEP_NS)
-		t->outside = 0;
+	if (t->owes_sleep && thread_owes(t) < PAY_ASLEEP_NS)
+		t->owes_sleep = 0;
 }
 
 /* --sync pthread: while it waits for another thread nobody pays, also when it runs on its way out of the kernel: what accrued may be
@@ -231,7 +231,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	/* Also where a signal would not be answered, or would kill for want of a handler. */
 	pay_note_latency(t, now, sum);
 	if (asleep)
-		ADD(sum->held_asleep, t->outside ? config.slice_ns : (u64)owed);
+		ADD(sum->held_asleep, t->owes_sleep ? config.slice_ns : (u64)owed);
 	pay_hold(task, t, epoch, now, sum);
 	return thread_due(t) > config.threshold_ns;
 }

@@ -87,7 +87,7 @@ abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
 
 /* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's period would have the same mean, but
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
- * milliseconds would be off by half, and short rounds would see lumps. This way it is off by the last distance only, and no tick that a
+ * milliseconds would be off by half, and short rounds would see quanta. This way it is off by the last distance only, and no tick that a
  * pause swallowed is missing. */
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
@@ -100,7 +100,7 @@ static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 
 	c->sampled_at = now;
 	if (!sync_by_calls()) {
 		ADD(t->exec, -own);
-		t->allowed = 0;
+		t->deferrable = 0;
 		w += own;
 	}
 	return rest_weight(w > 0 ? w : 0);
@@ -108,7 +108,7 @@ static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 
 
 /* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU so (seen on Linux 6.18 in a virtual
  * machine, some two to four times a second); without this nobody would ask the thread to pay until its next switch. Returns how long it waited. */
-static __always_inline u64 came_unseen(struct abi_cpu *c, struct task_struct *task, struct thread *t, u64 now)
+static __always_inline u64 missed_switch_in(struct abi_cpu *c, struct task_struct *task, struct thread *t, u64 now)
 {
 	u64 from = t->runnable_at;
 
@@ -154,7 +154,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		if (t->running_at)
 			thread_ran(t, now, sum);
 		else
-			waited = came_unseen(c, task, t, now);
+			waited = missed_switch_in(c, task, t, now);
 		t->running_at = now;
 	}
 	if (experiment_active(epoch)) {
@@ -198,7 +198,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	earned = in_line ? ledger_hit(weight, setup->speedup_q16) : 0;
 	expected_learn(t, weight, earned);
 	if (in_line)
-		earned = ledger_lumps(earned, setup->lump_ns, &t->unbooked);
+		earned = ledger_quanta(earned, setup->quantum_ns, &t->unbooked);
 	latency_sampled(t, exec, in_line, earned, setup->speedup_q16);
 	if (in_line) {
 		u64 from = bpf_ktime_get_ns();

@@ -68,9 +68,9 @@ static __always_inline void global_publish(void)
 /* What a thread has earned that is not booked is not known when it is seen first, nor is it ever booked after its end. */
 static __always_inline void unbooked_begin(struct thread *t, u64 epoch)
 {
-	u64 lump = control.setups[(epoch >> 1) & 1].lump_ns;
+	u64 quantum = control.setups[(epoch >> 1) & 1].quantum_ns;
 
-	t->unbooked_from = lump ? bpf_get_prandom_u32() % lump : 0;
+	t->unbooked_from = quantum ? bpf_get_prandom_u32() % quantum : 0;
 	t->unbooked = (s64)t->unbooked_from;
 }
 
@@ -95,10 +95,10 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	gap = g - t->local;
 	t->start = g;
 	t->hits = t->paid = t->credited = t->rq_credited = 0;
-	t->bank = 0;
+	t->unused_wait = 0;
 	unbooked_begin(t, epoch);
 	t->seen = t->earned = t->children.seen = t->children.earned = 0;
-	t->lead = t->allowed = 0;
+	t->ahead = t->deferrable = 0;
 	/* What it executed before is none of this experiment. */
 	t->smooth = (struct smooth){.visited = 1};
 	t->local = g;
@@ -233,14 +233,14 @@ static __always_inline s64 thread_owes(const struct thread *t)
 /* What it must pay now. */
 static __always_inline s64 thread_due(const struct thread *t)
 {
-	return thread_owes(t) - *(volatile s64 *)&t->allowed;
+	return thread_owes(t) - *(volatile s64 *)&t->deferrable;
 }
 
 /* R1, for a hit that took its thread to @local. Returns whether G grew. */
-static __always_inline bool ledger_raise(s64 local, s64 earned, s64 lead)
+static __always_inline bool ledger_raise(s64 local, s64 earned, s64 by_edges)
 {
 	for (int i = 0; i < 16; i++) {
-		s64 g = global_now(), by = ledger_growth(g, local, earned, lead);
+		s64 g = global_now(), by = ledger_growth(g, local, earned, by_edges);
 
 		if (by <= 0)
 			return false;
@@ -261,7 +261,7 @@ static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_
 	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, earned);
-	return ledger_raise(local, earned, t->lead);
+	return ledger_raise(local, earned, t->ahead);
 }
 
 /* R2, for time that the kernel measured itself. */
@@ -275,17 +275,17 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
 }
 
 /* Of the @change that an edge makes, what does not take @t too far beyond G. */
-static __always_inline s64 thread_led(struct thread *t, s64 change)
+static __always_inline s64 clamp_ahead(struct thread *t, s64 change)
 {
 	s64 g = global_now(), ahead;
 
 	if (sync_by_calls())
 		return change;
-	change = ledger_min(change, g + LEDGER_LEAD_NS - t->local);
+	change = ledger_min(change, g + LEDGER_AHEAD_NS - t->local);
 	ahead = t->local + change - g;
 	if (ahead < 0)
 		ahead = 0;
-	t->lead = change > 0 ? ahead : ledger_min(t->lead, ahead);
+	t->ahead = change > 0 ? ahead : ledger_min(t->ahead, ahead);
 	return change;
 }
 
@@ -293,13 +293,13 @@ static __always_inline s64 thread_led(struct thread *t, s64 change)
 static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
 {
 	struct abi_totals *sum = totals_here();
-	s64 bank = ledger_bank_left(w->bank, now - w->bank_at, config.bank_age_ns), local = expected_local(w, 0);
-	s64 change = ledger_wake(local, local_k, blocked, bank, config.bank_ns, &bank);
+	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, now - w->unused_wait_at, config.unused_wait_age_ns), local = expected_local(w, 0);
+	s64 change = ledger_wake(local, local_k, blocked, unused_wait, config.unused_wait_ns, &unused_wait);
 	bool level = local + change == local_k;
 
-	change = thread_led(w, change);
-	w->bank = bank;
-	w->bank_at = now;
+	change = clamp_ahead(w, change);
+	w->unused_wait = unused_wait;
+	w->unused_wait_at = now;
 	ADD(w->local, change);
 	ADD(w->credited, change);
 	thread_publish(w);
@@ -316,10 +316,10 @@ static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, boo
 	struct abi_totals *sum = totals_here();
 	s64 change = ledger_cpu_edge(expected_local(w, 0), cpu_local, waited);
 
-	/* Nobody in scope was there that it could have waited for: it keeps a lead. */
+	/* Nobody in scope was there that it could have waited for: it stays ahead. */
 	if (change < 0 && outside && cpu_local >= global_now())
 		return;
-	change = thread_led(w, change);
+	change = clamp_ahead(w, change);
 	ADD(w->local, change);
 	ADD(w->rq_credited, change);
 	if (sum)
@@ -332,7 +332,7 @@ static __always_inline void thread_birth(struct thread *child, struct thread *pa
 	child->epoch = epoch;
 	unbooked_begin(child, epoch);
 	child->local = parent->local;
-	child->lead = parent->lead;
-	child->local += thread_led(child, expected_local(parent, now) - expected_local(child, 0));
+	child->ahead = parent->ahead;
+	child->local += clamp_ahead(child, expected_local(parent, now) - expected_local(child, 0));
 	child->start = child->local;
 }

@@ -184,8 +184,8 @@ static void children_are_in_scope_as_long_as_they_live(void **state)
 	assert_int_equal(entered(&all), 0);
 	free(all);
 	assert_int_equal(used_slots(), 0);
-	session_tidy(session);
-	session_tidy(session);
+	session_maintain(session);
+	session_maintain(session);
 	session_close(session);
 	code_map_close(code);
 }

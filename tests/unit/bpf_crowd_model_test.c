@@ -23,8 +23,8 @@
 #define SAMPLING_NS (250 * US)
 /* As user/session/session.c, bpf/pay.h and user/shim/pay.c have them. */
 #define THRESHOLD_NS 2000
-#define BANK_NS (3000 * US)
-#define BANK_AGE_NS (50000 * US)
+#define UNUSED_WAIT_NS (3000 * US)
+#define UNUSED_WAIT_AGE_NS (50000 * US)
 #define PAY_ASLEEP_NS (200 * US)
 #define MAX_PAY_NS (10000 * US)
 #define SPIN_BELOW_NS (80 * US)
@@ -100,11 +100,11 @@ struct thread {
 	size_t at;
 	s64 left;  /* of the work under way; 0: it begins */
 	s64 local; /* R1 - R4 */
-	s64 bank;
+	s64 unused_wait;
 	s64 vruntime;
-	u64 bank_at, blocked_at, runnable_at, wakes_at;
+	u64 unused_wait_at, blocked_at, runnable_at, wakes_at;
 	u64 queued;	    /* its place among those who wait for a permit */
-	bool outside;	    /* woken by a timer, and what it owes since is to be slept */
+	bool owes_sleep;    /* woken by a timer, and what it owes since is to be slept */
 	bool paying;	    /* on its CPU */
 	bool unasked;	    /* a payment has ended; the next sample asks for the rest */
 	bool in_shim;	    /* asleep for what it owes, or come by to go on with that */
@@ -144,12 +144,12 @@ static s64 owes(const struct model *m, const struct thread *t)
 /* R3, as bpf/thread.h has it. */
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
-	s64 bank = ledger_bank_left(w->bank, m->now - w->bank_at, BANK_AGE_NS);
+	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, m->now - w->unused_wait_at, UNUSED_WAIT_AGE_NS);
 
-	w->local += ledger_wake(w->local, k->local, (s64)(m->now - w->blocked_at), bank, BANK_NS, &w->bank);
-	w->bank_at = w->runnable_at = m->now;
+	w->local += ledger_wake(w->local, k->local, (s64)(m->now - w->blocked_at), unused_wait, UNUSED_WAIT_NS, &w->unused_wait);
+	w->unused_wait_at = w->runnable_at = m->now;
 	w->state = WAITS;
-	w->outside = false;
+	w->owes_sleep = false;
 }
 
 static struct thread *first_for_permit(struct model *m)
@@ -175,7 +175,7 @@ static void leave(struct model *m, struct cpu *c, enum state state)
 		t->runnable_at = m->now;
 	else
 		t->blocked_at = m->now;
-	if ((t->in_shim || t->outside) && m->without != PASSING_BY)
+	if ((t->in_shim || t->owes_sleep) && m->without != PASSING_BY)
 		c->local = ledger_cpu_advance(c->local, m->now - c->since, m->g);
 	else
 		c->local = t->local;
@@ -203,7 +203,7 @@ static void shim_extends(struct model *m, struct thread *t)
 	if (owed > t->shim_until)
 		t->shim_until = owed;
 	if (owes(m, t) > MAX_PAY_NS && m->without != TO_THE_END)
-		t->outside = true;
+		t->owes_sleep = true;
 }
 
 static void shim_ends(struct model *m, struct thread *t)
@@ -222,9 +222,9 @@ static bool pay_asleep(struct model *m, struct cpu *c)
 {
 	struct thread *t = c->runs;
 
-	if (!t->outside)
+	if (!t->owes_sleep)
 		return false;
-	t->outside = owes(m, t) > MAX_PAY_NS && m->without != TO_THE_END;
+	t->owes_sleep = owes(m, t) > MAX_PAY_NS && m->without != TO_THE_END;
 	if (owes(m, t) < PAY_ASLEEP_NS)
 		return false;
 	t->in_shim = true;
@@ -249,8 +249,8 @@ static void enter(struct model *m, struct cpu *c, struct thread *t)
 		return;
 	}
 	t->local += ledger_cpu_edge(t->local, c->local, (s64)(m->now - t->runnable_at));
-	if (t->outside && owes(m, t) < PAY_ASLEEP_NS && m->without != AWAKE)
-		t->outside = false;
+	if (t->owes_sleep && owes(m, t) < PAY_ASLEEP_NS && m->without != AWAKE)
+		t->owes_sleep = false;
 	if (owes(m, t) >= THRESHOLD_NS)
 		(void)pay_asleep(m, c);
 }
@@ -431,7 +431,7 @@ static void timers(struct model *m)
 		t->state = WAITS;
 		t->runnable_at = m->now;
 		if (!t->in_shim || m->without == AWAKE)
-			t->outside = true;
+			t->owes_sleep = true;
 	}
 }
 

@@ -29,8 +29,8 @@
 #define MAX_INTERVALS 10000
 /* As user/session/session.c has them. */
 #define THRESHOLD_NS 2000
-#define BANK_NS (3000 * US)
-#define BANK_AGE_NS (50000 * US)
+#define UNUSED_WAIT_NS (3000 * US)
+#define UNUSED_WAIT_AGE_NS (50000 * US)
 /* Of programs/latency.c. */
 #define FAST_NS (2500 * US)
 #define SLOW_NS (12500 * US)
@@ -40,8 +40,8 @@
 #define WINDOW 2
 
 struct thread {
-	s64 local, left, unseen, bank;
-	u64 bank_at, blocked_at;
+	s64 local, left, unseen, unused_wait;
+	u64 unused_wait_at, blocked_at;
 	bool blocked, paying, slow;
 	s64 clocks[CLOCKS], periods[CLOCKS];
 	struct smooth smooth;
@@ -89,10 +89,10 @@ static void sample(struct model *m, struct thread *t, bool in_line)
 /* R3, as bpf/thread.h and bpf/latency.h have it. */
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
-	s64 bank = ledger_bank_left(w->bank, m->now - w->bank_at, BANK_AGE_NS);
+	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, m->now - w->unused_wait_at, UNUSED_WAIT_AGE_NS);
 
-	w->local += ledger_wake(w->local, k->local, (s64)(m->now - w->blocked_at), bank, BANK_NS, &w->bank);
-	w->bank_at = m->now;
+	w->local += ledger_wake(w->local, k->local, (s64)(m->now - w->blocked_at), unused_wait, UNUSED_WAIT_NS, &w->unused_wait);
+	w->unused_wait_at = m->now;
 	w->blocked = w->paying = false;
 	if (w->local == k->local)
 		smooth_woken(&w->smooth, w->smooth.exec, smooth_now(&k->smooth, k->smooth.exec, m->q16), m->q16, m->now);

@@ -29,71 +29,71 @@ static void lumps_book_all_that_is_earned(void **state)
 	s64 kept = 0, booked = 0, once = 0;
 
 	(void)state;
-	assert_int_equal(ledger_lumps(25000, 0, &kept), 25000);
+	assert_int_equal(ledger_quanta(25000, 0, &kept), 25000);
 	assert_int_equal(kept, 0);
 	for (int i = 1; i <= 1000; i++) {
-		s64 now = ledger_lumps(25000, 90000, &kept);
+		s64 now = ledger_quanta(25000, 90000, &kept);
 
 		assert_true(now == 0 || now == 90000);
 		booked += now;
 		assert_int_equal(booked + kept, i * 25000LL);
 	}
-	/* More than a lump at once: as many as there are. */
+	/* More than a quantum at once: as many as there are. */
 	kept = 80000;
-	assert_int_equal(ledger_lumps(200000, 90000, &kept), 270000);
+	assert_int_equal(ledger_quanta(200000, 90000, &kept), 270000);
 	assert_int_equal(kept, 10000);
 	/* Threads of a single sample are booked what they earn, in the mean over where they may begin. */
 	for (s64 first = 0; first < 90000; first += 10) {
 		kept = first;
-		once += ledger_lumps(25000, 90000, &kept);
+		once += ledger_quanta(25000, 90000, &kept);
 	}
 	assert_int_equal(once / 9000, 25000);
 }
 
 static void wake_takes_the_later_clock(void **state)
 {
-	s64 bank;
+	s64 unused_wait;
 
 	(void)state;
 	/* K is 3 ms ahead in local; W was blocked long enough: W gets K's local. */
-	assert_int_equal(ledger_wake(0, 3 * MS, 5 * MS, 0, 0, &bank), 3 * MS);
+	assert_int_equal(ledger_wake(0, 3 * MS, 5 * MS, 0, 0, &unused_wait), 3 * MS);
 	/* W was blocked for 1 ms only: it gets that, and owes the rest. */
-	assert_int_equal(ledger_wake(0, 3 * MS, 1 * MS, 0, 0, &bank), 1 * MS);
-	/* K is behind: the event happens later in virtual time, so W loses its lead. */
-	assert_int_equal(ledger_wake(3 * MS, 1 * MS, 5 * MS, 0, 0, &bank), -2 * MS);
-	assert_int_equal(ledger_wake(2 * MS, 2 * MS, 5 * MS, 0, 0, &bank), 0);
+	assert_int_equal(ledger_wake(0, 3 * MS, 1 * MS, 0, 0, &unused_wait), 1 * MS);
+	/* K is behind: the event happens later in virtual time, so W is no longer ahead. */
+	assert_int_equal(ledger_wake(3 * MS, 1 * MS, 5 * MS, 0, 0, &unused_wait), -2 * MS);
+	assert_int_equal(ledger_wake(2 * MS, 2 * MS, 5 * MS, 0, 0, &unused_wait), 0);
 }
 
-static void unused_blocked_time_is_banked(void **state)
+static void unused_blocked_time_is_kept(void **state)
 {
-	s64 bank = 0;
+	s64 unused_wait = 0;
 
 	(void)state;
 	/* Nothing to inherit: all of it is kept, up to the limit. */
-	assert_int_equal(ledger_wake(0, 0, 2 * MS, 0, 3 * MS, &bank), 0);
-	assert_int_equal(bank, 2 * MS);
-	assert_int_equal(ledger_wake(0, 0, 2 * MS, bank, 3 * MS, &bank), 0);
-	assert_int_equal(bank, 3 * MS);
-	/* A lump of 4 ms after a wait of 1 ms: answered by the wait and the bank. */
-	assert_int_equal(ledger_wake(0, 4 * MS, 1 * MS, bank, 3 * MS, &bank), 4 * MS);
-	assert_int_equal(bank, 0);
-	/* Past the knee: more is asked than is blocked, in every round: the bank stays empty. */
-	assert_int_equal(ledger_wake(0, 4 * MS, 1 * MS, bank, 3 * MS, &bank), 1 * MS);
-	assert_int_equal(bank, 0);
-	/* Without a limit's worth of bank it is the plain rule. */
-	assert_int_equal(ledger_wake(0, 0, 2 * MS, 0, 0, &bank), 0);
-	assert_int_equal(bank, 0);
+	assert_int_equal(ledger_wake(0, 0, 2 * MS, 0, 3 * MS, &unused_wait), 0);
+	assert_int_equal(unused_wait, 2 * MS);
+	assert_int_equal(ledger_wake(0, 0, 2 * MS, unused_wait, 3 * MS, &unused_wait), 0);
+	assert_int_equal(unused_wait, 3 * MS);
+	/* A quantum of 4 ms after a wait of 1 ms: answered by the wait and what was unused. */
+	assert_int_equal(ledger_wake(0, 4 * MS, 1 * MS, unused_wait, 3 * MS, &unused_wait), 4 * MS);
+	assert_int_equal(unused_wait, 0);
+	/* Past the knee: more is asked than is blocked, in every round: none stays unused. */
+	assert_int_equal(ledger_wake(0, 4 * MS, 1 * MS, unused_wait, 3 * MS, &unused_wait), 1 * MS);
+	assert_int_equal(unused_wait, 0);
+	/* Without any kept it is the plain rule. */
+	assert_int_equal(ledger_wake(0, 0, 2 * MS, 0, 0, &unused_wait), 0);
+	assert_int_equal(unused_wait, 0);
 }
 
-static void bank_is_forgotten(void **state)
+static void unused_wait_is_forgotten(void **state)
 {
 	(void)state;
-	assert_int_equal(ledger_bank_left(3 * MS, 0, 50 * MS), 3 * MS);
-	assert_in_range(ledger_bank_left(3 * MS, 25 * MS, 50 * MS), 1.49 * MS, 1.51 * MS);
-	assert_int_equal(ledger_bank_left(3 * MS, 50 * MS, 50 * MS), 0);
-	assert_int_equal(ledger_bank_left(3 * MS, UINT64_MAX, 50 * MS), 0);
-	assert_int_equal(ledger_bank_left(-1, 0, 50 * MS), 0);
-	assert_int_equal(ledger_bank_left(3 * MS, 0, 0), 0);
+	assert_int_equal(ledger_unused_wait_left(3 * MS, 0, 50 * MS), 3 * MS);
+	assert_in_range(ledger_unused_wait_left(3 * MS, 25 * MS, 50 * MS), 1.49 * MS, 1.51 * MS);
+	assert_int_equal(ledger_unused_wait_left(3 * MS, 50 * MS, 50 * MS), 0);
+	assert_int_equal(ledger_unused_wait_left(3 * MS, UINT64_MAX, 50 * MS), 0);
+	assert_int_equal(ledger_unused_wait_left(-1, 0, 50 * MS), 0);
+	assert_int_equal(ledger_unused_wait_left(3 * MS, 0, 0), 0);
 }
 
 static void stopped_time_is_no_waiting(void **state)
@@ -122,13 +122,13 @@ static void no_credit_after_a_timeout(void **state)
 /* The waker has paid, so its clock is G. */
 static void a_wait_for_a_level_thread_is_credited_up_to_its_length(void **state)
 {
-	s64 bank;
+	s64 unused_wait;
 
 	(void)state;
-	assert_int_equal(ledger_wake(2 * MS, 3 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &bank), 1 * MS);
-	assert_int_equal(ledger_wake(2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &bank), 5 * MS);
+	assert_int_equal(ledger_wake(2 * MS, 3 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &unused_wait), 1 * MS);
+	assert_int_equal(ledger_wake(2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &unused_wait), 5 * MS);
 	/* It paid a part before it waited: what is left of the wait answers the rest. */
-	assert_int_equal(ledger_wake(2 * MS + 2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 2 * MS), 0, 0, &bank), 3 * MS);
+	assert_int_equal(ledger_wake(2 * MS + 2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 2 * MS), 0, 0, &unused_wait), 3 * MS);
 }
 
 static void cpu_edge_takes_the_cpus_clock(void **state)
@@ -198,13 +198,13 @@ static void unbooked_earnings_are_the_share_of_hits(void **state)
 static void what_may_be_earned_is_not_paid_yet(void **state)
 {
 	(void)state;
-	assert_int_equal(ledger_allowed(1000, 1, 1000, 0), 0); /* nothing can be earned at 0 % */
-	assert_int_equal(ledger_allowed(1000, 0, 5000, 65536), 0); /* no sample was in the line */
-	assert_int_equal(ledger_allowed(1000, 1000, 4000, 32768), 500); /* twice 250, and no more than half of 1000 */
-	assert_int_equal(ledger_allowed(1000, 400, 4000, 32768), 200);
-	assert_int_equal(ledger_allowed(1000, 4000, 4000, 65536), 1000);
-	assert_int_equal(ledger_allowed(-1000, 4000, 4000, 65536), 0);
-	assert_int_equal(ledger_allowed(LEDGER_UNSEEN_NS, 4000, 4000, 65536), LEDGER_LEAD_NS);
+	assert_int_equal(ledger_deferrable(1000, 1, 1000, 0), 0); /* nothing can be earned at 0 % */
+	assert_int_equal(ledger_deferrable(1000, 0, 5000, 65536), 0); /* no sample was in the line */
+	assert_int_equal(ledger_deferrable(1000, 1000, 4000, 32768), 500); /* twice 250, and no more than half of 1000 */
+	assert_int_equal(ledger_deferrable(1000, 400, 4000, 32768), 200);
+	assert_int_equal(ledger_deferrable(1000, 4000, 4000, 65536), 1000);
+	assert_int_equal(ledger_deferrable(-1000, 4000, 4000, 65536), 0);
+	assert_int_equal(ledger_deferrable(LEDGER_UNSEEN_NS, 4000, 4000, 65536), LEDGER_AHEAD_NS);
 }
 
 static void only_hits_make_g_grow(void **state)
@@ -213,9 +213,9 @@ static void only_hits_make_g_grow(void **state)
 	assert_int_equal(ledger_growth(1000, 1500, 500, 0), 500);
 	assert_true(ledger_growth(1000, 900, 500, 0) <= 0); /* it owed more than it earned */
 	assert_int_equal(ledger_growth(1000, 1200, 500, 0), 200);
-	assert_int_equal(ledger_growth(1000, 2500, 500, 1000), 500); /* a lead of 1000 is not booked by its holder's hit */
+	assert_int_equal(ledger_growth(1000, 2500, 500, 1000), 500); /* 1000 ahead by edges are not booked by its holder's hit */
 	assert_int_equal(ledger_growth(1000, 2500, 500, 700), 800);  /* for 300 of it the thread was really stopped */
-	assert_int_equal(ledger_growth(1000, 1700, 500, 1000), 500); /* others' hits have booked most of the lead */
+	assert_int_equal(ledger_growth(1000, 1700, 500, 1000), 500); /* others' hits have booked most of that */
 	/* A CPU's clock that is ahead stays there, whatever runs. */
 	assert_int_equal(ledger_cpu_advance(1200, 100, 1000), 1200);
 }
@@ -228,7 +228,7 @@ int main(void)
 		cmocka_unit_test(only_hits_make_g_grow),
 		cmocka_unit_test(hit_is_share_of_weight),
 		cmocka_unit_test(lumps_book_all_that_is_earned),      cmocka_unit_test(wake_takes_the_later_clock),
-		cmocka_unit_test(unused_blocked_time_is_banked), cmocka_unit_test(bank_is_forgotten),
+		cmocka_unit_test(unused_blocked_time_is_kept), cmocka_unit_test(unused_wait_is_forgotten),
 		cmocka_unit_test(cpu_edge_takes_the_cpus_clock), cmocka_unit_test(foreign_time_is_pause_up_to_g),
 		cmocka_unit_test(stopped_time_is_no_waiting),  cmocka_unit_test(no_credit_after_a_timeout),
 		cmocka_unit_test(a_wait_for_a_level_thread_is_credited_up_to_its_length),

@@ -23,8 +23,8 @@
 #define US 1000LL
 /* As user/session/session.c has them. */
 #define THRESHOLD_NS 2000
-#define BANK_NS (3000 * US)
-#define BANK_AGE_NS (50000 * US)
+#define UNUSED_WAIT_NS (3000 * US)
+#define UNUSED_WAIT_AGE_NS (50000 * US)
 /* As user/session/events.c has them: on each CPU, of so many times the distance between samples, more or less. */
 #define CLOCKS 2
 #define PERIOD_SPREAD 1.2
@@ -141,9 +141,9 @@ struct thread {
 	s64 local;    /* R1 - R3 */
 	s64 exec;     /* since the last sample */
 	u64 seen, earned;
-	s64 lead, allowed;
-	s64 bank;
-	u64 bank_at, blocked_at;
+	s64 ahead, deferrable;
+	s64 unused_wait;
+	u64 unused_wait_at, blocked_at;
 	enum what waits_for;
 	int semaphore, cpu;
 	bool blocked, paying;
@@ -220,14 +220,14 @@ static s64 clock_of(const struct thread *t)
 
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
-	s64 bank = ledger_bank_left(w->bank, m->now - w->bank_at, BANK_AGE_NS);
-	s64 change = ledger_wake(clock_of(w), clock_of(k), (s64)(m->now - w->blocked_at), bank, BANK_NS, &w->bank);
+	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, m->now - w->unused_wait_at, UNUSED_WAIT_AGE_NS);
+	s64 change = ledger_wake(clock_of(w), clock_of(k), (s64)(m->now - w->blocked_at), unused_wait, UNUSED_WAIT_NS, &w->unused_wait);
 
-	change = ledger_min(change, m->g + LEDGER_LEAD_NS - w->local);
+	change = ledger_min(change, m->g + LEDGER_AHEAD_NS - w->local);
 	w->local += change;
-	if (change > 0 || w->lead > w->local - m->g)
-		w->lead = w->local > m->g ? w->local - m->g : 0;
-	w->bank_at = m->now;
+	if (change > 0 || w->ahead > w->local - m->g)
+		w->ahead = w->local > m->g ? w->local - m->g : 0;
+	w->unused_wait_at = m->now;
 	w->blocked = false;
 	w->paying = false;
 	/* Now and then to where its waker is, or to the other CPU. */
@@ -256,9 +256,9 @@ static void sample(struct model *m, struct thread *t, bool in_line)
 	}
 	t->seen += (u64)t->exec;
 	t->earned += (u64)earned;
-	t->exec = t->allowed = 0;
+	t->exec = t->deferrable = 0;
 	t->local += earned;
-	by = ledger_growth(m->g, t->local, earned, t->lead);
+	by = ledger_growth(m->g, t->local, earned, t->ahead);
 	if (by > 0)
 		m->g += by;
 	m->hits += earned;
@@ -373,8 +373,8 @@ static bool pays(struct model *m, struct thread *t)
 	s64 owes;
 
 	if (!t->paying)
-		t->allowed = ledger_allowed(t->exec, t->earned, t->seen, m->q16);
-	owes = m->g - t->local - t->allowed;
+		t->deferrable = ledger_deferrable(t->exec, t->earned, t->seen, m->q16);
+	owes = m->g - t->local - t->deferrable;
 	if (owes <= 0 || (!t->paying && owes < THRESHOLD_NS)) {
 		t->paying = false;
 		return false;

@@ -201,7 +201,7 @@ static void want_code(struct loop *l, uint64_t now)
 {
 	uint64_t when;
 
-	if (!session_loader_spoke(l->run->session))
+	if (!session_loader_pending(l->run->session))
 		return;
 	when = next_look(l, now);
 	if (l->run->scope) {

@@ -109,7 +109,7 @@ static void round_of_looks(struct run *r)
 	struct run_scope *s = r->scope;
 	size_t n;
 
-	session_tidy(r->session);
+	session_maintain(r->session);
 	if (session_processes(r->session, &all, &n) < 0)
 		return;
 	run_inject_rest(r, all, n);

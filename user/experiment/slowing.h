@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How can a line be slowed for real? Sample by sample, which is always possible but comes in lumps of a sampling period; or visit by visit, by
+/* How can a line be slowed for real? Sample by sample, which is always possible but comes in steps of a sampling period; or visit by visit, by
  * a probe that spins, where that is cheap and short. Judged by an experiment at 0 % with the probe in place. Pure. */
 #pragma once
 

@@ -215,8 +215,8 @@ static void adapt(struct session *s)
 /* The least that a hit should have the others pay for, in ns; 0: as much as it earns. A pause stops its thread for longer than it is asked to, and asking
  * for it costs the thread in the line: on a virtual machine 8 and 20 us, half as much again when a neighbour shares the core, where 5 % of
  * half a millisecond are 25. Booked hit by hit, G would grow by nearly twice what was earned, for costs that are known from a calibration only.
- * A lump is at most what half a speedup makes of a hit, and small speedups, whose effects are small, can have such lumps as well. */
-static uint64_t lump(double speedup, const struct abi_control *c)
+ * A quantum is at most what half a speedup makes of a hit, and small speedups, whose effects are small, can have such quanta as well. */
+static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 {
 	uint64_t least = c->pay.ns > 0 ? LUMP_OVERHEADS * (uint64_t)c->pay.ns : 0;
 
@@ -246,7 +246,7 @@ static int begin(void *b, const struct backend_setup *setup)
 		s->late_begin[i] = t.late[i];
 	s->seen = seen_by(&t);
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
-	a->lump_ns = lump(setup->speedup, c);
+	a->quantum_ns = booking_quantum(setup->speedup, c);
 	a->slow_q16 = (unsigned long long)(setup->slow * 65536 + 0.5);
 	a->settled_ns = setup->settling_ns ? clock_monotonic_ns() + setup->settling_ns : 0;
 	a->n_intervals = setup->n_intervals;
@@ -278,9 +278,9 @@ static int end(void *b)
 		sync_active(s, false);
 		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
 		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
-		clocks_tidy(s);
+		clocks_maintain(s);
 		trace_drain(s);
-		deliveries_tidy(s);
+		deliveries_maintain(s);
 		events_redraw(s, clock_monotonic_ns());
 		adapt(s);
 		own_cost_begin(s);

@@ -2,7 +2,7 @@
 /* Rest for the sampling clocks of CPUs where no thread in scope has run for a while. Each tick takes its CPU some microseconds, more in a
  * virtual machine, and out of an idle CPU's sleep: on whatever else the machine does, clients of a server above all, that would be a tax.
  *
- * One clock goes on slowly. It finds threads that came onto the CPU without the kernel saying so (see came_unseen in bpf/sample.h). */
+ * One clock goes on slowly. It finds threads that came onto the CPU without the kernel saying so (see missed_switch_in in bpf/sample.h). */
 #include "session/internal.h"
 
 #include "base/clock.h"
@@ -63,7 +63,7 @@ static bool in_use(const struct abi_cpu *c, uint64_t now)
 	return __atomic_load_n(&c->tid, __ATOMIC_SEQ_CST) || now < left + UNUSED_NS;
 }
 
-void clocks_tidy(struct session *s)
+void clocks_maintain(struct session *s)
 {
 	uint64_t now = clock_monotonic_ns();
 

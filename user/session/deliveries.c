@@ -95,7 +95,7 @@ static unsigned int more_patience(unsigned int before)
 	return more < PATIENCE_MOST ? more : PATIENCE_MOST;
 }
 
-void deliveries_tidy(struct session *s)
+void deliveries_maintain(struct session *s)
 {
 	uint64_t ns = clock_monotonic_ns() - s->deliveries_ns;
 

@@ -128,7 +128,7 @@ struct session {
 	pid_t execs[256];
 	size_t n_execs;
 	size_t n_without_space; /* looks at processes for whose mappings there was no space */
-	unsigned char *space_idle; /* for how many calls of session_tidy nobody has run in each address space */
+	unsigned char *space_idle; /* for how many calls of session_maintain nobody has run in each address space */
 	size_t n_space_idle;
 };
 
@@ -168,7 +168,7 @@ void clocks_close(struct session *s); /* not opened: allowed */
 /* Do this CPU's clocks rest? */
 bool clocks_rest(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
-void clocks_tidy(struct session *s);
+void clocks_maintain(struct session *s);
 
 /* stolen.c: CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not known. */
 void stolen_open(struct session *s);
@@ -182,7 +182,7 @@ void own_cost_end(struct session *s);
 int deliveries_follow(struct session *s, struct error *e);
 void deliveries_close(struct session *s); /* not followed: allowed */
 /* Looks whether that may rest. Between experiments. */
-void deliveries_tidy(struct session *s);
+void deliveries_maintain(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);
@@ -269,14 +269,14 @@ void sync_active(struct session *s, bool active);
 int sync_attach(struct session *s, struct error *e);
 
 /* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
- * and the mappings of @space, whenever they have changed. unwind_complain says what could not be taken in, one a line. */
+ * and the mappings of @space, whenever they have changed. unwind_log_errors says what could not be taken in, one a line. */
 int unwind_open(struct session *s, struct error *e);
 int unwind_opened(struct session *s, struct error *e);
 void unwind_close(struct session *s); /* not opened: allowed */
 int unwind_set(struct session *s, size_t space, struct error *e);
 /* No process runs in @space any more, and none has for a while. */
 void unwind_drop(struct session *s, size_t space);
-void unwind_complain(const struct session *s, FILE *f);
+void unwind_log_errors(const struct session *s, FILE *f);
 
 /* calibration.c: measures what payments and hits cost beside what BPF can see, tells BPF, and keeps it for later runs. Half a second. */
 int calibrate(struct session *s);

@@ -55,7 +55,7 @@ int session_loader_fd(const struct session *s)
 	return s->loads ? ring_buffer__epoll_fd(s->loads) : -1;
 }
 
-bool session_loader_spoke(struct session *s)
+bool session_loader_pending(struct session *s)
 {
 	s->loaded = false;
 	if (s->loads)

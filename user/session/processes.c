@@ -277,7 +277,7 @@ int session_refresh_code(struct session *s)
 	return r == 0 && changed ? unwind_set(s, SIZE_MAX, NULL) : r;
 }
 
-void session_tidy(struct session *s)
+void session_maintain(struct session *s)
 {
 	struct session_process *all;
 	size_t n, n_spaces = s->code ? s->code->n_spaces : 0;

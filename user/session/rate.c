@@ -29,7 +29,7 @@ unsigned int rate_next(unsigned int rate, bool first, const struct rate_seen *x)
 {
 	double visits = SAMPLES_PER_VISIT * per_second(x->visits, x->ns);
 	double edges = SAMPLES_PER_EDGE * per_second(x->wakes + x->cpu_waits, x->run_ns);
-	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an average of lumps. */
+	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an average of large steps. */
 	double wanted = visits < edges ? visits : edges;
 
 	if (rate_alone(x))

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Samples a second and CPU. A pause is as long as the distance between samples and stands for what happened since the last one: where
- * threads wait for each other in rounds that are not much longer, they see lumps. By the truth program of two threads and a lock, rounds
+ * threads wait for each other in rounds that are not much longer, they see large steps. By the truth program of two threads and a lock, rounds
  * of 2 ms, 100 %: 51 is read for 40 at 2 kHz, 45 at 4 kHz, 38 at 8 kHz (8 s each). But a sample costs 13 us in a virtual machine, and a
  * server whose caches it empties some 30. Where nobody waits for anybody's pause, finer ones buy nothing but a smaller chance error: with 500 a
  * second, that of a line's share is at most 2.2 points in a second, and 0.3 in a minute. */

@@ -15,10 +15,10 @@
 
 /* Debts below this wait for more: a payment costs a few microseconds itself. */
 #define THRESHOLD_NS SHIM_THRESHOLD_NS
-/* Unused blocked time kept as credit: a few lumps of a millisecond, forgotten within some ten rounds of a few milliseconds. Without it a
- * ping-pong with rounds of 1.5 ms reads 36 for 60; past a knee the bank is empty and changes nothing. */
-#define BANK_NS (3 * 1000000LL)
-#define BANK_AGE_NS (50 * 1000000LL)
+/* Unused blocked time kept as credit: a few samples of a millisecond, forgotten within some ten rounds of a few milliseconds. Without it a
+ * ping-pong with rounds of 1.5 ms reads 36 for 60; past a knee none is left, and it changes nothing. */
+#define UNUSED_WAIT_NS (3 * 1000000LL)
+#define UNUSED_WAIT_AGE_NS (50 * 1000000LL)
 /* A thread in a payment cannot be preempted on a kernel without preemption: foreign tasks wait at most this long. */
 #define SLICE_NS 1000000ULL
 
@@ -40,8 +40,8 @@ static void configure(struct session *s)
 	c->many = s->options.many;
 	c->all_execs = s->options.all_execs;
 	c->threshold_ns = THRESHOLD_NS;
-	c->bank_ns = BANK_NS;
-	c->bank_age_ns = BANK_AGE_NS;
+	c->unused_wait_ns = UNUSED_WAIT_NS;
+	c->unused_wait_age_ns = UNUSED_WAIT_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
 	c->kernel_base = s->options.kernel_base;

@@ -93,7 +93,7 @@ int session_execs_fd(const struct session *s);
 /* Which have, since the last call; owned by the session. Call until there are none. */
 size_t session_execs(struct session *s, const pid_t **ret);
 /* Forgets the address spaces in which no process runs any more, at the second call that finds none: a few times a second. */
-void session_tidy(struct session *s);
+void session_maintain(struct session *s);
 /* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
 void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns);
 /* Has what our programs in the kernel take be measured from now on, between experiments; where the kernel does not let us it is not known. */
@@ -117,7 +117,7 @@ int session_watch_loader(struct session *s, const struct elf_object *program, st
 /* Readable when it has; -1: not watched. Owned by the session. */
 int session_loader_fd(const struct session *s);
 /* Has it, since the last call? */
-bool session_loader_spoke(struct session *s);
+bool session_loader_pending(struct session *s);
 
 /* Lets the sampling clocks of CPUs rest where no thread in scope runs. After session_attach, and only by who then calls session_serve_clocks
  * whenever session_clocks_fd is readable: it sets going those of CPUs where one has come. -1: nothing rests, as after a failure, which

@@ -100,7 +100,7 @@ char *session_counters(struct session *s)
 	missed = missed_events(s);
 	if (missed)
 		(void)fprintf(f, "%llu x the kernel did not report an event: another thread had been preempted in the same report\n", missed);
-	unwind_complain(s, f);
+	unwind_log_errors(s, f);
 	if (s->n_without_space)
 		(void)fprintf(f, "%zu x no room for what a process has mapped (%d different ones at most): its samples were not counted\n", s->n_without_space,
 			      ABI_MAX_SPACES);

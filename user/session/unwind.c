@@ -161,7 +161,7 @@ void unwind_drop(struct session *s, size_t space)
 	u->spaces[space] = (struct unwind_space){0};
 }
 
-void unwind_complain(const struct session *s, FILE *f)
+void unwind_log_errors(const struct session *s, FILE *f)
 {
 	const struct unwind *u = s->unwind;
 	const struct code_map *m = s->code;
