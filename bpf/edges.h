@@ -4,9 +4,9 @@
 
 #include "bpf/latency.h"
 #include "bpf/pay.h"
-#include "bpf/rest.h"
+#include "bpf/idle.h"
 #include "bpf/slow.h"
-#include "bpf/births.h"
+#include "bpf/lifecycle.h"
 #include "bpf/context.h"
 
 /* A CPU's clock, of R4, after @ran of a task that has none. */
@@ -105,7 +105,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	bool paying;
 
 	c->tid = next->pid;
-	rest_ends(me);
+	idle_ends(me);
 	if (!t || !sum)
 		return;
 	/* Woken before it was off the CPU: blocked for no time. */
@@ -162,8 +162,8 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		cpu_advance(c, prev->pid == 0, epoch, now);
 	if (config.many)
 		c->tid = 0; /* one that left the scope while it ran */
-	if (deliveries[me].sender)
-		deliveries[me].sender = 0;
+	if (loopback[me].sender)
+		loopback[me].sender = 0;
 	c->since = now;
 	c->idle = next->pid == 0;
 	if (in_scope(next))
@@ -179,12 +179,12 @@ static __always_inline bool delivers_own(const struct task_struct *current)
 {
 	u32 me = cpu_index();
 
-	return deliveries[me].sender == (u32)current->pid && !deliveries[me].timer;
+	return loopback[me].sender == (u32)current->pid && !loopback[me].timer;
 }
 
-static __always_inline void delivery_used(void)
+static __always_inline void loopback_used(void)
 {
-	deliveries[cpu_index()].used = 1;
+	loopback[cpu_index()].used = 1;
 }
 
 SEC("tp_btf/softirq_raise")
@@ -196,14 +196,14 @@ int BPF_PROG(edge_raise, unsigned int vec)
 
 	if (vec != NET_RX_SOFTIRQ)
 		return 0;
-	deliveries[me].raised++;
+	loopback[me].raised++;
 	/* One for each packet of everybody: the switch has found out already whose turn it is. */
 	tid = cpus[me].tid;
 	if (!tid)
 		return 0;
 	current = bpf_get_current_task_btf();
 	if (tid == (u32)current->pid && in_task_context(ctx, current))
-		deliveries[me].sender = tid;
+		loopback[me].sender = tid;
 	return 0;
 }
 
@@ -211,7 +211,7 @@ SEC("tp_btf/softirq_exit")
 int BPF_PROG(edge_softirq_exit, unsigned int vec)
 {
 	if (vec == NET_RX_SOFTIRQ)
-		deliveries[cpu_index()].sender = 0;
+		loopback[cpu_index()].sender = 0;
 	return 0;
 }
 
@@ -220,14 +220,14 @@ int BPF_PROG(edge_softirq_exit, unsigned int vec)
 SEC("tp_btf/hrtimer_expire_entry")
 int edge_timer(void *ctx)
 {
-	deliveries[cpu_index()].timer = 1;
+	loopback[cpu_index()].timer = 1;
 	return 0;
 }
 
 SEC("tp_btf/hrtimer_expire_exit")
 int edge_timer_exit(void *ctx)
 {
-	deliveries[cpu_index()].timer = 0;
+	loopback[cpu_index()].timer = 0;
 	return 0;
 }
 
@@ -269,10 +269,10 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	if (!in_task_context(ctx, current)) {
 		if (!delivers_own(current)) {
 			count(COUNTER_irq_wakes);
-			delivery_suspected(p);
+			loopback_suspect(p);
 			return 0;
 		}
-		delivery_used();
+		loopback_used();
 	}
 	/* In the middle of a payment it waits for nobody. */
 	if (thread_pays_in_shim(w))
@@ -326,13 +326,13 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(edge_exec, struct task_struct *p)
 {
-	life_exec(p);
+	lifecycle_exec(p);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(edge_exit, struct task_struct *p)
 {
-	life_exit(p);
+	lifecycle_exit(p);
 	return 0;
 }

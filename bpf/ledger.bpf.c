@@ -3,7 +3,7 @@
  * that name the same kernel function. */
 #include "bpf/sample.h"
 #include "bpf/edges.h"
-#include "bpf/life.h"
+#include "bpf/sync_lifecycle.h"
 #include "bpf/calibrate.h"
 
 char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

@@ -4,7 +4,7 @@
 
 #include "bpf/latency.h"
 #include "bpf/pay.h"
-#include "bpf/rest.h"
+#include "bpf/idle.h"
 #include "bpf/slow.h"
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
@@ -103,7 +103,7 @@ static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 
 		t->deferrable = 0;
 		w += own;
 	}
-	return rest_weight(w > 0 ? w : 0);
+	return idle_weight(w > 0 ? w : 0);
 }
 
 /* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU so (seen on Linux 6.18 in a virtual
@@ -150,7 +150,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (!t || !sum)
 		return 0;
 	if (!sync_by_calls()) {
-		rest_ends(cpu_index());
+		idle_ends(cpu_index());
 		if (t->running_at)
 			thread_ran(t, now, sum);
 		else

@@ -199,24 +199,24 @@ struct abi_global {
 };
 _Static_assert(sizeof(struct abi_global) == 64, "abi_global");
 
-/* The sampling clocks of a CPU rest while no thread in scope runs there. */
-enum abi_rest {
-	ABI_REST_AWAKE,
-	ABI_REST_RESTS,  /* set by the controller */
-	ABI_REST_CALLED, /* by BPF: a thread in scope has come, the controller has been told */
-	ABI_REST_WOKEN,  /* by the controller: the clocks go, none has ticked yet */
+/* The sampling clocks of a CPU are stopped while no thread in scope runs there. */
+enum abi_idle {
+	ABI_IDLE_RUNNING,
+	ABI_IDLE_STOPPED,  /* set by the controller */
+	ABI_IDLE_CALLED, /* by BPF: a thread in scope has come, the controller has been told */
+	ABI_IDLE_WOKEN,  /* by the controller: the clocks go, none has ticked yet */
 };
-#define ABI_REST_DELIVERIES 0xffffffffU /* among the CPUs' numbers: following who delivers packets to whom should end its rest */
+#define ABI_IDLE_LOOPBACK 0xffffffffU /* among the CPUs' numbers: the events that follow loopback packets are needed again */
 
 /* A CPU's part in telling what a thread's own packets wake from other interrupts. A cache line each. */
-struct abi_delivery {
+struct abi_loopback {
 	abi_u32 sender; /* the thread whose own packets the network softirq is about to deliver, in its name; 0: none */
 	abi_u32 used;   /* a thread in scope was woken by packets of another one; cleared by the controller */
 	abi_u64 raised; /* softirqs seen */
 	abi_u32 timer;  /* a timer has interrupted whatever is done there */
 	abi_u32 pad[11];
 };
-_Static_assert(sizeof(struct abi_delivery) == 64, "abi_delivery");
+_Static_assert(sizeof(struct abi_loopback) == 64, "abi_loopback");
 
 /* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
 struct abi_cpu {

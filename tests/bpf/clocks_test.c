@@ -87,9 +87,9 @@ static void experiment(struct driven *d, struct account *sum)
 /* Until the other CPU's clocks rest: they may after a second. */
 static void stay(struct driven *d, unsigned int other, struct account *sum)
 {
-	for (int i = 0; i < 50 && !clocks_rest(d->session, other); i++)
+	for (int i = 0; i < 50 && !clocks_idle(d->session, other); i++)
 		experiment(d, sum);
-	assert_true(clocks_rest(d->session, other));
+	assert_true(clocks_idle(d->session, other));
 }
 
 /* What the clocks of @cpu have counted that can be stopped altogether. */
@@ -121,12 +121,12 @@ static void nothing_is_lost_by_rest(void **state)
 		skip();
 	}
 	start(&d, cpus[0]);
-	assert_int_equal(session_rest_clocks(d.session, &e), 0);
+	assert_int_equal(session_idle_clocks(d.session, &e), 0);
 	for (int i = 0; i < 3; i++) {
 		unsigned int here = cpus[i % 2], there = cpus[!(i % 2)];
 
 		stay(&d, there, &sum);
-		assert_false(clocks_rest(d.session, here));
+		assert_false(clocks_idle(d.session, here));
 		ticked = ticked_ns(d.session, there);
 		experiment(&d, &sum);
 		assert_int_equal(ticked_ns(d.session, there), ticked);
@@ -135,9 +135,9 @@ static void nothing_is_lost_by_rest(void **state)
 		experiment(&d, &sum);
 		/* It was told, and they go again. */
 		assert_true(sum.woken);
-		assert_false(clocks_rest(d.session, there));
+		assert_false(clocks_idle(d.session, there));
 		assert_true(ticked_ns(d.session, there) > ticked);
-		assert_int_equal(__atomic_load_n(&d.session->skel->bss->rests[there], __ATOMIC_SEQ_CST), ABI_REST_AWAKE);
+		assert_int_equal(__atomic_load_n(&d.session->skel->bss->idle[there], __ATOMIC_SEQ_CST), ABI_IDLE_RUNNING);
 	}
 	driven_stop(&d);
 	ratio = (double)sum.sampled_ns / (double)sum.cpu_ns;
@@ -164,13 +164,13 @@ static void without_a_ring_nothing_rests(void **state)
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	none.rlim_max = limit.rlim_max;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(session_rest_clocks(d.session, &e), -EMFILE);
+	assert_int_equal(session_idle_clocks(d.session, &e), -EMFILE);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
 	assert_non_null(strstr(e.text, "clocks"));
 	assert_int_equal(session_clocks_fd(d.session), -1);
 	for (int i = 0; i < 8; i++)
 		experiment(&d, &sum);
-	assert_false(clocks_rest(d.session, cpus[1]));
+	assert_false(clocks_idle(d.session, cpus[1]));
 	assert_true(sum.sampled_ns > 0);
 	driven_stop(&d);
 }

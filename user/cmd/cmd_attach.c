@@ -71,7 +71,7 @@ static int main_of(enum run_kind kind, int argc, char **argv)
 	int status;
 
 	if (run_options_parse_kind(kind, argc, argv, &r.options, &e) < 0)
-		return complain("%s: %s", argv[0], e.text);
+		return log_error("%s: %s", argv[0], e.text);
 	if (r.options.help) {
 		run_options_help_kind(kind, stdout);
 		run_options_free(&r.options);
@@ -82,7 +82,7 @@ static int main_of(enum run_kind kind, int argc, char **argv)
 	run_catch_signals(&r);
 	status = attach(&r, &e);
 	if (e.text[0])
-		(void)complain("%s: %s", argv[0], e.text);
+		(void)log_error("%s: %s", argv[0], e.text);
 	/* Probes are gone when we are. */
 	run_close_session(&r);
 	run_inject_close(&r);

@@ -199,32 +199,32 @@ int cmd_check(int argc, char **argv)
 	int first, r;
 
 	if (options_parse(rows, N_ROWS, &options, argc, argv, &first, &e) < 0)
-		return complain("check: %s", e.text);
+		return log_error("check: %s", e.text);
 	if (options.help) {
 		help();
 		return 0;
 	}
 	if (argc - first > 1)
-		return complain("check: one command at most");
+		return log_error("check: one command at most");
 	if (argc - first == 1) {
 		const char *command = argv[first];
 
 		r = target_find_executable(command, &path, &e);
 		if (r == -ENOENT && *command && strspn(command, "0123456789") == strlen(command))
-			return complain("check: '%s' looks like a process id; only executables can be checked", command);
+			return log_error("check: '%s' looks like a process id; only executables can be checked", command);
 		if (r < 0)
-			return complain("check: %s", e.text);
+			return log_error("check: %s", e.text);
 		interpreter = target_script_interpreter(path);
 		r = probe_program(path, interpreter, &options.lines, program, &e);
 		elf_decoder_stop();
 		if (r < 0)
-			return complain("check: %s", e.text);
+			return log_error("check: %s", e.text);
 	}
 	if (options.verbose)
 		session_verbose();
 	r = session_probe(options.disabled, &features, &n);
 	if (r < 0)
-		return complain("check: the features of this machine cannot be tried: %s", strerror(-r));
+		return log_error("check: the features of this machine cannot be tried: %s", strerror(-r));
 	color = color_wanted(options.color, STDOUT_FILENO);
 	r = print_table(features, n, color);
 	if (r == 0 && path) {
@@ -233,9 +233,9 @@ int cmd_check(int argc, char **argv)
 		r = print_table(program, PROGRAM_ROWS, color);
 	}
 	if (r < 0)
-		return complain("check: the table cannot be printed: %s", strerror(-r));
+		return log_error("check: the table cannot be printed: %s", strerror(-r));
 	r = conclude(features, n);
 	if (fflush(stdout) != 0)
-		return complain("check: standard output: %s", strerror(errno));
+		return log_error("check: standard output: %s", strerror(errno));
 	return r;
 }

@@ -98,15 +98,15 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 		pid = strtoul(name, NULL, 10);
 		if (errno || !pid || pid > INT_MAX || kill((pid_t)pid, 0) < 0)
 			if (errno != EPERM)
-				return complain("list: there is no command and no process %s", name);
+				return log_error("list: there is no command and no process %s", name);
 		*ret_pid = (pid_t)pid;
-		return asprintf(ret_path, "/proc/%lu/exe", pid) < 0 ? complain("out of memory") : 0;
+		return asprintf(ret_path, "/proc/%lu/exe", pid) < 0 ? log_error("out of memory") : 0;
 	}
 	if (r < 0)
-		return complain("list: %s", e.text);
+		return log_error("list: %s", e.text);
 	interpreter = target_script_interpreter(*ret_path);
 	if (interpreter)
-		return complain("list: %s is a script; list the program that runs it: %s", *ret_path, interpreter);
+		return log_error("list: %s is a script; list the program that runs it: %s", *ret_path, interpreter);
 	return 0;
 }
 
@@ -133,18 +133,18 @@ static int list(const struct list_options *o, bool functions, bool points, const
 		return r;
 	r = identity_find(false, &who, &e);
 	if (r < 0)
-		return complain("list: %s", e.text);
+		return log_error("list: %s", e.text);
 	identity_open_files(&who);
 	if (elf_decoder_start(NULL, &e) < 0 || code_map_open(path, &scope, &l.code, &e) < 0) {
 		elf_decoder_stop();
-		return complain("list: %s", e.text);
+		return log_error("list: %s", e.text);
 	}
 	if (pid && code_map_refresh(l.code, pid, &changed, &e) < 0)
-		r = complain("list: %s", e.text);
+		r = log_error("list: %s", e.text);
 	else
 		r = points ? list_points(&l) : list_names(&l, pid);
 	if (code_map_warning(l.code))
-		(void)complain("warning: %s", code_map_warning(l.code));
+		(void)log_error("warning: %s", code_map_warning(l.code));
 	list_free(&l);
 	code_map_close(l.code);
 	elf_decoder_stop();
@@ -170,20 +170,20 @@ int cmd_list(int argc, char **argv)
 		argc -= first;
 	}
 	if (r < 0) {
-		r = complain("list: %s", e.text);
+		r = log_error("list: %s", e.text);
 	} else if (options.help) {
 		help();
 	} else if (!what) {
-		r = complain("list: say what: lines, functions or points");
+		r = log_error("list: say what: lines, functions or points");
 	} else {
 		functions = strcmp(what, "functions") == 0;
 		points = strcmp(what, "points") == 0;
 		if (!functions && !points && strcmp(what, "lines") != 0)
-			r = complain("list: '%s' cannot be listed; lines, functions and points can", what);
+			r = log_error("list: '%s' cannot be listed; lines, functions and points can", what);
 		else if (argc < 1)
-			r = complain("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
+			r = log_error("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
 		else if (argc > 2)
-			r = complain("list: one pattern at most; quote it, so that the shell leaves it alone");
+			r = log_error("list: one pattern at most; quote it, so that the shell leaves it alone");
 		else
 			r = list(&options, functions, points, argv[0], argv[1]);
 	}

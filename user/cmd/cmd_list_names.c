@@ -227,8 +227,8 @@ int list_end(struct listing *l, const char *nothing)
 		(void)putchar('\n');
 	}
 	if (fflush(stdout) != 0)
-		return complain("list: standard output: %s", strerror(errno));
-	return l->printed ? 0 : complain("list: %s", l->nothing ? l->nothing : nothing);
+		return log_error("list: standard output: %s", strerror(errno));
+	return l->printed ? 0 : log_error("list: %s", l->nothing ? l->nothing : nothing);
 }
 
 int list_names(struct listing *l, bool process)
@@ -236,8 +236,8 @@ int list_names(struct listing *l, bool process)
 	int r = code_map_each(l->code, list_object, l);
 
 	if (r < 0)
-		return complain("list: %s", strerror(-r));
+		return log_error("list: %s", strerror(-r));
 	if (!l->printed && !process)
-		return complain("list: %s", l->nothing ? l->nothing : l->notes ? l->notes->text : "out of memory");
+		return log_error("list: %s", l->nothing ? l->nothing : l->notes ? l->notes->text : "out of memory");
 	return list_end(l, "nothing of the process can be tried; standard output says why");
 }

@@ -151,6 +151,6 @@ int list_points(struct listing *l)
 	if (r == 0)
 		r = code_map_each(l->code, list_object, l);
 	if (r < 0)
-		return complain("list: %s", strerror(-r));
+		return log_error("list: %s", strerror(-r));
 	return list_end(l, l->glob ? "nothing matches the pattern" : "no USDT probe, no function and no line");
 }

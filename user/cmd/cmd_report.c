@@ -79,9 +79,9 @@ static int print(const struct report_command *c, const struct profile *p)
 	uint64_t seed = c->seed_given ? c->seed : p->n_runs ? p->runs[0].seed : 0;
 
 	if (analyse(p, seed, &a) < 0 || report_choice_print(&c->report, p, &a, NULL) < 0)
-		return complain("report: out of memory");
+		return log_error("report: out of memory");
 	if (fflush(stdout) || ferror(stdout))
-		return complain("report: standard output: %s", strerror(errno));
+		return log_error("report: standard output: %s", strerror(errno));
 	return 0;
 }
 
@@ -93,17 +93,17 @@ int cmd_report(int argc, char **argv)
 	int first;
 
 	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
-		return complain("report: %s", e.text);
+		return log_error("report: %s", e.text);
 	if (c.help) {
 		help();
 		return 0;
 	}
 	if (first >= argc)
-		return complain("report: which profile? Usage: cozbpf report [OPTION]... FILE...");
+		return log_error("report: which profile? Usage: cozbpf report [OPTION]... FILE...");
 	for (int i = first; i < argc; i++)
 		if (profile_read(&p, argv[i], &e) < 0)
-			return complain("report: %s", e.text);
+			return log_error("report: %s", e.text);
 	if (c.lines.n_prefixes && profile_rename_lines(&p, rename_line, &c.lines) < 0)
-		return complain("report: out of memory");
+		return log_error("report: out of memory");
 	return print(&c, &p);
 }

@@ -337,7 +337,7 @@ static int run_and_free(struct run *r)
 	status = run(r, &e);
 	run_reword(r, &e);
 	if (e.text[0])
-		(void)complain("%s", e.text);
+		(void)log_error("%s", e.text);
 	/* The next run must not meet the probes of this one, nor what removing them costs. */
 	if (r->repeat && !is_last(r))
 		run_close_session(r);
@@ -353,12 +353,12 @@ static int run_repeatedly(const struct run_options *options, const struct run_pu
 	int status = EXIT_OURS;
 
 	if (repeat_init(&x, &o, &e) < 0)
-		return complain("%s", e.text);
+		return log_error("%s", e.text);
 	for (bool last = false; !last;) {
 		struct run r = {.purpose = purpose, .page_fd = -1, .repeat = &x};
 
 		if (repeat_next(&x, &o, &e) < 0) {
-			status = complain("%s", e.text);
+			status = log_error("%s", e.text);
 			break;
 		}
 		r.options = o;
@@ -377,7 +377,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 
 	target_save_signals();
 	if (run_options_parse_more(purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
-		return complain("%s", e.text);
+		return log_error("%s", e.text);
 	if (options.help) {
 		purpose->help(stdout);
 		run_options_free(&options);
@@ -385,7 +385,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	}
 	if (purpose->prepare && purpose->prepare(&options, &e) < 0) {
 		run_options_free(&options);
-		return complain("%s", e.text);
+		return log_error("%s", e.text);
 	}
 	if (!options.seed_given)
 		options.seed = rng_fresh_seed();
@@ -406,7 +406,7 @@ static int print_report(struct run *r)
 	int status = 0;
 
 	if (finish_repeat(r, &status, &e) < 0)
-		return complain("%s", e.text);
+		return log_error("%s", e.text);
 	return status ? status : -1;
 }
 

@@ -139,7 +139,7 @@ static int report(struct run *r)
 	struct validation v;
 
 	if (validation_make(&r->profile, r->options.seed, &v) < 0)
-		return complain("out of memory for the comparison");
+		return log_error("out of memory for the comparison");
 	print(r, &v);
 	return v.outcome == VALIDATION_AGREES ? 0 : v.outcome == VALIDATION_GAP ? 1 : 2;
 }

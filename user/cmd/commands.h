@@ -14,5 +14,5 @@ int cmd_check(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 
-/* Prints "cozbpf: <text>" as one line on stderr, control characters replaced by '?', and returns EXIT_OURS. */
-int complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* status.c: prints "cozbpf: <text>" as one line on stderr, control characters replaced by '?', and returns EXIT_OURS. */
+int log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -76,10 +76,10 @@ static int dispatch(int argc, char **argv)
 	}
 	near = suggest(argv[1], names);
 	if (argv[1][0] == '-')
-		return complain("unknown option '%s'; --help lists the commands", argv[1]);
+		return log_error("unknown option '%s'; --help lists the commands", argv[1]);
 	if (near)
-		return complain("unknown command '%s'; did you mean %s?", argv[1], near);
-	return complain("unknown command '%s'; --help lists the commands", argv[1]);
+		return log_error("unknown command '%s'; did you mean %s?", argv[1], near);
+	return log_error("unknown command '%s'; --help lists the commands", argv[1]);
 }
 
 int main(int argc, char **argv)
@@ -91,6 +91,6 @@ int main(int argc, char **argv)
 	status = dispatch(argc, argv);
 	errno = EIO;
 	if (status != EXIT_OURS && (fflush(stdout) || ferror(stdout)))
-		return complain("cannot write to standard output: %s", strerror(errno));
+		return log_error("cannot write to standard output: %s", strerror(errno));
 	return status;
 }

@@ -140,7 +140,7 @@ bool run_is_stopped(struct run *r, uint64_t now);
 /* One line on stderr if experiments were dropped. */
 void run_say_stops(const struct run *r);
 
-/* run_certainty.c: is there reason to look at what is known so far? Not while an experiment is under way. */
+/* run_watch.c: is there reason to look at what is known so far? Not while an experiment is under way. */
 bool run_certainty_due(const struct run *r, uint64_t now);
 /* Sets @r->certainty. */
 void run_certainty_look(struct run *r, uint64_t now);
@@ -156,7 +156,7 @@ void run_close_profile(struct run *r);
 /* One line if the profile could not be written to, the first time. Whether that is so. */
 bool run_say_write_error(struct run *r);
 
-/* run_machine.c: from the run's start, and what is known at its end; t->time is set. */
+/* run_watch.c: CPU time, from the run's start, and what is known at its end; t->time is set. */
 void run_machine_begin(struct run *r);
 void run_machine_end(struct run *r, struct profile_runtime *t);
 

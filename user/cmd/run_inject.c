@@ -51,10 +51,10 @@ static void announce(const struct run *r)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%d (%.16s)", i ? ", " : "", (int)o->pids[i], f.comm);
 	}
 	if (o->inject)
-		(void)complain("injecting a payment handler into process %s%s, until the end of the run", names,
+		(void)log_error("injecting a payment handler into process %s%s, until the end of the run", names,
 			       o->follow == FOLLOW_ALL ? " and its children" : "");
 	else
-		(void)complain("the kernel has no task work: injecting a payment handler into process %s%s, until the end of the run "
+		(void)log_error("the kernel has no task work: injecting a payment handler into process %s%s, until the end of the run "
 			       "(--no-inject forbids)", names, o->follow == FOLLOW_ALL ? " and its children" : "");
 }
 
@@ -75,10 +75,10 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	if (err < 0)
 		return err;
 	if (got.filtered && !r->options.quiet)
-		(void)complain("%u of %u threads of process %d filter their system calls (seccomp): those get no payment signal", got.filtered,
+		(void)log_error("%u of %u threads of process %d filter their system calls (seccomp): those get no payment signal", got.filtered,
 			       got.threads, (int)pid);
 	if (got.blocking && !r->options.quiet)
-		(void)complain("%u of %u threads of process %d block signal %d: those cannot be paused", got.blocking, got.threads, (int)pid,
+		(void)log_error("%u of %u threads of process %d block signal %d: those cannot be paused", got.blocking, got.threads, (int)pid,
 			       r->options.signo);
 	return 0;
 }
@@ -106,7 +106,7 @@ static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 	r->uninjected = grown;
 	r->uninjected[r->n_uninjected++] = pid;
 	if (!r->said_uninjected)
-		(void)complain("%s: it is not paused; others that cannot be are not named", e->text);
+		(void)log_error("%s: it is not paused; others that cannot be are not named", e->text);
 	r->said_uninjected = true;
 }
 
@@ -181,7 +181,7 @@ void run_inject_close(struct run *r)
 	struct error e = {""};
 
 	if (injector_stop(r->injector, &e) < 0)
-		(void)complain("%s", e.text);
+		(void)log_error("%s", e.text);
 	r->injector = NULL;
 	free(r->uninjected);
 	r->uninjected = NULL;

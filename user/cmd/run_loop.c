@@ -276,10 +276,10 @@ static int be_certain(struct loop *l, uint64_t now, uint64_t *ret_next, struct e
 
 	status_clear(&l->status);
 	if (r->certainty.at_floor)
-		(void)complain("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
+		(void)log_error("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
 			       "method's own error", points);
 	else if (!r->options.quiet)
-		(void)complain("stopped: the top lines are known to +-%g points", points);
+		(void)log_error("stopped: the top lines are known to +-%g points", points);
 	if (r->options.duration_ns)
 		return terminate(l, now, ret_next, e);
 	*ret_next = now + NSEC_PER_SEC;
@@ -423,8 +423,8 @@ int run_loop(struct run *r, struct error *e)
 	if (signals < 0 || timer < 0)
 		return fail(e, errno, "cannot watch signals and time: %s", strerror(errno));
 	/* Other CPUs are disturbed more; the profile is the same. */
-	if (session_rest_clocks(r->session, e) < 0)
-		(void)complain("warning: %s; CPUs where the program does not run are sampled as well", e->text);
+	if (session_idle_clocks(r->session, e) < 0)
+		(void)log_error("warning: %s; CPUs where the program does not run are sampled as well", e->text);
 	status_init(&l.status, stderr, r->options.quiet, now);
 	err = wait_and_serve(&l, e);
 	status_clear(&l.status);

@@ -285,7 +285,7 @@ void run_refresh_points(struct run *r)
 
 		if (has_sites(&r->options.points[i]) && attach_to_new(r, &r->points[i], &r->options.points[i], &e) < 0) {
 			run_reword(r, &e);
-			(void)complain("warning: %s", e.text);
+			(void)log_error("warning: %s", e.text);
 		}
 	}
 }
@@ -306,6 +306,6 @@ void run_missing_points(const struct run *r)
 			(void)fail(&e, ENOENT, "-p %s: nothing that was loaded and is in scope has %s:%u", p->name, p->file ? p->file : "it",
 				   p->line);
 		run_reword(r, &e);
-		(void)complain("warning: %s", e.text);
+		(void)log_error("warning: %s", e.text);
 	}
 }

@@ -141,7 +141,7 @@ void run_close_profile(struct run *r)
 bool run_say_write_error(struct run *r)
 {
 	if (r->write_error && !r->said_write_error)
-		(void)complain("cannot write %s: %s; it has the run up to here, the report at the end has all of it", r->options.output,
+		(void)log_error("cannot write %s: %s; it has the run up to here, the report at the end has all of it", r->options.output,
 			       strerror(-r->write_error));
 	r->said_write_error = true;
 	return r->write_error != 0;

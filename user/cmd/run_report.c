@@ -36,11 +36,11 @@ int run_print_report(struct run *r)
 	_cleanup_(analysis_free) struct analysis a = {0};
 
 	if (code_map_warning(r->code))
-		(void)complain("warning: %s", code_map_warning(r->code));
+		(void)log_error("warning: %s", code_map_warning(r->code));
 	if (r->options.no_report)
 		return 0;
 	if (analyse(&r->profile, r->options.seed, &a) < 0)
-		return complain("out of memory for the report; the profile is in %s", r->options.output);
+		return log_error("out of memory for the report; the profile is in %s", r->options.output);
 	runner_get_status(r->runner, &s);
 	(void)code_map_without_names(r->code, &without);
 	struct report_hints h = {
@@ -55,10 +55,10 @@ int run_print_report(struct run *r)
 		.kernel_counters = counters && counters[0] ? counters : NULL,
 	};
 	if (report_choice_print(&r->options.report, &r->profile, &a, &h) < 0)
-		return complain("out of memory for the report; the profile is in %s", r->options.output);
+		return log_error("out of memory for the report; the profile is in %s", r->options.output);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
-	(void)complain("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);
+	(void)log_error("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);
 	clearerr(stdout);
 	return EXIT_OURS;
 }

@@ -106,9 +106,9 @@ void run_say_granularity(const struct run *r)
 	if (r->wrapper)
 		return;
 	if (r->options.granularity == RUN_BY_EITHER && code_map_by_function(r->code))
-		(void)complain("%s: no line information: trying functions instead of lines; build it with -g for lines", r->path);
+		(void)log_error("%s: no line information: trying functions instead of lines; build it with -g for lines", r->path);
 	if (code_map_by_function(r->code) && elf_object_symbol_problem(o))
-		(void)complain("%s", elf_object_symbol_problem(o));
+		(void)log_error("%s", elf_object_symbol_problem(o));
 }
 
 /* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable, or in a

@@ -40,6 +40,6 @@ bool run_is_stopped(struct run *r, uint64_t now)
 void run_say_stops(const struct run *r)
 {
 	if (r->stops.dropped)
-		(void)complain("%zu experiment%s dropped: the program was stopped meanwhile, by Ctrl-Z or SIGSTOP", r->stops.dropped,
+		(void)log_error("%zu experiment%s dropped: the program was stopped meanwhile, by Ctrl-Z or SIGSTOP", r->stops.dropped,
 			       r->stops.dropped > 1 ? "s were" : " was");
 }

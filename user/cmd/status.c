@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cmd/commands.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -113,4 +114,18 @@ void status_clear(struct status *s)
 	s->drawn = false;
 	(void)fputs("\r\033[K", s->out);
 	(void)fflush(s->out);
+}
+
+int log_error(const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* What a user typed or a file says may hold anything; the promise is one line, and nothing that steers a terminal. */
+	utf8_make_printable(text, utf8_locale() || !isatty(STDERR_FILENO));
+	(void)fprintf(stderr, "cozbpf: %s\n", text);
+	return EXIT_OURS;
 }

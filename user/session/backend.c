@@ -280,7 +280,7 @@ static int end(void *b)
 		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
 		clocks_maintain(s);
 		trace_drain(s);
-		deliveries_maintain(s);
+		loopback_maintain(s);
 		events_redraw(s, clock_monotonic_ns());
 		adapt(s);
 		own_cost_begin(s);

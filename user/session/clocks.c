@@ -22,17 +22,17 @@ static bool keeper(const struct sampler *v)
 	return v->kind == 0;
 }
 
-bool clocks_rest(const struct session *s, unsigned int cpu)
+bool clocks_idle(const struct session *s, unsigned int cpu)
 {
-	return s->resting[cpu];
+	return s->idle[cpu];
 }
 
 static void stop(struct session *s, unsigned int cpu)
 {
 	uint64_t slow = SLOW_PERIOD_NS;
 
-	s->resting[cpu] = true;
-	s->rest_hz[cpu] = s->rate_hz;
+	s->idle[cpu] = true;
+	s->idle_hz[cpu] = s->rate_hz;
 	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].cpu == cpu)
 			(void)(keeper(&s->events[i]) ? ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &slow) :
@@ -42,18 +42,18 @@ static void stop(struct session *s, unsigned int cpu)
 /* The kernel remembers how far each clock was, so they do not start together. */
 static void start(struct session *s, unsigned int cpu)
 {
-	s->resting[cpu] = false;
+	s->idle[cpu] = false;
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct sampler *v = &s->events[i];
 
 		if (v->cpu != cpu)
 			continue;
-		if (keeper(v) || s->rate_hz != s->rest_hz[cpu])
+		if (keeper(v) || s->rate_hz != s->idle_hz[cpu])
 			events_draw(s, v);
 		if (!keeper(v))
 			(void)ioctl(v->fd, PERF_EVENT_IOC_ENABLE, 0);
 	}
-	__atomic_store_n(&s->skel->bss->rests[cpu], ABI_REST_WOKEN, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->skel->bss->idle[cpu], ABI_IDLE_WOKEN, __ATOMIC_SEQ_CST);
 }
 
 static bool in_use(const struct abi_cpu *c, uint64_t now)
@@ -73,10 +73,10 @@ void clocks_maintain(struct session *s)
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct abi_cpu *c = &s->skel->bss->cpus[cpu];
 
-		if (s->resting[cpu] || now < s->clocks_ns + UNUSED_NS || in_use(c, now))
+		if (s->idle[cpu] || now < s->clocks_ns + UNUSED_NS || in_use(c, now))
 			continue;
 		stop(s, cpu);
-		__atomic_store_n(&s->skel->bss->rests[cpu], ABI_REST_RESTS, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->skel->bss->idle[cpu], ABI_IDLE_STOPPED, __ATOMIC_SEQ_CST);
 		/* It may have come before BPF could know that it must tell. */
 		if (__atomic_load_n(&c->tid, __ATOMIC_SEQ_CST))
 			start(s, cpu);
@@ -91,21 +91,21 @@ static int on_wake(void *arg, void *data, size_t size)
 	if (size != sizeof(cpu))
 		return 0;
 	memcpy(&cpu, data, sizeof(cpu));
-	if (cpu == ABI_REST_DELIVERIES)
-		(void)deliveries_follow(s, NULL);
-	else if (cpu < s->nr_cpus && s->resting[cpu])
+	if (cpu == ABI_IDLE_LOOPBACK)
+		(void)loopback_follow(s, NULL);
+	else if (cpu < s->nr_cpus && s->idle[cpu])
 		start(s, cpu);
 	return 0;
 }
 
-int session_rest_clocks(struct session *s, struct error *e)
+int session_idle_clocks(struct session *s, struct error *e)
 {
 	/* Where switches are not followed nobody knows who runs where. */
 	if (s->sync || s->clocks)
 		return 0;
 	s->clocks = ring_buffer__new(bpf_map__fd(s->skel->maps.woken), on_wake, s, NULL);
 	if (!s->clocks)
-		return fail(e, errno, "cannot map the ring of resting clocks: %s", strerror(errno));
+		return fail(e, errno, "cannot map the ring of idle CPUs: %s", strerror(errno));
 	s->clocks_ns = clock_monotonic_ns();
 	return 0;
 }

@@ -202,7 +202,7 @@ void events_adapt(struct session *s, const struct rate_seen *x)
 	s->rate_hz = rate;
 	s->skel->bss->control.spacing_ns = session_period_ns(s);
 	for (size_t i = 0; i < s->n_events; i++) {
-		if (clocks_rest(s, s->events[i].cpu))
+		if (clocks_idle(s, s->events[i].cpu))
 			continue;
 		events_draw(s, &s->events[i]);
 		spread_start(s);
@@ -216,7 +216,7 @@ void events_redraw(struct session *s, uint64_t now)
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct sampler *v = &s->events[i];
 
-		if ((v->kind + v->cpu + s->redraws) % EVENTS_PER_CPU == 0 && !clocks_rest(s, v->cpu))
+		if ((v->kind + v->cpu + s->redraws) % EVENTS_PER_CPU == 0 && !clocks_idle(s, v->cpu))
 			events_draw(s, v);
 	}
 }

@@ -57,7 +57,7 @@ struct sampler {
 	int fd;
 	size_t kind; /* which of the CPU's clocks */
 	unsigned int cpu;
-	uint64_t period; /* ns, but while the CPU's clocks rest */
+	uint64_t period; /* ns, but while the CPU's clocks are stopped */
 	struct bpf_link *link;
 };
 
@@ -89,14 +89,14 @@ struct session {
 	uint64_t cpus_ns;   /* when to look again which CPUs are online */
 	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
 	FILE *trace;
-	struct ring_buffer *clocks; /* CPUs whose clocks rest and should go, or deliveries; NULL: all go, always */
-	struct bpf_link *deliveries[4]; /* the network softirq and timers; NULL: they rest */
-	uint64_t deliveries_ns;         /* since when they do not, or were of use last */
-	uint64_t deliveries_raised;     /* softirqs until then */
-	unsigned int deliveries_patience; /* how many wake-ups called them back last; 0: they were of use since */
-	uint64_t clocks_ns;         /* since when clocks may rest */
-	bool resting[ABI_MAX_CPUS];
-	unsigned int rest_hz[ABI_MAX_CPUS]; /* the rate when their rest began */
+	struct ring_buffer *clocks; /* CPUs whose clocks are stopped and should run, or ABI_IDLE_LOOPBACK; NULL: none is ever stopped */
+	struct bpf_link *loopback[4]; /* the network softirq and timers; NULL: detached */
+	uint64_t loopback_ns;         /* when they were attached, or were of use last */
+	uint64_t loopback_raised;     /* softirqs until then */
+	unsigned int loopback_rearm_at; /* how many wake-ups attached them again last; 0: they were of use since */
+	uint64_t clocks_ns;         /* since when clocks may be stopped */
+	bool idle[ABI_MAX_CPUS];
+	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
 	struct bpf_link *links[8]; /* edges, iterator */
 	size_t n_links;
 	struct bpf_link *iter;
@@ -165,8 +165,8 @@ int trace_open(struct session *s, struct error *e);
 void trace_drain(struct session *s); /* not asked for: allowed */
 void trace_close(struct session *s);
 void clocks_close(struct session *s); /* not opened: allowed */
-/* Do this CPU's clocks rest? */
-bool clocks_rest(const struct session *s, unsigned int cpu);
+/* Are this CPU's clocks stopped? */
+bool clocks_idle(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
 void clocks_maintain(struct session *s);
 
@@ -178,11 +178,11 @@ void stolen_close(struct session *s);
 void own_cost_begin(struct session *s);
 void own_cost_end(struct session *s);
 
-/* deliveries.c: has those network packets told apart that a thread in scope sends to its own machine. Not with --sync pthread. */
-int deliveries_follow(struct session *s, struct error *e);
-void deliveries_close(struct session *s); /* not followed: allowed */
-/* Looks whether that may rest. Between experiments. */
-void deliveries_maintain(struct session *s);
+/* loopback.c: has those network packets told apart that a thread in scope sends to its own machine. Not with --sync pthread. */
+int loopback_follow(struct session *s, struct error *e);
+void loopback_close(struct session *s); /* not followed: allowed */
+/* Detaches the events if nothing needs them. Between experiments. */
+void loopback_maintain(struct session *s);
 
 /* points.c */
 void points_close(struct session *s);

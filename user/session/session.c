@@ -190,7 +190,7 @@ void session_close(struct session *s)
 	loader_close(s);
 	trace_close(s);
 	clocks_close(s);
-	deliveries_close(s);
+	loopback_close(s);
 	for (size_t i = 0; i < s->n_links; i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
@@ -250,7 +250,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 		if (r < 0)
 			return r;
 	}
-	r = s->sync ? 0 : deliveries_follow(s, e);
+	r = s->sync ? 0 : loopback_follow(s, e);
 	if (r < 0)
 		return r;
 	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);

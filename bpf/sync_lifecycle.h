@@ -5,13 +5,13 @@
 #include "bpf/edges.h"
 #include "bpf/sync.h"
 
-struct life_switch {
+struct lifecycle_switch {
 	u64 preempt, prev, next, prev_state;
 };
 
 /* Optional: makes exact what ticks estimate, and says at once who runs where. */
 SEC("?raw_tp/sched_switch")
-int sync_switch(struct life_switch *ctx)
+int sync_switch(struct lifecycle_switch *ctx)
 {
 	struct task_struct *next = (struct task_struct *)ctx->next;
 
@@ -23,7 +23,7 @@ int sync_switch(struct life_switch *ctx)
 SEC("?raw_tp/sched_process_exec")
 int sync_exec(void *ctx)
 {
-	life_exec(bpf_get_current_task_btf());
+	lifecycle_exec(bpf_get_current_task_btf());
 	return 0;
 }
 
@@ -33,7 +33,7 @@ int sync_exit(void *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t;
 
-	life_exit(task);
+	lifecycle_exit(task);
 	/* What it still does is no longer its program's. */
 	t = in_scope(task) ? bpf_task_storage_get(&threads, task, 0, 0) : NULL;
 	if (t) {

@@ -1,12 +1,39 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Who has the machine's CPU time while a run goes on: what is profiled, the rest, and ourselves. */
+/* What a run knows while it goes on: how sure its effects are, for the status line and --until-ci, and who has the machine's CPU time. */
 #include "cmd/run.h"
 
+#include "analysis/analysis.h"
 #include "base/clock.h"
 
 #include <math.h>
 #include <time.h>
 #include <unistd.h>
+
+/* The next look takes this many new experiments, and a tenth of all. */
+#define LOOK_EVERY 4
+/* What looking costs, of the time: it may not disturb the program. */
+#define LOOK_SHARE 50
+
+bool run_certainty_due(const struct run *r, uint64_t now)
+{
+	size_t n = r->profile.n_experiments;
+
+	if (r->options.until_ci <= 0 && r->options.quiet)
+		return false;
+	return n >= r->looked_at + LOOK_EVERY + r->looked_at / 10 && now >= r->look_ns;
+}
+
+void run_certainty_look(struct run *r, uint64_t now)
+{
+	struct analysis a;
+
+	r->looked_at = r->profile.n_experiments;
+	if (analyse(&r->profile, r->options.seed, &a) < 0)
+		return; /* no memory now: the next look may have some */
+	r->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
+	analysis_free(&a);
+	r->look_ns = now + LOOK_SHARE * (clock_monotonic_ns() - now);
+}
 
 /* Of all our threads. */
 static uint64_t own_cpu_ns(void)

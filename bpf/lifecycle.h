@@ -54,7 +54,7 @@ static __always_inline void exit_transfer(struct thread *t, u64 now)
 
 /* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
  * has loaded. */
-static __always_inline void life_exec(const struct task_struct *p)
+static __always_inline void lifecycle_exec(const struct task_struct *p)
 {
 	struct abi_proc *proc;
 	u32 tgid = p->tgid;
@@ -86,7 +86,7 @@ static __always_inline void process_ended(struct task_struct *p)
 	bpf_map_delete_elem(&procs, &tgid);
 }
 
-static __always_inline void life_exit(struct task_struct *p)
+static __always_inline void lifecycle_exit(struct task_struct *p)
 {
 	u64 epoch = *(volatile u64 *)&control.epoch;
 	struct abi_totals *sum = totals_here();
