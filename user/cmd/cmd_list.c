@@ -2,6 +2,7 @@
 /* cozbpf list: names that --progress, --source and --fixed-line take, one a line. */
 #include "cmd/cmd_list.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
@@ -26,15 +27,11 @@ struct list_options {
 
 static int add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
 {
-	const char **more;
-
 	if (!*value || strcmp(value, "!") == 0)
 		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes", row->name, value);
-	more = reallocarray(*list, *n + 1, sizeof(*more));
-	if (!more)
+	if (array_room(*list, *n) < 0)
 		return fail(e, ENOMEM, "out of memory");
-	*list = more;
-	more[(*n)++] = value;
+	(*list)[(*n)++] = value;
 	return 0;
 }
 

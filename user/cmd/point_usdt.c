@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/point_usdt.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "elf/object.h"
@@ -44,13 +45,8 @@ static int look_at(const struct usdt_probe *probe, void *arg)
 	}
 	if (s->n == POINT_MAX_SITES)
 		return -E2BIG;
-	if (!(s->n & (s->n - 1))) { /* at powers of two */
-		struct session_site *grown = reallocarray(s->all, s->n ? 2 * s->n : 1, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		s->all = grown;
-	}
+	if (array_room(s->all, s->n) < 0)
+		return -ENOMEM;
 	s->all[s->n++] = (struct session_site){
 		.object = x->o,
 		.vaddr = probe->vaddr,

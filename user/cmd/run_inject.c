@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/run_inject.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
@@ -94,16 +95,11 @@ static bool has_refused(const struct run *r, pid_t pid)
 /* The first one that refuses is named. */
 static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 {
-	pid_t *grown;
-
 	/* Most have ended long since. */
 	if (r->n_uninjected >= ABI_MAX_PROCESSES)
 		r->n_uninjected = 0;
-	grown = reallocarray(r->uninjected, r->n_uninjected + 1, sizeof(*grown));
-
-	if (!grown)
+	if (array_room(r->uninjected, r->n_uninjected) < 0)
 		return;
-	r->uninjected = grown;
 	r->uninjected[r->n_uninjected++] = pid;
 	if (!r->said_uninjected)
 		(void)log_error("%s: it is not paused; others that cannot be are not named", e->text);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/run_option_rows.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/run_options.h"
@@ -55,12 +56,9 @@ static int set_point(void *target, const struct option_row *row, const char *val
 
 static int add_word(const char ***list, size_t *n, const char *value, struct error *e)
 {
-	const char **more = reallocarray(*list, *n + 1, sizeof(*more));
-
-	if (!more)
+	if (array_room(*list, *n) < 0)
 		return fail(e, ENOMEM, "out of memory");
-	*list = more;
-	more[(*n)++] = value;
+	(*list)[(*n)++] = value;
 	return 0;
 }
 

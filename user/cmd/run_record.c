@@ -3,6 +3,7 @@
 #include "cmd/run.h"
 #include "cmd/run_repeat.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -91,16 +92,11 @@ int run_write_startup(struct run *r, struct error *e)
 
 int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
 {
-	struct profile_run_experiment *grown, *kept;
+	struct profile_run_experiment *kept;
 	size_t n = p->n_experiments;
 
-	/* Grows by doubling: a power of two is a full array. */
-	if ((n & (n - 1)) == 0) {
-		grown = reallocarray(p->experiments, n ? 2 * n : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		p->experiments = grown;
-	}
+	if (array_room(p->experiments, n) < 0)
+		return -ENOMEM;
 	kept = &p->experiments[n];
 	*kept = (struct profile_run_experiment){.x = *x, .points = calloc(n_points ? n_points : 1, sizeof(*points))};
 	kept->x.selected = copy(x->selected);

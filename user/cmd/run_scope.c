@@ -2,6 +2,7 @@
 #include "cmd/run_scope.h"
 #include "cmd/run_scope_private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/open_file.h"
@@ -28,15 +29,11 @@ bool run_scope_is_many(const struct run *r)
 
 static int add_found(struct run_scope *s, pid_t pid)
 {
-	pid_t *grown;
-
 	for (size_t i = 0; i < s->n_found; i++)
 		if (s->found[i] == pid)
 			return 0;
-	grown = reallocarray(s->found, s->n_found + 1, sizeof(*grown));
-	if (!grown)
+	if (array_room(s->found, s->n_found) < 0)
 		return -ENOMEM;
-	s->found = grown;
 	s->found[s->n_found++] = pid;
 	return 1;
 }

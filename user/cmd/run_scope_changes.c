@@ -3,6 +3,7 @@
 #include "cmd/run_scope.h"
 #include "cmd/run_scope_private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -23,17 +24,15 @@
 
 static void look_later(struct run_scope *s, pid_t pid, uint64_t now)
 {
-	struct look *grown, l = {pid, now + LOOK_FIRST_NS, LOOK_FIRST_NS};
+	struct look l = {pid, now + LOOK_FIRST_NS, LOOK_FIRST_NS};
 
 	for (size_t i = 0; i < s->n_looks; i++)
 		if (s->looks[i].pid == pid) {
 			s->looks[i] = l;
 			return;
 		}
-	grown = reallocarray(s->looks, s->n_looks + 1, sizeof(*grown));
-	if (!grown)
+	if (array_room(s->looks, s->n_looks) < 0)
 		return;
-	s->looks = grown;
 	s->looks[s->n_looks++] = l;
 }
 

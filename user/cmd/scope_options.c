@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/scope_options.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/run_option_rows.h"
@@ -107,7 +108,6 @@ int scope_options_pids(struct scope_options *s, const char *word, struct error *
 {
 	for (const char *from = word;; from++) {
 		size_t len = strcspn(from, ",");
-		pid_t *grown;
 		char *end;
 		long pid;
 
@@ -118,10 +118,8 @@ int scope_options_pids(struct scope_options *s, const char *word, struct error *
 		for (size_t i = 0; i < s->n_pids; i++)
 			if (s->pids[i] == pid)
 				return fail(e, EINVAL, "'%s': process %ld is named twice", word, pid);
-		grown = reallocarray(s->pids, s->n_pids + 1, sizeof(*grown));
-		if (!grown)
+		if (array_room(s->pids, s->n_pids) < 0)
 			return fail(e, ENOMEM, "out of memory");
-		s->pids = grown;
 		s->pids[s->n_pids++] = (pid_t)pid;
 		from += len;
 		if (!*from)

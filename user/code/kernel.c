@@ -2,6 +2,7 @@
 /* The kernel's functions, as far as it names them. */
 #include "code/private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
@@ -21,7 +22,7 @@ struct kernel_symbol {
 struct code_kernel {
 	uint64_t base;
 	struct kernel_symbol *all; /* by pc */
-	size_t n, room;
+	size_t n;
 	char *names;
 	size_t names_size, names_room;
 };
@@ -33,15 +34,8 @@ static int add(struct code_kernel *k, uint64_t addr, const char *name)
 	/* Modules lie within 4 GiB above the kernel. */
 	if (addr < k->base || addr - k->base > UINT32_MAX || k->n == MAX_SYMBOLS)
 		return 0;
-	if (k->n == k->room) {
-		size_t room = k->room ? 2 * k->room : 1 << 15;
-		struct kernel_symbol *grown = reallocarray(k->all, room, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		k->all = grown;
-		k->room = room;
-	}
+	if (array_room(k->all, k->n) < 0)
+		return -ENOMEM;
 	if (k->names_size + length > k->names_room) {
 		size_t room = 2 * k->names_room + length + (1 << 19);
 		char *grown = realloc(k->names, room);

@@ -2,6 +2,7 @@
 #include "code/map.h"
 #include "code/private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -141,30 +142,18 @@ bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, str
 /* Adds an object's range, if anybody maps it. */
 static int add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
 {
-	struct addr_range *grown;
-
 	if (!code_map_place(m, object, r, &r))
 		return 0;
-	if (!(f->n & (f->n - 1))) { /* at powers of two */
-		grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		f->all = grown;
-	}
+	if (array_room(f->all, f->n) < 0)
+		return -ENOMEM;
 	f->all[f->n++] = r;
 	return 0;
 }
 
 int code_name_add(struct code_name *x, size_t object, struct addr_range range)
 {
-	struct code_function *grown;
-
-	if (!(x->n_functions & (x->n_functions - 1))) { /* at powers of two */
-		grown = reallocarray(x->functions, x->n_functions ? 2 * x->n_functions : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		x->functions = grown;
-	}
+	if (array_room(x->functions, x->n_functions) < 0)
+		return -ENOMEM;
 	x->functions[x->n_functions++] = (struct code_function){object, range};
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* The executables and libraries that are known: found by their mappings or by name, opened when something of them is asked for. */
 #include "code/private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -78,14 +79,12 @@ void code_object_free(struct code_object *o)
 
 struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid)
 {
-	struct code_object **grown, *o;
+	struct code_object *o;
 
 	if (m->n_objects == CODE_MAX_OBJECTS)
 		return NULL;
-	grown = reallocarray(m->objects, m->n_objects + 1, sizeof(struct code_object *));
-	if (!grown)
+	if (array_room(m->objects, m->n_objects) < 0)
 		return NULL;
-	m->objects = grown;
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return NULL;

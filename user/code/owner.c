@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "code/private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -42,16 +43,10 @@ static enum where look_at_entry(const struct code_map *m, struct line_table *t, 
 
 static void take_out(struct code_object *o, struct addr_range r)
 {
-	struct addr_range *grown;
-
 	if (r.lo >= r.hi)
 		return;
-	if (!(o->n_cuts & (o->n_cuts - 1))) { /* at powers of two */
-		grown = reallocarray(o->cuts, o->n_cuts ? 2 * o->n_cuts : 1, sizeof(*grown));
-		if (!grown)
-			return; /* it stays in scope, without a name */
-		o->cuts = grown;
-	}
+	if (array_room(o->cuts, o->n_cuts) < 0)
+		return; /* it stays in scope, without a name */
 	o->cuts[o->n_cuts++] = r;
 }
 

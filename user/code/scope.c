@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "code/private.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -152,14 +154,8 @@ static bool next_function(const struct code_map *m, const struct code_object *o,
 
 static int add_range(struct addr_range **all, size_t *n, struct addr_range r)
 {
-	struct addr_range *grown;
-
-	if (!(*n & (*n - 1))) { /* at powers of two */
-		grown = reallocarray(*all, *n ? 2 * *n : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		*all = grown;
-	}
+	if (array_room(*all, *n) < 0)
+		return -ENOMEM;
 	(*all)[(*n)++] = r;
 	return 0;
 }

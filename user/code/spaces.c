@@ -2,6 +2,7 @@
 /* Several processes in one map: each has mapped the objects elsewhere, and each has a main executable. */
 #include "code/private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "target/process.h"
 
@@ -20,8 +21,6 @@ void code_map_set_kernel(struct code_map *m, const struct code_kernel *k)
 
 int code_map_add_space(struct code_map *m, size_t *ret)
 {
-	struct code_space *grown;
-
 	for (size_t i = 1; i < m->n_spaces; i++)
 		if (!m->spaces[i].used) {
 			m->spaces[i].used = true;
@@ -30,10 +29,8 @@ int code_map_add_space(struct code_map *m, size_t *ret)
 		}
 	if (m->n_spaces == ABI_MAX_SPACES)
 		return -E2BIG;
-	grown = reallocarray(m->spaces, m->n_spaces + 1, sizeof(*grown));
-	if (!grown)
+	if (array_room(m->spaces, m->n_spaces) < 0)
 		return -ENOMEM;
-	m->spaces = grown;
 	m->spaces[m->n_spaces] = (struct code_space){.used = true};
 	*ret = m->n_spaces++;
 	return 0;

@@ -60,7 +60,7 @@ struct cfi_cie {
 /* Rows as they come, not yet merged between entries. */
 struct cfi_rows {
 	struct cfi_row *all;
-	size_t n, capacity, max;
+	size_t n, max;
 };
 
 /* Executes a CIE's own program. -EBADMSG. */

@@ -3,6 +3,8 @@
  * CFA, rbp and the return address. */
 #include "elf/cfi_private.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,15 +61,8 @@ int cfi_add_row(struct cfi_rows *out, struct cfi_row row)
 {
 	if (out->n == out->max)
 		return -E2BIG;
-	if (out->n == out->capacity) {
-		size_t bigger = out->capacity ? 2 * out->capacity : 1024;
-		struct cfi_row *grown = reallocarray(out->all, bigger, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		out->all = grown;
-		out->capacity = bigger;
-	}
+	if (array_room(out->all, out->n) < 0)
+		return -ENOMEM;
 	out->all[out->n++] = row;
 	return 0;
 }

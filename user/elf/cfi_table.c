@@ -2,6 +2,7 @@
 /* .eh_frame's entries, in the order of the file, become one sorted table without holes. */
 #include "elf/cfi_private.h"
 
+#include "base/array.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -22,9 +23,9 @@ struct parser {
 	const struct cfi_section *s;
 	struct error *e;
 	struct cfi_cie *cies; /* by offset */
-	size_t n_cies, cie_capacity;
+	size_t n_cies;
 	struct span *spans;
-	size_t n_spans, span_capacity;
+	size_t n_spans;
 	struct cfi_rows rows;
 };
 
@@ -112,15 +113,8 @@ static int add_cie(struct parser *p, uint64_t offset, struct cfi_cursor c)
 		return malformed(p, offset, "too many common entries");
 	if (!read_cie(&cie, c))
 		return malformed(p, offset, "common entry");
-	if (p->n_cies == p->cie_capacity) {
-		size_t bigger = p->cie_capacity ? 2 * p->cie_capacity : 16;
-		struct cfi_cie *grown = reallocarray(p->cies, bigger, sizeof(*grown));
-
-		if (!grown)
-			return failed(p, -ENOMEM, 0, "table");
-		p->cies = grown;
-		p->cie_capacity = bigger;
-	}
+	if (array_room(p->cies, p->n_cies) < 0)
+		return failed(p, -ENOMEM, 0, "table");
 	p->cies[p->n_cies++] = cie;
 	return 0;
 }
@@ -144,15 +138,8 @@ static const struct cfi_cie *find_cie(const struct parser *p, uint64_t offset)
 
 static int add_span(struct parser *p, struct span span)
 {
-	if (p->n_spans == p->span_capacity) {
-		size_t bigger = p->span_capacity ? 2 * p->span_capacity : 256;
-		struct span *grown = reallocarray(p->spans, bigger, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		p->spans = grown;
-		p->span_capacity = bigger;
-	}
+	if (array_room(p->spans, p->n_spans) < 0)
+		return -ENOMEM;
 	p->spans[p->n_spans++] = span;
 	return 0;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/code_loops.h"
 
+#include "base/array.h"
+
 #include "elf/code.h"
 #include "elf/object.h"
 
@@ -29,13 +31,8 @@ static int add_row(struct addr_range r, const struct line_location *where, void 
 
 	if (!where || x->n == MAX_ROWS)
 		return x->n == MAX_ROWS;
-	if (!(x->n & (x->n - 1))) { /* at powers of two */
-		struct row *grown = reallocarray(x->all, x->n ? 2 * x->n : 1, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		x->all = grown;
-	}
+	if (array_room(x->all, x->n) < 0)
+		return -ENOMEM;
 	x->all[x->n++] = (struct row){r.lo, *where};
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "elf/lines_private.h"
 #include "elf/object_private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -17,16 +18,12 @@
 
 static bool add_name(struct line_table *t, const char *name, size_t n)
 {
-	struct line_file **grown, *f;
+	struct line_file *f;
 
 	if (t->n_files == MAX_FILES || t->names_size + n > MAX_NAMES)
 		return false;
-	if (!(t->n_files & (t->n_files - 1))) { /* at powers of two */
-		grown = reallocarray(t->files, t->n_files ? 2 * t->n_files : 1, sizeof(struct line_file *));
-		if (!grown)
-			return false;
-		t->files = grown;
-	}
+	if (array_room(t->files, t->n_files) < 0)
+		return false;
 	f = calloc(1, sizeof(*f) + n + 1);
 	if (!f)
 		return false;

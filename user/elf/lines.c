@@ -4,6 +4,7 @@
 #include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -201,15 +202,8 @@ int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi)
 		l->all[l->n - 1].hi = hi;
 		return 0;
 	}
-	if (l->n == l->capacity) {
-		size_t capacity = l->capacity ? 2 * l->capacity : 16;
-		struct addr_range *grown = reallocarray(l->all, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		l->all = grown;
-		l->capacity = capacity;
-	}
+	if (array_room(l->all, l->n) < 0)
+		return -ENOMEM;
 	l->all[l->n++] = (struct addr_range){lo, hi};
 	return 0;
 }

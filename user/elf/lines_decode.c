@@ -4,6 +4,8 @@
 #include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
+#include "base/array.h"
+
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
 
@@ -33,17 +35,7 @@ struct tables {
 
 static bool grow(struct entries *e)
 {
-	struct entry *grown;
-
-	if (e->n >= MAX_FILE_NUMBERS)
-		return false;
-	if (e->n & (e->n - 1)) /* at powers of two */
-		return true;
-	grown = reallocarray(e->all, e->n ? 2 * e->n : 1, sizeof(*grown));
-	if (!grown)
-		return false;
-	e->all = grown;
-	return true;
+	return e->n < MAX_FILE_NUMBERS && array_room(e->all, e->n) == 0;
 }
 
 static bool add(struct entries *e, struct debug_value path, uint64_t dir)

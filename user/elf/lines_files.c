@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/lines_private.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +110,7 @@ uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char
 {
 	char buf[MAX_NAME];
 	size_t n = normalise(buf, comp_dir, dir, name);
-	struct line_file *f, **grown;
+	struct line_file *f;
 
 	if (n != SIZE_MAX && n)
 		n = replace_prefix(&t->options, buf, n);
@@ -119,12 +121,8 @@ uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char
 		return f->id;
 	if (t->n_files == MAX_FILES || t->names_size + n > MAX_NAMES)
 		return NO_FILE;
-	if (!(t->n_files & (t->n_files - 1))) { /* at powers of two */
-		grown = reallocarray(t->files, t->n_files ? 2 * t->n_files : 1, sizeof(struct line_file *));
-		if (!grown)
-			return NO_FILE;
-		t->files = grown;
-	}
+	if (array_room(t->files, t->n_files) < 0)
+		return NO_FILE;
 	f = calloc(1, sizeof(*f) + n + 1);
 	if (!f)
 		return NO_FILE;

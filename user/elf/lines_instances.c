@@ -4,6 +4,8 @@
 #include "elf/lines_private.h"
 #include "elf/lines_tree.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -15,7 +17,6 @@ struct walk {
 	struct line_table *t;
 	Dwarf_Debug dwarf;
 	struct line_instances *out;
-	size_t capacity, range_capacity;
 	struct debug_range_source source;
 	uint64_t ranges_left;
 	size_t instance; /* the one whose ranges are being added */
@@ -31,15 +32,8 @@ static int add_instance_range(uint64_t lo, uint64_t hi, void *arg)
 
 	if (!lo || hi <= lo || !elf_object_is_code(w->t->object, lo))
 		return 0;
-	if (o->n_ranges == w->range_capacity) {
-		size_t capacity = w->range_capacity ? 2 * w->range_capacity : 64;
-		struct instance_range *grown = reallocarray(o->ranges, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		o->ranges = grown;
-		w->range_capacity = capacity;
-	}
+	if (array_room(o->ranges, o->n_ranges) < 0)
+		return -ENOMEM;
 	o->ranges[o->n_ranges++] = (struct instance_range){lo, hi, w->instance};
 	return 0;
 }
@@ -131,15 +125,8 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool
 	*ret_deeper = holds_code(tag);
 	if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 		return 0;
-	if (o->n == w->capacity) {
-		size_t capacity = w->capacity ? 2 * w->capacity : 64;
-		struct line_instance *grown = reallocarray(o->all, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		o->all = grown;
-		w->capacity = capacity;
-	}
+	if (array_room(o->all, o->n) < 0)
+		return -ENOMEM;
 	w->instance = o->n;
 	r = debug_ranges(&w->source, line_tree_value(w->dwarf, die, DW_AT_low_pc), line_tree_value(w->dwarf, die, DW_AT_high_pc),
 			 line_tree_value(w->dwarf, die, DW_AT_ranges), add_instance_range, w);

@@ -187,7 +187,7 @@ void file_filter_free(struct file_filter *f);
 /* Growing arrays of ranges. */
 struct range_list {
 	struct addr_range *all;
-	size_t n, capacity;
+	size_t n;
 };
 int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi);
 /* Sorts, drops empty ranges, joins those that touch. */

@@ -4,6 +4,8 @@
 #include "elf/lines_private.h"
 #include "elf/lines_reader.h"
 
+#include "base/array.h"
+
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +13,16 @@
 struct rows {
 	const struct line_unit *unit;
 	struct line_row *all;
-	size_t n, capacity;
+	size_t n;
 	bool open;    /* within a sequence */
 	bool no_room; /* memory ran out */
 };
 
 static void push(struct rows *out, struct line_row row)
 {
-	if (out->n == out->capacity) {
-		size_t capacity = out->capacity ? 2 * out->capacity : 256;
-		struct line_row *grown = reallocarray(out->all, capacity, sizeof(*grown));
-
-		if (!grown) {
-			out->no_room = true;
-			return;
-		}
-		out->all = grown;
-		out->capacity = capacity;
+	if (array_room(out->all, out->n) < 0) {
+		out->no_room = true;
+		return;
 	}
 	out->all[out->n++] = row;
 	out->open = !row.end;

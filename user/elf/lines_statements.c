@@ -4,6 +4,8 @@
 #include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,20 +20,13 @@ struct hit {
 
 struct hits {
 	struct hit *all;
-	size_t n, capacity;
+	size_t n;
 };
 
 static int add_hit(struct hits *h, const struct line_row *row)
 {
-	if (h->n == h->capacity) {
-		size_t capacity = h->capacity ? 2 * h->capacity : 16;
-		struct hit *grown = reallocarray(h->all, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		h->all = grown;
-		h->capacity = capacity;
-	}
+	if (array_room(h->all, h->n) < 0)
+		return -ENOMEM;
 	h->all[h->n++] = (struct hit){
 		.addr = row->addr,
 		.instance = SIZE_MAX,

@@ -4,6 +4,8 @@
 #include "elf/lines_private.h"
 #include "elf/object_private.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <libdwarf/dwarf.h>
 
@@ -14,8 +16,7 @@ struct listing {
 		uint64_t program, at;
 		bool covers; /* it says itself which addresses it has */
 	} *found;
-	size_t n, capacity;
-	size_t range_capacity;
+	size_t n;
 	uint64_t ranges_left;
 };
 
@@ -31,15 +32,8 @@ static int add_range(uint64_t lo, uint64_t hi, void *arg)
 		return 0;
 	if (hi - lo > left)
 		hi = lo + left;
-	if (t->n_index == l->range_capacity) {
-		size_t capacity = l->range_capacity ? 2 * l->range_capacity : 256;
-		struct unit_range *grown = reallocarray(t->index, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		t->index = grown;
-		l->range_capacity = capacity;
-	}
+	if (array_room(t->index, t->n_index) < 0)
+		return -ENOMEM;
 	t->index[t->n_index++] = (struct unit_range){.lo = lo, .hi = hi, .unit = l->n - 1};
 	return 0;
 }
@@ -52,15 +46,8 @@ static int add_unit(struct listing *l, const struct debug_unit *u, const struct 
 
 	if (!root->values[ROOT_PROGRAM].form)
 		return 0;
-	if (l->n == l->capacity) {
-		size_t capacity = l->capacity ? 2 * l->capacity : 64;
-		struct found *grown = reallocarray(l->found, capacity, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		l->found = grown;
-		l->capacity = capacity;
-	}
+	if (array_room(l->found, l->n) < 0)
+		return -ENOMEM;
 	l->found[l->n++] = (struct found){.program = root->values[ROOT_PROGRAM].v, .at = u->at};
 	debug_range_source_init(&source, l->t->debug, u, root, &l->ranges_left);
 	r = debug_ranges(&source, root->values[ROOT_LOW], root->values[ROOT_HIGH], root->values[ROOT_RANGES], add_range, l);

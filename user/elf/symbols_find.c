@@ -3,6 +3,7 @@
 #include "elf/demangle.h"
 #include "elf/symbols_private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -137,17 +138,13 @@ struct family {
 
 static int take_relative(const void *item, const char *readable, void *arg)
 {
-	const struct symbol **grown, *s = item;
+	const struct symbol *s = item;
 	struct family *f = arg;
 
 	if (strcmp(s->own, f->like->own) && (!readable || strcmp(readable, f->readable)))
 		return 0;
-	if (!(f->n & (f->n - 1))) { /* at powers of two */
-		grown = reallocarray(f->all, f->n ? 2 * f->n : 1, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		f->all = grown;
-	}
+	if (array_room(f->all, f->n) < 0)
+		return -ENOMEM;
 	f->all[f->n++] = s;
 	return 0;
 }

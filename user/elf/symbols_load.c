@@ -3,6 +3,8 @@
 #include "elf/decoder_private.h"
 #include "elf/symbols_private.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -70,14 +72,10 @@ static bool is_go(const struct elf_object *o)
 
 static const char *keep_copy(struct symbol_index *x, const char *name, size_t n)
 {
-	char **grown, *copy;
+	char *copy;
 
-	if (!(x->n_copies & (x->n_copies - 1))) { /* at powers of two */
-		grown = reallocarray(x->copies, x->n_copies ? 2 * x->n_copies : 1, sizeof(*grown));
-		if (!grown)
-			return NULL;
-		x->copies = grown;
-	}
+	if (array_room(x->copies, x->n_copies) < 0)
+		return NULL;
 	copy = strndup(name, n);
 	if (copy)
 		x->copies[x->n_copies++] = copy;

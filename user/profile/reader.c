@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/reader.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/open_file.h"
@@ -39,7 +40,7 @@ struct parser {
 	size_t bad;		/* bytes that are no records */
 };
 
-/* Makes room for one more element, by doubling when @n reaches a power of two: no capacity to store. */
+/* array_room for arrays of any type, with a bound. */
 static int grow(void *array_ptr, size_t n, size_t size, size_t max)
 {
 	void **array = array_ptr;
@@ -47,9 +48,7 @@ static int grow(void *array_ptr, size_t n, size_t size, size_t max)
 
 	if (n >= max)
 		return -E2BIG;
-	if (n & (n - 1))
-		return 0;
-	bigger = reallocarray(*array, n ? 2 * n : 1, size);
+	bigger = array_grown(*array, n, size);
 	if (!bigger)
 		return -ENOMEM;
 	*array = bigger;

@@ -2,6 +2,7 @@
 /* Progress points: probes on the unchanged program, and the counters of programs instrumented with coz.h. */
 #include "session/internal.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
 
@@ -56,26 +57,20 @@ int session_attach_sites(struct session *s, size_t point, bool at_return, const 
 
 int point_keep(struct point *p, struct bpf_link *link)
 {
-	struct bpf_link **grown = reallocarray(p->links, p->n_links + 1, sizeof(*grown));
-
-	if (!grown) {
+	if (array_room(p->links, p->n_links) < 0) {
 		(void)bpf_link__destroy(link);
 		return -ENOMEM;
 	}
-	p->links = grown;
 	p->links[p->n_links++] = link;
 	return 0;
 }
 
 int point_keep_fd(struct point *p, int fd)
 {
-	int *grown = reallocarray(p->fds, p->n_fds + 1, sizeof(*grown));
-
-	if (!grown) {
+	if (array_room(p->fds, p->n_fds) < 0) {
 		(void)close(fd);
 		return -ENOMEM;
 	}
-	p->fds = grown;
 	p->fds[p->n_fds++] = fd;
 	return 0;
 }

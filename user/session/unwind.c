@@ -3,6 +3,7 @@
  * say where the rows belong in each address space, are double-buffered, and so are the rows of objects whose scope changes. */
 #include "session/internal.h"
 
+#include "base/array.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "code/tables.h"
@@ -73,12 +74,9 @@ static bool take_part(struct unwind *u, struct unwind_part *p, unsigned int n)
 
 static void give_part(struct unwind *u, struct unwind_part p)
 {
-	struct unwind_part *grown = p.room ? reallocarray(u->free, u->n_free + 1, sizeof(*grown)) : NULL;
-
-	if (!grown) /* lost until the end, which the next in want says */
-		return;
-	u->free = grown;
-	u->free[u->n_free++] = p;
+	/* Out of memory: lost until the end, which the next in want says. */
+	if (p.room && array_room(u->free, u->n_free) == 0)
+		u->free[u->n_free++] = p;
 }
 
 static int grow_spaces(struct unwind *u, size_t n)

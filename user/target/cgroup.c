@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "target/cgroup.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
@@ -170,18 +171,13 @@ static int add_pids(struct cgroup *g, int dir)
 	if (!f && fd >= 0)
 		(void)close(fd);
 	while (f && fscanf(f, "%d", &pid) == 1) {
-		pid_t *grown;
 
 		if (pid <= 0) /* of another pid namespace */
 			continue;
 		if (g->n == MAX_PIDS)
 			return -E2BIG;
-		if (!(g->n & (g->n - 1))) { /* at powers of two */
-			grown = reallocarray(g->pids, g->n ? 2 * g->n : 1, sizeof(*grown));
-			if (!grown)
-				return -ENOMEM;
-			g->pids = grown;
-		}
+		if (array_room(g->pids, g->n) < 0)
+			return -ENOMEM;
 		g->pids[g->n++] = pid;
 	}
 	return 0;

@@ -2,6 +2,7 @@
 /* What has to be known of a process before a handler is put into it. */
 #include "target/inject.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "shared/shim_abi.h"
@@ -265,7 +266,7 @@ int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret
 {
 	_cleanup_free_ struct inject_thread *all = NULL;
 	const struct dirent *x;
-	size_t n = 0, room = 0;
+	size_t n = 0;
 	char path[64];
 	DIR *d;
 
@@ -278,15 +279,9 @@ int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret
 
 		if (tid <= 0)
 			continue;
-		if (n == room) {
-			struct inject_thread *grown = reallocarray(all, room ? 2 * room : 16, sizeof(*all));
-
-			if (!grown) {
-				(void)closedir(d);
-				return -ENOMEM;
-			}
-			all = grown;
-			room = room ? 2 * room : 16;
+		if (array_room(all, n) < 0) {
+			(void)closedir(d);
+			return -ENOMEM;
 		}
 		n += look_at_thread(pid, tid, signo, &all[n]);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "target/injector.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "shared/shim_abi.h"
@@ -108,15 +109,11 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 
 static int remember(struct server *s, const struct inject_layout *l)
 {
-	struct inject_layout *grown;
-
 	for (size_t i = 0; i < s->n; i++)
 		if (s->layouts[i].blob == l->blob && s->layouts[i].slots == l->slots && s->layouts[i].pid == l->pid)
 			return 0;
-	grown = reallocarray(s->layouts, s->n + 1, sizeof(*grown));
-	if (!grown)
+	if (array_room(s->layouts, s->n) < 0)
 		return -ENOMEM;
-	s->layouts = grown;
 	s->layouts[s->n++] = *l;
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "target/maps.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "target/process.h"
@@ -19,7 +20,6 @@
 
 struct reader {
 	struct map_list list;
-	size_t capacity;
 	size_t path_bytes;
 };
 
@@ -122,15 +122,8 @@ static int add_line(struct reader *r, const char *line, size_t size)
 		limit -= strlen(DELETED);
 	if (l->n >= MAP_LIST_MAX || r->path_bytes + (size_t)(limit - path) > MAX_PATHS_BYTES)
 		return 0;
-	if (l->n == r->capacity) {
-		size_t bigger = r->capacity ? r->capacity * 2 : 32;
-		struct map_entry *grown = reallocarray(l->entries, bigger, sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		l->entries = grown;
-		r->capacity = bigger;
-	}
+	if (array_room(l->entries, l->n) < 0)
+		return -ENOMEM;
 	m.path = copy_path(path, limit);
 	if (!m.path)
 		return -ENOMEM;
