@@ -23,7 +23,7 @@ sampled() { # LINE
 
 for how in fork vfork spawn exec double; do
 	why=''
-	profiled -p progress --experiment 100 -- "$programs/tree" "$how" 1.1 || why+=" status $?;"
+	profiled -p progress --experiment 50 -- "$programs/tree" "$how" 1.6 || why+=" status $?;"
 	both=$(($(visits_of parent) + $(visits_of child)))
 	# All but the visits before the probes were in place and after they were gone; double's child may outlive the program.
 	holds "visits('progress') > 0.5 * $both" || why+=" $(ask "visits('progress')") of $both visits;"

@@ -3,7 +3,6 @@
 # Latency points count what the program says that it did: intervals by thread and by key, and what has no begin or no end. The report says
 # so in both forms, and what is wrong on the command line is said in one line.
 # needs: root btf python3
-# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
