@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Sampling clocks cost time on their CPU whoever runs there. So the controller stops those of CPUs where no thread in scope runs
- * (user/session/clocks.c). Here it is told when one comes. */
+/* A sampling clock costs time on its CPU, whatever runs there. The controller stops the clocks of CPUs where no thread in scope runs
+ * (user/session/clocks.c). Here it is told when such a thread comes. */
 #pragma once
 
 #include "bpf/maps.h"
@@ -12,7 +12,7 @@ struct {
 } woken SEC(".maps");
 
 /* enum abi_idle of each CPU. */
-abi_u32 idle[ABI_MAX_CPUS] SEC(".bss") = {};
+abi_u32 clock_states[ABI_MAX_CPUS] SEC(".bss") = {};
 
 _Static_assert((ABI_MAX_CPUS + 1) * 16 <= 32 * 1024, "every CPU's number and its header fit");
 
@@ -20,7 +20,7 @@ _Static_assert((ABI_MAX_CPUS + 1) * 16 <= 32 * 1024, "every CPU's number and its
  * packets of another one (user/session/loopback.c). */
 struct abi_loopback loopback[ABI_MAX_CPUS] SEC(".bss") = {};
 abi_u32 loopback_idle SEC(".bss") = 0; /* enum abi_idle */
-/* Meanwhile: wake-ups that may have been such ones, and how many of them attach the events again. */
+/* While they are detached: how many wake-ups may have been by such packets, and at how many the events are attached again. */
 abi_u32 loopback_suspected SEC(".bss") = 0;
 abi_u32 loopback_rearm_at SEC(".bss") = 0;
 
@@ -52,22 +52,22 @@ static __always_inline void loopback_suspect(struct task_struct *p)
 /* A thread in scope is about to run on this CPU, @me of cpu_index(), or does. */
 static __always_inline void idle_ends(u32 me)
 {
-	if (idle[me] != ABI_IDLE_STOPPED ||
-	    __sync_val_compare_and_swap(&idle[me], ABI_IDLE_STOPPED, ABI_IDLE_CALLED) != ABI_IDLE_STOPPED)
+	if (clock_states[me] != ABI_IDLE_STOPPED ||
+	    __sync_val_compare_and_swap(&clock_states[me], ABI_IDLE_STOPPED, ABI_IDLE_CALLED) != ABI_IDLE_STOPPED)
 		return;
 	if (bpf_ringbuf_output(&woken, &me, sizeof(me), 0))
 		count(COUNTER_idle_lost);
 }
 
 /* The first sample after an idle time stands for what was executed until the clocks went again. That is next to nothing, unless the controller
- * was busy for long; then most of it remains without samples, rather than one line getting all of it. */
+ * was busy for long; then most of it remains without samples, so that one line does not get all of it. */
 static __always_inline u64 idle_weight(u64 weight)
 {
 	u32 me = cpu_index();
 	u64 most = 4 * control.spacing_ns;
 
-	if (!idle[me])
+	if (!clock_states[me])
 		return weight;
-	(void)__sync_val_compare_and_swap(&idle[me], ABI_IDLE_WOKEN, ABI_IDLE_RUNNING);
+	(void)__sync_val_compare_and_swap(&clock_states[me], ABI_IDLE_WOKEN, ABI_IDLE_RUNNING);
 	return weight < most ? weight : most;
 }

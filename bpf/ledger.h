@@ -8,7 +8,7 @@
 
 #define LEDGER_UNSEEN_NS 100000000LL /* longer ones are not estimated */
 #define LEDGER_SEEN_NS 80000000ULL   /* what a thread's share of hits is taken from, at most */
-#define LEDGER_AHEAD_NS 10000000LL    /* no edge takes a thread further beyond G */
+#define LEDGER_AHEAD_NS 10000000LL   /* no edge takes a thread further beyond G */
 
 static __always_inline s64 ledger_min(s64 a, s64 b)
 {
@@ -21,8 +21,8 @@ static __always_inline s64 ledger_hit(u64 weight_ns, u64 q16)
 	return (s64)((weight_ns * q16) >> 16);
 }
 
-/* R1 in quanta: of @earned and what was kept back of earlier samples (*kept), whole quanta are booked and the rest is kept. A thread that begins with
- * anything between 0 and a quantum, all as likely, is booked what it earns in the mean, however short it lives. */
+/* R1 in quanta: returns the whole quanta in @earned and *kept, which earlier samples left, to be booked now. The remainder is kept. *kept begins
+ * at random between 0 and a quantum, so that a thread is booked on average what it earns, however short it lives. */
 static __always_inline s64 ledger_quanta(s64 earned, u64 quantum, s64 *kept)
 {
 	u64 sum;
@@ -57,9 +57,9 @@ static __always_inline s64 ledger_deferrable(s64 unseen, u64 earned, u64 seen, u
 	return ledger_min(ledger_min(2 * mean, ledger_hit((u64)unseen, q16)), LEDGER_AHEAD_NS);
 }
 
-/* How far G grows by a hit that @earned and took its thread to @local, of which @by_edges is what edges gave it beyond G: not by that. It is what
- * others are expected to be booked for: their hits will raise G by it, or it was not earned. What the thread was really stopped for
- * beyond G, others owe as well. */
+/* How far G grows by a hit that @earned and took its thread to @local. Edges took the thread ahead of G by @by_edges. G does not grow by that
+ * part: edges gave it because other threads are expected to be booked for it, and their own hits will raise G. Others do owe what the thread
+ * was really stopped for beyond G. */
 static __always_inline s64 ledger_growth(s64 g, s64 local, s64 earned, s64 by_edges)
 {
 	s64 ahead = local - earned - g;
@@ -80,7 +80,7 @@ static __always_inline s64 ledger_unused_wait_left(s64 unused_wait, u64 age_ns, 
 
 /* R3: local(W) = min(local(K), local(W) + blocked), as the change of local(W). A hit stands for all the rounds since the last one, so
  * blocked time that those rounds left unused (@unused_wait) may answer it as well; *ret_unused is what remains, at most @unused_max. Past a knee
- * a waiter uses all its blocked time, none is left unused and the rule is the plain one. */
+ * a waiter uses all its blocked time: none is left unused, and the rule is the plain one. */
 static __always_inline s64 ledger_wake(s64 local_w, s64 local_k, s64 blocked, s64 unused_wait, s64 unused_max, s64 *ret_unused)
 {
 	s64 slack = blocked + unused_wait;

@@ -40,9 +40,9 @@ struct thread {
 	u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
 	u32 foreign_cpu;
 	u32 slot;        /* index + 1; 0: none */
-	u32 owes_sleep;  /* its last wake-up came from outside of the scope: what it owes since must be slept (R6) */
-	u32 last_wake_external; /* the wake-up that ended its last wait was such a one: it is too early by what it owes, and who gets its CPU need not
-				 * wait for it */
+	u32 owes_sleep;  /* an event outside of the scope ended its last wait: it must sleep its debt, not be held for it (R6) */
+	u32 last_wake_external; /* it owed such a sleep at some time since it last blocked. In virtual time it is awake too early by its debt, so the
+				 * next thread on the CPU does not take over its clock (R4) */
 	u32 pending;     /* a callback is scheduled */
 	u32 work;        /* which of its two task works is next */
 	u32 last_slice;  /* holding, and no further callback will go on with it */
@@ -56,8 +56,8 @@ struct thread {
 	u64 unbooked_from; /* of that, what it began with and did not earn */
 	s64 exec; /* executed since its last sample, without the time it was stopped and what goes on since running_at; not with --sync pthread */
 	u64 seen, earned; /* what its samples in this experiment stood for, lately, and what that earned */
-	s64 ahead;    /* how far edges have taken it beyond G */
-	s64 deferrable; /* of its debt, what it need not pay yet: expected_allow */
+	s64 ahead;       /* of global, by edges, in ns: its own hits do not raise G by this part */
+	s64 deferrable;  /* part of its debt that its own next sample may turn out to have earned, in ns: not paid yet (expected_allow) */
 	struct {
 		s64 exec;
 		u64 seen, earned;

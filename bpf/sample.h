@@ -2,9 +2,9 @@
 /* The timer samples: which line runs, and R1 when it is the selected one. Everything happens in the interrupt. */
 #pragma once
 
+#include "bpf/idle.h"
 #include "bpf/latency.h"
 #include "bpf/pay.h"
-#include "bpf/idle.h"
 #include "bpf/slow.h"
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
@@ -87,7 +87,7 @@ abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
 
 /* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's period would have the same mean, but
  * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
- * milliseconds would be off by half, and short rounds would see quanta. This way it is off by the last distance only, and no tick that a
+ * milliseconds would be off by half, and short rounds would see large steps. This way it is off by the last distance only, and no tick that a
  * pause swallowed is missing. */
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {

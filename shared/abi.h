@@ -79,8 +79,8 @@ struct abi_config {
 	abi_u32 max_frames; /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
 	abi_u32 slows;      /* experiments may slow the line instead (abi_setup.slow_q16) */
 	abi_s64 threshold_ns;   /* smaller debts wait for more */
-	abi_s64 unused_wait_ns;        /* most unused blocked time a thread keeps as credit */
-	abi_s64 unused_wait_age_ns;    /* ... and how long until it has forgotten all of it */
+	abi_s64 unused_wait_ns; /* most unused blocked time a thread keeps as credit */
+	abi_s64 unused_wait_age_ns; /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;     /* one payment at most */
 	abi_u32 inclusive;      /* a sample belongs to all frames in scope, not to the first one only */
@@ -153,7 +153,7 @@ struct abi_interval {
 /* What the experiment selected. Double-buffered: index (epoch >> 1) & 1. */
 struct abi_setup {
 	abi_u64 speedup_q16; /* 65536 = 100 % */
-	abi_u64 quantum_ns;     /* not 0: what a thread earns is booked in multiples of this */
+	abi_u64 quantum_ns;  /* not 0: what a thread earns is booked in multiples of this */
 	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
 	abi_u64 settled_ns;  /* when the program has got used to it, CLOCK_MONOTONIC; 0: unknown */
 	abi_u64 n_intervals;

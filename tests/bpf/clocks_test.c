@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sampling clocks rest where nothing in scope runs, and nothing is lost by it: a child is moved from one CPU to another and back, each long
- * enough for the clocks of the CPU that it left to rest. */
+/* Sampling clocks are stopped where nothing in scope runs, and nothing is lost by it: a child is moved from one CPU to another and back, and
+ * stays each time until the clocks of the CPU that it left are stopped. */
 #include "tests/bpf/driven.h"
 
 #include "session/internal.h"
@@ -84,7 +84,7 @@ static void experiment(struct driven *d, struct account *sum)
 	sum->cpu_ns += cpu;
 }
 
-/* Until the other CPU's clocks rest: they may after a second. */
+/* Until the other CPU's clocks are stopped, which takes a second at least. */
 static void stay(struct driven *d, unsigned int other, struct account *sum)
 {
 	for (int i = 0; i < 50 && !clocks_idle(d->session, other); i++)
@@ -137,7 +137,7 @@ static void nothing_is_lost_while_clocks_are_stopped(void **state)
 		assert_true(sum.woken);
 		assert_false(clocks_idle(d.session, there));
 		assert_true(ticked_ns(d.session, there) > ticked);
-		assert_int_equal(__atomic_load_n(&d.session->skel->bss->idle[there], __ATOMIC_SEQ_CST), ABI_IDLE_RUNNING);
+		assert_int_equal(__atomic_load_n(&d.session->skel->bss->clock_states[there], __ATOMIC_SEQ_CST), ABI_IDLE_RUNNING);
 	}
 	driven_stop(&d);
 	ratio = (double)sum.sampled_ns / (double)sum.cpu_ns;
@@ -145,7 +145,7 @@ static void nothing_is_lost_while_clocks_are_stopped(void **state)
 	assert_true(ratio > 0.95 && ratio < 1.05);
 }
 
-/* Without the ring that says who comes, clocks do not rest, and all else goes on. */
+/* Without the ring that tells of threads in scope no clock is stopped, and all else goes on. */
 static void without_a_ring_no_clock_stops(void **state)
 {
 	struct rlimit limit, none = {0};

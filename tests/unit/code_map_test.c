@@ -26,7 +26,7 @@
 
 #include <cmocka.h>
 
-#include "session_code_map_system.h"
+#include "code_map_system.h"
 
 #define NAME "code_map_test.c"
 

@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* @all, or where it is after it has got room for more than @n items: twice as many, whenever @n is a power of two. NULL: out of memory, and
- * @all is as it was. */
+/* Returns the array with room for more than @n items: where @n is 0 or a power of two it is moved to twice the room. NULL: out of memory, and
+ * @all is unchanged. */
 static inline void *array_grown(void *all, size_t n, size_t size)
 {
 	return n & (n - 1) ? all : reallocarray(all, n ? 2 * n : 1, size);
 }
 
-/* Room for item @n of the array @all, a pointer that free() frees, NULL at first. 0 or -ENOMEM, and nothing has changed. Only for arrays that
- * grow by this alone, from no items on: it has no other way to know how much room there is. */
+/* Makes room for item @n of the array @all, which has @n items. @all is NULL at first, and free() frees it. Returns 0, or -ENOMEM and changes
+ * nothing. No capacity is stored: it follows from @n. So nothing else may allocate such an array. */
 #define array_room(all, n) \
 	({ \
 		__typeof__(all) grown_ = array_grown(all, n, sizeof(*(all))); \

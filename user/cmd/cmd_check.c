@@ -30,7 +30,7 @@ struct check_options {
 enum column { COLUMN_FEATURE, COLUMN_STATE, COLUMN_DETAIL, COLUMN_REMEDY, N_COLUMNS };
 
 static const struct option_row rows[] = {
-	{"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offsetof(struct check_options, color)},
+	OPTION_ROW_COLOR(offsetof(struct check_options, color)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct check_options, lines)),
 	OPTION_ROW_VERBOSE(offsetof(struct check_options, verbose)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct check_options, help)},

@@ -2,7 +2,6 @@
 /* cozbpf list: names that --progress, --source and --fixed-line take, one a line. */
 #include "cmd/cmd_list.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/commands.h"
@@ -25,28 +24,18 @@ struct list_options {
 	struct line_options lines;
 };
 
-static int add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
-{
-	if (!*value || strcmp(value, "!") == 0)
-		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes", row->name, value);
-	if (array_room(*list, *n) < 0)
-		return fail(e, ENOMEM, "out of memory");
-	(*list)[(*n)++] = value;
-	return 0;
-}
-
 static int set_source(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct list_options *o = target;
 
-	return add_glob(&o->sources, &o->n_sources, row, value, e);
+	return option_add_glob(&o->sources, &o->n_sources, row, value, e);
 }
 
 static int set_binary(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct list_options *o = target;
 
-	return add_glob(&o->binaries, &o->n_binaries, row, value, e);
+	return option_add_glob(&o->binaries, &o->n_binaries, row, value, e);
 }
 
 static const struct option_row rows[] = {

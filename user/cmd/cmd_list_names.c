@@ -4,9 +4,9 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "cmd/commands.h"
+#include "code/map.h"
 #include "elf/lines.h"
 #include "elf/object.h"
-#include "code/map.h"
 
 #define HASH_NONFATAL_OOM 1
 #include <errno.h>

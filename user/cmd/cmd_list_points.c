@@ -5,10 +5,10 @@
 
 #include "base/cleanup.h"
 #include "cmd/commands.h"
+#include "code/map.h"
 #include "elf/code_loops.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
-#include "code/map.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -18,7 +18,7 @@ struct option_row {
 	int (*set)(void *target, const struct option_row *row, const char *value, struct error *e);
 	size_t offset; /* of the field in @target, for setters that serve several rows */
 	unsigned int not_for; /* a bit for each command that shares the table but does not have the option */
-	bool expert;   /* listed apart: what it changes suits nearly all as it is */
+	bool expert;   /* listed apart: its default suits nearly all programs */
 };
 
 /* Reads options up to the first word that is none, "--" or Coz's "---"; *ret_first is the index of the word after them. Abbreviated

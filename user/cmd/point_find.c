@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/point_usdt.h"
-#include "elf/lines.h"
 #include "code/map.h"
+#include "elf/lines.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "cmd/run.h"
-#include "experiment/runner.h"
 #include "code/map.h"
+#include "experiment/runner.h"
 
 #define LEAST_NS (5 * NSEC_PER_MSEC)
 #define MOST_NS (1 * NSEC_PER_SEC) /* where an experiment is as long as the program */

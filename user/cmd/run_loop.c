@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/commands.h"
-#include "experiment/runner.h"
 #include "code/map.h"
+#include "experiment/runner.h"
 #include "target/launch.h"
 
 #include <errno.h>

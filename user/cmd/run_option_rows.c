@@ -62,7 +62,7 @@ static int add_word(const char ***list, size_t *n, const char *value, struct err
 	return 0;
 }
 
-static int add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
+int option_add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
 {
 	if (!*value || strcmp(value, "!") == 0)
 		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes", row->name, value);
@@ -73,14 +73,14 @@ static int set_source(void *target, const struct option_row *row, const char *va
 {
 	struct run_options *o = target;
 
-	return add_glob(&o->sources, &o->n_sources, row, value, e);
+	return option_add_glob(&o->sources, &o->n_sources, row, value, e);
 }
 
 static int set_binary(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct run_options *o = target;
 
-	return add_glob(&o->binaries, &o->n_binaries, row, value, e);
+	return option_add_glob(&o->binaries, &o->n_binaries, row, value, e);
 }
 
 static int set_trace(void *target, const struct option_row *row, const char *value, struct error *e)

@@ -15,6 +15,8 @@ int option_set_color(void *target, const struct option_row *row, const char *val
 int option_set_features(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_debug_dir(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_source_prefix(void *target, const struct option_row *row, const char *value, struct error *e);
+/* Appends a pattern, which may begin with '!', to a list that the caller owns; the string is borrowed. */
+int option_add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e);
 /* A uint64_t: a whole number from 1. */
 int option_set_count(void *target, const struct option_row *row, const char *value, struct error *e);
 /* An int: a real-time signal. */
@@ -26,7 +28,7 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 #define OPTION_ROW_VERBOSE(offset) \
 	{"verbose", 0, NULL, "print what the kernel and libbpf say of programs that they\nrefuse", option_flag, offset, .expert = true}
 
-/* Rows for a struct report_choice, @at in the target, in all commands but @without. */
+/* Rows for the struct report_choice at offset @at of the target; @without: as not_for. */
 #define OPTION_ROWS_REPORT(at, without) \
 	{"top", 0, "N", "at most so many lines per progress point (15)", option_set_count, (at) + offsetof(struct report_choice, top), without}, \
 	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_count, (at) + offsetof(struct report_choice, width), without}, \

@@ -24,7 +24,7 @@ enum run_slow_by { RUN_SLOW_BY_PROBE, RUN_SLOW_BY_SAMPLES };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
-/* How a report is to look, that of `report` and that at the end of a run. */
+/* How a report looks, after `report` and at the end of a run. */
 struct report_choice {
 	bool no_curves, inlined, json;
 	uint64_t top, width; /* lines for each point, columns; 0: the default */

@@ -7,8 +7,8 @@
 #include "cmd/point_find.h"
 #include "cmd/run.h"
 #include "cmd/suggest.h"
-#include "elf/libraries.h"
 #include "code/map.h"
+#include "elf/libraries.h"
 #include "target/syscalls.h"
 
 #include <errno.h>

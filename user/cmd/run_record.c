@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cmd/commands.h"
+#include "code/map.h"
 #include "experiment/runner.h"
 #include "profile/merge.h"
 #include "profile/writer.h"
-#include "code/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

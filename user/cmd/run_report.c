@@ -6,9 +6,9 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cmd/commands.h"
+#include "code/map.h"
 #include "experiment/runner.h"
 #include "report/report.h"
-#include "code/map.h"
 
 #include <errno.h>
 #include <stdlib.h>

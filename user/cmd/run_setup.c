@@ -7,9 +7,9 @@
 #include "cmd/commands.h"
 #include "cmd/point_find.h"
 #include "cmd/run_repeat.h"
+#include "code/map.h"
 #include "elf/lines.h"
 #include "experiment/runner.h"
-#include "code/map.h"
 #include "session/probe.h"
 
 #include <errno.h>

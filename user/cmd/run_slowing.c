@@ -9,8 +9,8 @@
 #include "base/utf8.h"
 #include "cmd/point_find.h"
 #include "cmd/run.h"
-#include "experiment/slowing.h"
 #include "code/map.h"
+#include "experiment/slowing.h"
 
 #include <errno.h>
 #include <math.h>

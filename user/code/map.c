@@ -2,6 +2,7 @@
 #include "code/map.h"
 #include "code/private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
@@ -68,8 +69,8 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	if (!m)
 		return fail(e, ENOMEM, "out of memory");
 	m->functions = scope->functions;
-	m->spaces = calloc(1, sizeof(*m->spaces));
-	m->n_spaces = m->spaces ? 1 : 0;
+	if (array_room(m->spaces, 0) == 0)
+		m->spaces[m->n_spaces++] = (struct code_space){0};
 	m->inclusive = scope->inclusive;
 	if (scope->lines)
 		m->lines = *scope->lines;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a code map consists of: the objects, where each address space has them, and their unwinding tables, which the session loads into the
- * kernel. Who is not of this package reads it, and takes rows whose table is out of scope; all else goes by map.h. */
+/* What a code map consists of: the objects, where each address space has them, and their unwinding tables. The session loads the tables into
+ * the kernel (session/unwind.c): it reads all of this, and takes over the rows of objects out of scope. Everything else uses map.h. */
 #pragma once
 
 #include "base/error.h"
@@ -46,7 +46,7 @@ struct code_object {
 	size_t n_added; /* behind these, by address: of functions that are being gone through */
 	bool rows_tried;
 	bool rows_new;        /* the table is not what it was when its user cleared this */
-	struct abi_row *rows; /* its unwinding table; NULL after whoever uses it has taken it, which is done out of scope alone */
+	struct abi_row *rows; /* its unwinding table; NULL: the session has taken it, as it does out of scope */
 	size_t n_rows;
 	uint64_t rows_base; /* what the rows' pc is relative to, in its own addresses */
 };

@@ -4,6 +4,7 @@
 #include "elf/decoder_private.h"
 #include "elf/symbols_private.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 
@@ -35,8 +36,7 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 	if (r->head.size[BLOB_ARRAY] % sizeof(*all))
 		return -EBADMSG;
 	x->all = calloc(n + 1, sizeof(*x->all));
-	x->copies = malloc(sizeof(*x->copies));
-	if (!x->all || !x->copies)
+	if (!x->all || array_room(x->copies, 0) < 0)
 		return -ENOMEM;
 	x->copies[0] = (char *)r->blobs[BLOB_MORE]; /* which has a zero behind it */
 	x->n_copies = 1;

@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "cozbpf.skel.h"
 #include "code/map.h"
+#include "cozbpf.skel.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -53,7 +53,7 @@ static void start(struct session *s, unsigned int cpu)
 		if (!keeper(v))
 			(void)ioctl(v->fd, PERF_EVENT_IOC_ENABLE, 0);
 	}
-	__atomic_store_n(&s->skel->bss->idle[cpu], ABI_IDLE_WOKEN, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&s->skel->bss->clock_states[cpu], ABI_IDLE_WOKEN, __ATOMIC_SEQ_CST);
 }
 
 static bool in_use(const struct abi_cpu *c, uint64_t now)
@@ -76,7 +76,7 @@ void clocks_maintain(struct session *s)
 		if (s->idle[cpu] || now < s->clocks_ns + UNUSED_NS || in_use(c, now))
 			continue;
 		stop(s, cpu);
-		__atomic_store_n(&s->skel->bss->idle[cpu], ABI_IDLE_STOPPED, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->skel->bss->clock_states[cpu], ABI_IDLE_STOPPED, __ATOMIC_SEQ_CST);
 		/* It may have come before BPF could know that it must tell. */
 		if (__atomic_load_n(&c->tid, __ATOMIC_SEQ_CST))
 			start(s, cpu);

@@ -45,7 +45,7 @@ void cpus_follow(struct session *s, const char *online)
 			continue;
 		s->idle[cpu] = false;
 		/* The first sample there stands for no more than the clocks have seen. */
-		__atomic_store_n(&s->skel->bss->idle[cpu], set[cpu] ? ABI_IDLE_WOKEN : ABI_IDLE_RUNNING, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->skel->bss->clock_states[cpu], set[cpu] ? ABI_IDLE_WOKEN : ABI_IDLE_RUNNING, __ATOMIC_SEQ_CST);
 		if (has)
 			events_close_cpu(s, cpu);
 		else

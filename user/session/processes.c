@@ -4,8 +4,8 @@
 #include "session/internal.h"
 
 #include "base/error.h"
-#include "cozbpf.skel.h"
 #include "code/tables.h"
+#include "cozbpf.skel.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

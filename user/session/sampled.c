@@ -4,8 +4,8 @@
 #include "session/internal.h"
 
 #include "base/error.h"
-#include "cozbpf.skel.h"
 #include "code/map.h"
+#include "cozbpf.skel.h"
 
 #include <errno.h>
 #include <stdlib.h>

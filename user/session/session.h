@@ -119,9 +119,9 @@ int session_loader_fd(const struct session *s);
 /* Has it, since the last call? */
 bool session_loader_pending(struct session *s);
 
-/* Stops the sampling clocks of CPUs where no thread in scope runs. After session_attach, and only by who then calls session_serve_clocks
- * whenever session_clocks_fd is readable: it sets going those of CPUs where one has come. -1: none is stopped, as after a failure, which
- * costs CPU time and nothing else. */
+/* From now on the sampling clocks of CPUs where no thread in scope runs are stopped. After session_attach. The caller must then call
+ * session_serve_clocks whenever session_clocks_fd is readable: that starts the clocks of CPUs where such a thread has come. A session_clocks_fd
+ * of -1 says that no clock is stopped, as after a failure, which costs CPU time and nothing else. */
 int session_idle_clocks(struct session *s, struct error *e);
 int session_clocks_fd(const struct session *s);
 void session_serve_clocks(struct session *s);

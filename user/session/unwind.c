@@ -5,8 +5,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "cozbpf.skel.h"
 #include "code/tables.h"
+#include "cozbpf.skel.h"
 #include "session/unwind_private.h"
 
 #include <errno.h>

@@ -4,8 +4,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "cozbpf.skel.h"
 #include "code/tables.h"
+#include "cozbpf.skel.h"
 #include "session/unwind_private.h"
 
 #include <bpf/bpf.h>

@@ -171,7 +171,6 @@ static int add_pids(struct cgroup *g, int dir)
 	if (!f && fd >= 0)
 		(void)close(fd);
 	while (f && fscanf(f, "%d", &pid) == 1) {
-
 		if (pid <= 0) /* of another pid namespace */
 			continue;
 		if (g->n == MAX_PIDS)
