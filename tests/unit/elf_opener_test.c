@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a program's files name is opened with care, in a process that is given up when a file system does not answer. A
  * decoder gives up its rights or does not start, and cannot disturb others. */
+#include "elf/debug_find.h"
 #include "elf/decoder_private.h"
 #include "elf/libraries.h"
 #include "elf/lines.h"
@@ -214,9 +215,9 @@ static void test_debug_link_without_decoders(void **state)
 	(void)snprintf(path, sizeof(path), "/usr/..%s", f.debug);
 	assert_int_equal(line_table_open(o, &t, &e), -ENODATA);
 	assert_true(strstr(e.text, f.debug) && strstr(e.text, "chown") && strstr(e.text, "--debug-dir"));
-	assert_int_equal(decoder_open_file(o, NULL, f.debug), -EKEYREJECTED);
-	assert_int_equal(decoder_open_file(o, &usr, path), -EKEYREJECTED);
-	assert_int_equal(decoder_open_file(o, &nowhere, f.debug), -EKEYREJECTED);
+	assert_int_equal(debug_open_named(o, NULL, f.debug), -EKEYREJECTED);
+	assert_int_equal(debug_open_named(o, &usr, path), -EKEYREJECTED);
+	assert_int_equal(debug_open_named(o, &nowhere, f.debug), -EKEYREJECTED);
 	elf_object_close(o);
 	remove_files(&f);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Finds .eh_frame: by its section header, or, in files without those, by the program header that the C++ run time uses. */
 #include "elf/cfi_private.h"
-#include "elf/decoder_private.h"
 #include "elf/object_private.h"
 
 #include "base/cleanup.h"
@@ -86,15 +85,13 @@ static uint64_t code_end(const struct elf_object *o)
 	return end;
 }
 
-int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
+int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct cfi_section s = {.name = o->path, .max_rows = max_rows};
 	uint64_t size = 0, left;
 	int got;
 
-	if (decoder_serves(o))
-		return decoder_cfi(o, max_rows, ret, e);
 	if (!find_section(o, &s.vaddr, &size)) {
 		if (!find_by_header(o, &s.vaddr))
 			return fail(e, ENODATA, "%s: no call frame information (.eh_frame); calls out of it are followed by frame pointers",
@@ -121,4 +118,9 @@ int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table
 	s.code_lo = elf_object_code_base(o);
 	s.code_hi = code_end(o);
 	return cfi_section_parse(&s, ret, e);
+}
+
+int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
+{
+	return o->readers->call_frames(o, max_rows, ret, e);
 }

@@ -63,6 +63,9 @@ struct cfi_rows {
 	size_t n, max;
 };
 
+/* cfi.c: as cfi_table_read, in this process. */
+int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
+
 /* Executes a CIE's own program. -EBADMSG. */
 int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program);
 /* Executes an FDE's program over [lo, hi) and appends a row at lo and wherever something changes. -EBADMSG, -E2BIG, -ENOMEM. */

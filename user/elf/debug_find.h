@@ -9,6 +9,10 @@ struct elf_object;
 struct error;
 struct line_options;
 
+/* Opens a file that @o's debug information names, with the rights of the program's user. -EKEYREJECTED: it is neither root's nor of the
+ * owner of @o's own file, or others may write it, and it is in no directory of @options; -ENOEXEC: no ELF file; else as open_file. */
+int debug_open_named(const struct elf_object *o, const struct line_options *options, const char *path);
+
 /* The separate debug file of @o, whose own sections are @self: with line information if @lines, else with symbols. -ENOENT: there is none; @why is then the reason if one was there that
  * does not belong or is damaged, else left alone. */
 int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options, bool lines,

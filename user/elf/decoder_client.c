@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The side that asks. A process without rights, made early, makes the decoders: they are born small, whatever this process holds by then. */
 #include "elf/decoder_private.h"
+#include "elf/debug_find.h"
 #include "elf/lines.h"
 #include "elf/maker.h"
 #include "elf/object_private.h"
 #include "elf/opener.h"
+#include "elf/readers.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -37,6 +39,24 @@ static struct maker maker = {.control = -1};
 static struct decoder_limits limits = USUAL_LIMITS;
 static uint64_t waited_ns, kept_bytes; /* of all answers */
 
+static void close_decoder(struct elf_object *o)
+{
+	if (!o->decoder)
+		return;
+	decoder_end(o->decoder);
+	(void)__atomic_sub_fetch(&kept_bytes, o->decoder->bytes, __ATOMIC_RELAXED);
+	free(o->decoder);
+}
+
+static const struct elf_readers elsewhere = {
+	.symbols = decoder_symbols,
+	.call_frames = decoder_cfi,
+	.names = decoder_demangle,
+	.open_named = debug_open_named,
+	.close = close_decoder,
+	.lines = &decoder_lines,
+};
+
 static _Noreturn void serve(int fd)
 {
 	decoder_serve(fd, &limits);
@@ -60,8 +80,10 @@ int elf_decoder_start(const struct decoder_limits *l, struct error *e)
 	r = maker_start(&maker, serve, false);
 	if (r == 0)
 		r = opener_start(limits.wall_s < OPEN_S ? limits.wall_s : OPEN_S);
-	if (r == 0)
+	if (r == 0) {
+		elf_readers_use(&elsewhere);
 		return 0;
+	}
 	elf_decoder_stop();
 	if (r == -EPERM)
 		return fail(e, EPERM, "cannot start the decoder of debug information: it cannot give up root's rights; run cozbpf as another "
@@ -71,14 +93,10 @@ int elf_decoder_start(const struct decoder_limits *l, struct error *e)
 
 void elf_decoder_stop(void)
 {
+	elf_readers_use(&elf_readers_here);
 	opener_stop();
 	decoder_names_stop();
 	maker_stop(&maker);
-}
-
-bool decoder_is_started(void)
-{
-	return maker.pid;
 }
 
 void decoder_end(struct decoder *d)
@@ -93,25 +111,6 @@ void decoder_end(struct decoder *d)
 	d->state = DECODER_GONE;
 }
 
-void decoder_close(struct decoder *d)
-{
-	if (!d)
-		return;
-	decoder_end(d);
-	(void)__atomic_sub_fetch(&kept_bytes, d->bytes, __ATOMIC_RELAXED);
-	free(d);
-}
-
-bool decoder_serves(const struct elf_object *o)
-{
-	if (o->decoder)
-		return true;
-	if (!maker.pid || o->is_image)
-		return false;
-	/* Whether there is one is no part of what the object is. */
-	return decoder_adopt((struct elf_object *)(uintptr_t)o, -1) == 0;
-}
-
 bool decoder_is_gone(const struct elf_object *o)
 {
 	return o->decoder && o->decoder->state == DECODER_GONE;
@@ -119,6 +118,7 @@ bool decoder_is_gone(const struct elf_object *o)
 
 int decoder_adopt(struct elf_object *o, int fd)
 {
+	o->readers = &elsewhere;
 	o->decoder = malloc(sizeof(*o->decoder));
 	if (!o->decoder)
 		return -ENOMEM;
@@ -126,49 +126,9 @@ int decoder_adopt(struct elf_object *o, int fd)
 	return 0;
 }
 
-/* What lies in a directory that the user gave, the user means. */
-static bool in_debug_dir(const struct line_options *options, const char *path)
-{
-	for (size_t i = 0; options && i < options->n_debug_dirs; i++) {
-		size_t n = strlen(options->debug_dirs[i]);
-
-		if (n && !strncmp(path, options->debug_dirs[i], n) && path[n] == '/' && !strstr(path + n, "/../"))
-			return true;
-	}
-	return false;
-}
-
-static bool look_at(int fd, struct statx *ret)
-{
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MODE | STATX_UID | STATX_GID, ret) == 0;
-}
-
-/* Can only root and the owner of @object have written @file? Build ids and checksums can be forged, and what a debug file says places
- * probes in @object, for all processes that run it. */
-static bool is_trusted(int object, int file)
-{
-	struct statx o, f;
-
-	return look_at(object, &o) && look_at(file, &f) && (f.stx_uid == 0 || f.stx_uid == o.stx_uid) && !(f.stx_mode & S_IWOTH) &&
-	       (!(f.stx_mode & S_IWGRP) || f.stx_gid == 0 || f.stx_gid == o.stx_gid);
-}
-
-/* Only ELF files are passed on: an attacker who controls a decoder sees no others. */
-int decoder_open_named(const struct elf_object *o, const struct line_options *options, const char *path)
-{
-	_cleanup_close_ int fd = opener_open(path, &o->rights);
-	char magic[SELFMAG];
-
-	if (fd < 0)
-		return TAKE_FD(fd);
-	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG))
-		return -ENOEXEC;
-	return in_debug_dir(options, path) || is_trusted(o->fd, fd) ? TAKE_FD(fd) : -EKEYREJECTED;
-}
-
 static int pass_file(int fd, const struct elf_object *o, const struct line_options *options, const char *path, uint64_t deadline_ns)
 {
-	_cleanup_close_ int file = decoder_open_named(o, options, path);
+	_cleanup_close_ int file = debug_open_named(o, options, path);
 	int32_t status = file < 0 ? file : 0;
 
 	return decoder_send_fd(fd, file, &status, sizeof(status), deadline_ns);
@@ -309,9 +269,13 @@ int decoder_ask(const struct elf_object *o, const struct line_options *options, 
 		struct decoder_reply *ret, struct error *e)
 {
 	uint64_t from = clock_monotonic_ns(), until = decoder_deadline(limits.wall_s);
-	struct decoder *d = o->decoder;
+	struct decoder *d;
 	int r = 0;
 
+	/* Whether there is one is no part of what the object is. */
+	if (!o->decoder && decoder_adopt((struct elf_object *)(uintptr_t)o, -1) < 0)
+		return fail(e, ENOMEM, "out of memory");
+	d = o->decoder;
 	if (d->state == DECODER_NOT_STARTED)
 		r = decoder_make(d, DECODER_OBJECT, o->fd, o->path, until);
 	else if (d->state == DECODER_GONE)

@@ -89,7 +89,7 @@ static int take_table(struct line_table *t, const struct decoder_reply *r)
 	return 0;
 }
 
-int lines_remote_open(struct line_table *t, struct error *e)
+static int open_table(struct line_table *t, struct error *e)
 {
 	struct decoder_request q = {.op = DECODER_LINES};
 	struct decoder_reply r = {0};
@@ -97,7 +97,6 @@ int lines_remote_open(struct line_table *t, struct error *e)
 	_cleanup_free_ char *words = decoder_pack_options(&t->options, &n);
 	int err;
 
-	t->remote = true;
 	if (!words)
 		return fail(e, ENOMEM, "out of memory");
 	if (n > DECODER_MAX_PAYLOAD)
@@ -167,7 +166,7 @@ static bool files_are_sound(const struct line_table *t, const uint32_t *ids, siz
 	return true;
 }
 
-bool lines_remote_files(struct line_table *t, struct line_unit *u)
+static bool read_files(struct line_table *t, struct line_unit *u)
 {
 	struct decoder_reply r = {0};
 	int status;
@@ -195,7 +194,7 @@ static bool rows_are_sound(const struct line_table *t, const struct line_row *ro
 	return !n || rows[n - 1].end;
 }
 
-bool lines_remote_rows(struct line_table *t, struct line_unit *u)
+static bool read_rows(struct line_table *t, struct line_unit *u)
 {
 	struct decoder_reply r = {0};
 	int status;
@@ -241,7 +240,7 @@ static bool take_inlined(struct line_table *t, struct line_unit *u, const struct
 	return u->inlined;
 }
 
-bool lines_remote_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
+static bool read_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
 {
 	struct decoder_reply r = {0};
 	int status;
@@ -263,7 +262,7 @@ static bool statements_are_sound(const struct line_table *t, const uint64_t *all
 	return n > 0;
 }
 
-int lines_remote_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+static int find_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
 {
 	struct decoder_request q = {.op = DECODER_STATEMENTS, .a = line, .size = (uint32_t)strnlen(file, DECODER_MAX_PAYLOAD)};
 	struct decoder_reply r = {0};
@@ -289,3 +288,11 @@ int lines_remote_statements(struct line_table *t, const char *file, uint32_t lin
 	decoder_reply_free(&r);
 	return err;
 }
+
+const struct line_readers decoder_lines = {
+	.open = open_table,
+	.files = read_files,
+	.rows = read_rows,
+	.inlined = read_inlined,
+	.statements = find_statements,
+};

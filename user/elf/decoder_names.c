@@ -113,12 +113,10 @@ static bool ask(const char *const *list, size_t n, bool arguments, bool result, 
 	return r == 0;
 }
 
-bool decoder_demangle(const char *const *list, size_t n, bool arguments, bool result, char **ret)
+void decoder_demangle(const char *const *list, size_t n, bool arguments, bool result, char **ret)
 {
 	size_t at = 0, some = n;
 
-	if (!decoder_is_started())
-		return false;
 	(void)pthread_mutex_lock(&names.lock);
 	while (at < n && names.failures < MOST_FAILURES) {
 		bool ok = ask(list + at, some, arguments, result, ret + at);
@@ -130,7 +128,6 @@ bool decoder_demangle(const char *const *list, size_t n, bool arguments, bool re
 		some = 1;
 	}
 	(void)pthread_mutex_unlock(&names.lock);
-	return true;
 }
 
 void decoder_names_stop(void)

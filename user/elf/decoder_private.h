@@ -74,7 +74,6 @@ struct decoder {
 	int fd, pidfd;
 	uint64_t bytes; /* of its answers */
 };
-bool decoder_is_started(void); /* elf_decoder_start */
 /* Makes the process, which is for @op (DECODER_OBJECT or DECODER_NAMES), gives it @file (-1: none), which is called @name, and learns who it is.
  * After a negative errno decoder_end is to be called. */
 int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, uint64_t until_ns);
@@ -82,10 +81,8 @@ void decoder_end(struct decoder *d);
 /* Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
 uint64_t decoder_deadline(unsigned int wall_s);
 void decoder_waited(uint64_t since_ns);
-/* Does a decoder answer for the object? */
-bool decoder_serves(const struct elf_object *o);
 /* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so.
- * Files that the decoder asks for are opened by decoder_open_named. */
+ * Files that the decoder asks for are opened by debug_open_named. */
 int decoder_ask(const struct elf_object *o, const struct line_options *options, const struct decoder_request *q, const void *payload,
 		struct decoder_reply *ret, struct error *e);
 /* There was one, and it is of no use any more: asking it again says so again, for each of what may be millions of units. */
@@ -96,10 +93,6 @@ int decoder_distrust(const struct elf_object *o, struct error *e);
 char *decoder_pack_options(const struct line_options *o, size_t *ret_n);
 /* Reads one answer about @o, opening files as asked. What the tests drive: -EPIPE and others as above. */
 int decoder_read_reply(int fd, const struct elf_object *o, const struct line_options *options, uint64_t deadline_ns, struct decoder_reply *ret);
-/* Opens a file that @o's debug information names, with the rights of the program's user. -EKEYREJECTED: it is neither root's nor of the
- * owner of @o's own file, or others may write it, and it is in no directory of @options; -ENOEXEC: no ELF file; else as open_file. */
-int decoder_open_named(const struct elf_object *o, const struct line_options *options, const char *path);
-void decoder_close(struct decoder *d); /* NULL is allowed */
 /* For tests: @fd speaks as the object's decoder. It is taken over. -ENOMEM */
 int decoder_adopt(struct elf_object *o, int fd);
 
@@ -110,25 +103,18 @@ bool decoder_confine(const struct decoder_limits *limits);
 /* From now on so much more time. */
 void decoder_allow_time(const struct decoder_limits *limits);
 
-/* decoder_names.c: as demangle_as of up to DEMANGLE_BATCH mangled names; @ret is all NULL before. False: decoders are not started. Called by all
- * threads. */
-bool decoder_demangle(const char *const *list, size_t n, bool arguments, bool result, char **ret);
+/* decoder_names.c: for struct elf_readers. */
+void decoder_demangle(const char *const *list, size_t n, bool arguments, bool result, char **ret);
 void decoder_names_stop(void);
 bool decoder_serve_names(int client, const struct decoder_limits *limits); /* one request. False: the client is gone */
 
 /* decoder_serve.c: answers until the client is gone. Never returns. */
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits);
-/* As decoder_open_named: in a decoder through its client, who knows object and options, else itself. */
-int decoder_open_file(const struct elf_object *o, const struct line_options *options, const char *path);
 
-/* Unpacking answers. decoder_symbols.c: fills o->symbols. decoder_cfi.c. decoder_lines.c: as the functions without "remote". */
+/* Unpacking answers, for struct elf_readers and struct line_readers. decoder_symbols.c, decoder_lines.c. */
 int decoder_symbols(const struct elf_object *o);
 int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
-int lines_remote_open(struct line_table *t, struct error *e);
-bool lines_remote_files(struct line_table *t, struct line_unit *u);
-bool lines_remote_rows(struct line_table *t, struct line_unit *u);
-bool lines_remote_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
-int lines_remote_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
+extern const struct line_readers decoder_lines;
 
 /* What symbols look like on the way. Names are offsets in the blob BLOB_MORE. */
 struct wire_symbol {

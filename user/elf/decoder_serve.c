@@ -31,7 +31,7 @@ struct answer {
 	void *owned[DECODER_BLOBS + 1];
 };
 
-static int client = -1; /* of this decoder; -1: this is none */
+static int client; /* of this decoder */
 
 static int send_answer(struct answer *a)
 {
@@ -42,14 +42,15 @@ static int send_answer(struct answer *a)
 	return r;
 }
 
-int decoder_open_file(const struct elf_object *o, const struct line_options *options, const char *path)
+/* Through the client, who knows object and options. */
+static int open_named(const struct elf_object *o, const struct line_options *options, const char *path)
 {
 	struct answer a = {.head = {.kind = DECODER_OPEN}};
 	int32_t status;
 	int fd = -1, r;
 
-	if (client < 0)
-		return decoder_open_named(o, options, path);
+	(void)o;
+	(void)options;
 	a.blobs[0] = path;
 	a.head.size[0] = strlen(path);
 	r = strlen(path) < PATH_MAX ? send_answer(&a) : -ENAMETOOLONG;
@@ -318,6 +319,7 @@ static int receive_object(struct server *s, const struct decoder_request *q, int
 
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 {
+	struct elf_readers readers = elf_readers_here;
 	struct server s = {.limits = limits};
 	struct decoder_request q;
 	int32_t status;
@@ -325,6 +327,8 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 	int file;
 
 	client = fd;
+	readers.open_named = open_named;
+	elf_readers_use(&readers);
 	if (decoder_read_fd(client, &q, sizeof(q), 0, &file, NULL) < 0)
 		_exit(0);
 	names = q.op == DECODER_NAMES;

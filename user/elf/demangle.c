@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/demangle.h"
-#include "elf/decoder_private.h"
 #include "elf/object.h"
+#include "elf/readers.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
@@ -66,12 +66,17 @@ char *demangle_here(const char *name, bool arguments, bool result)
 	return r;
 }
 
+void demangle_list_here(const char *const *list, size_t n, bool arguments, bool result, char **ret)
+{
+	for (size_t i = 0; i < n; i++)
+		ret[i] = demangle_here(list[i], arguments, result);
+}
+
 static bool is_wanted(const char *name)
 {
 	return demangle_is_mangled(name) && strnlen(name, DEMANGLE_MAX_NAME) < DEMANGLE_MAX_NAME;
 }
 
-/* Elsewhere, if that can be. */
 static void make_readable(const char *const *names, size_t n, bool arguments, bool result, char **ret)
 {
 	const char *wanted[DEMANGLE_BATCH];
@@ -81,9 +86,8 @@ static void make_readable(const char *const *names, size_t n, bool arguments, bo
 	for (size_t i = 0; i < n; i++)
 		if (is_wanted(names[i]))
 			wanted[n_wanted++] = names[i];
-	if (n_wanted && !decoder_demangle(wanted, n_wanted, arguments, result, readable))
-		for (size_t i = 0; i < n_wanted; i++)
-			readable[i] = demangle_here(wanted[i], arguments, result);
+	if (n_wanted)
+		elf_readers_current()->names(wanted, n_wanted, arguments, result, readable);
 	for (size_t i = 0; i < n; i++)
 		ret[i] = is_wanted(names[i]) ? readable[at++] : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Readable names in more than one form, for searching. They are made by the process for names (decoder_private.h), if decoders are started: the
+/* Readable names in more than one form, for searching. The process for names makes them, if decoders are started (readers.h): the
  * library that makes them takes for ever over some names. */
 #pragma once
 
@@ -19,6 +19,7 @@ bool demangle_is_rust(const char *name);
 char *demangle_as(const char *name, bool arguments, bool result);
 /* The same in this process, of a mangled name of any length. */
 char *demangle_here(const char *name, bool arguments, bool result);
+void demangle_list_here(const char *const *list, size_t n, bool arguments, bool result, char **ret);
 
 /* Many names: one question to the other process for each takes longer than the work. */
 struct demangle_batch {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/lines.h"
 #include "elf/debug_find.h"
-#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
+#include "elf/object_private.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -40,7 +40,7 @@ const char *line_table_warning(const struct line_table *t)
 
 const char *line_table_debug_path(const struct line_table *t)
 {
-	return t->remote ? t->debug_path : t->debug->path;
+	return t->debug_path;
 }
 
 static int no_lines(const struct line_table *t, struct error *e)
@@ -74,6 +74,30 @@ static int find_debug(struct line_table *t, struct error *e)
 	return 0;
 }
 
+static int open_here(struct line_table *t, struct error *e)
+{
+	int r = find_debug(t, e);
+
+	if (r < 0)
+		return r;
+	(void)debug_find_alternate(t->object, t->debug, &t->options, &t->warning);
+	r = line_units_open(t);
+	if (r == -ENODATA)
+		return no_lines(t, e);
+	t->debug_path = strdup(t->debug->path);
+	if (r < 0 || !t->debug_path)
+		return fail(e, r < 0 ? -r : ENOMEM, "%s: out of memory for its debug information", elf_object_path(t->object));
+	return 0;
+}
+
+static const struct line_readers here = {
+	.open = open_here,
+	.files = line_unit_files_here,
+	.rows = line_unit_rows_here,
+	.inlined = line_unit_inlined_here,
+	.statements = line_statements_here,
+};
+
 int line_table_open_with(const struct elf_object *o, const struct line_options *options, struct line_table **ret, struct error *e)
 {
 	struct line_table *t = calloc(1, sizeof(*t));
@@ -84,15 +108,8 @@ int line_table_open_with(const struct elf_object *o, const struct line_options *
 	t->object = o;
 	if (options)
 		t->options = *options;
-	r = decoder_serves(o) ? lines_remote_open(t, e) : find_debug(t, e);
-	if (r == 0 && !t->remote) {
-		(void)debug_find_alternate(t->object, t->debug, &t->options, &t->warning);
-		r = line_units_open(t);
-		if (r == -ENODATA)
-			r = no_lines(t, e);
-		else if (r < 0)
-			r = fail(e, -r, "%s: out of memory for its debug information", elf_object_path(o));
-	}
+	t->readers = o->readers->lines ? o->readers->lines : &here;
+	r = t->readers->open(t, e);
 	if (r < 0) {
 		line_table_close(t);
 		return r;

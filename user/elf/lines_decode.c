@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The names of a unit's files, and its rows. The names come from the header of the line program alone: libdwarf would run the
  * program for them, for all units when a user names a file. */
-#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include "base/array.h"
@@ -209,11 +208,8 @@ static size_t unique(uint32_t *ids, size_t n)
 	return used;
 }
 
-static void count_bad(struct line_table *t, const struct line_unit *u)
+static void warn_of_damage(struct line_table *t, const struct line_unit *u)
 {
-	t->bad++;
-	if (t->remote) /* the decoder has said it */
-		return;
 	line_table_warn(t, "%s: damaged line information (program at 0x%llx of .debug_line); its lines are missing", t->debug->path,
 			(unsigned long long)u->program);
 }
@@ -228,31 +224,39 @@ static bool keep_files(struct line_unit *u)
 	return u->files;
 }
 
+bool line_unit_files_here(struct line_table *t, struct line_unit *u)
+{
+	bool ok = read_tables(t, u, t->debug, u->program, &u->numbers) && keep_files(u);
+
+	if (!ok)
+		warn_of_damage(t, u);
+	return ok;
+}
+
 bool line_unit_files(struct line_table *t, struct line_unit *u)
 {
-	if (u->files_state != UNIT_UNREAD)
-		return u->files_state == UNIT_READ;
-	if (t->remote)
-		u->files_state = lines_remote_files(t, u) ? UNIT_READ : UNIT_BAD;
-	else
-		u->files_state = read_tables(t, u, t->debug, u->program, &u->numbers) && keep_files(u) ? UNIT_READ : UNIT_BAD;
-	if (u->files_state == UNIT_BAD)
-		count_bad(t, u);
+	if (u->files_state == UNIT_UNREAD) {
+		u->files_state = t->readers->files(t, u) ? UNIT_READ : UNIT_BAD;
+		t->bad += u->files_state == UNIT_BAD;
+	}
 	return u->files_state == UNIT_READ;
+}
+
+bool line_unit_rows_here(struct line_table *t, struct line_unit *u)
+{
+	bool ok = line_unit_files(t, u) && line_program_run(t, u);
+
+	if (!ok)
+		warn_of_damage(t, u);
+	return ok;
 }
 
 bool line_unit_rows(struct line_table *t, struct line_unit *u)
 {
-	if (u->rows_state != UNIT_UNREAD)
-		return u->rows_state == UNIT_READ;
-	u->rows_state = UNIT_BAD;
-	if (!t->remote && !line_unit_files(t, u)) /* which counts it */
-		return false;
-	if (t->remote ? lines_remote_rows(t, u) : line_program_run(t, u)) {
-		u->rows_state = UNIT_READ;
-		t->decoded++;
-	} else {
-		count_bad(t, u);
+	if (u->rows_state == UNIT_UNREAD) {
+		u->rows_state = t->readers->rows(t, u) ? UNIT_READ : UNIT_BAD;
+		t->decoded += u->rows_state == UNIT_READ;
+		t->bad += u->rows_state == UNIT_BAD && u->files_state != UNIT_BAD; /* which was counted */
 	}
 	return u->rows_state == UNIT_READ;
 }

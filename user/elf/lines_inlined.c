@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which code was inlined, and where: from the entries of inlined copies, which say the file and line of their call. */
-#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include <errno.h>
@@ -10,14 +9,10 @@
 /* How many copies before an address may have to be looked at for those around it: deep nesting, or a hostile file. */
 #define MAX_BACK 4096
 
-bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
+bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t most)
 {
 	struct line_instances in = {0};
 
-	if (u->inlined_state != UNIT_UNREAD)
-		return u->inlined_state == UNIT_READ;
-	if (t->remote)
-		return lines_remote_inlined(t, u, most);
 	if (line_unit_size(t, u) > most)
 		return false;
 	u->inlined_state = UNIT_BAD;
@@ -40,6 +35,11 @@ bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
 	if (u->inlined)
 		u->inlined_state = UNIT_READ;
 	return u->inlined;
+}
+
+bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
+{
+	return u->inlined_state == UNIT_UNREAD ? t->readers->inlined(t, u, most) : u->inlined_state == UNIT_READ;
 }
 
 static size_t first_from(const struct line_unit *u, uint64_t addr)

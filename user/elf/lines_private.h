@@ -70,9 +70,9 @@ struct unit_range {
 struct line_table {
 	const struct elf_object *object;
 	struct line_options options; /* its arrays are the caller's */
-	bool remote;                 /* a decoder reads it: what is about debug files and units' places stays empty here */
-	char *debug_path;            /* remote: of what would be @debug */
-	struct debug_file *debug;    /* which has the line information: the object's own file, or a separate one */
+	const struct line_readers *readers; /* who reads it. Not this process: what is about debug files and units' places stays empty */
+	char *debug_path;            /* of the file that has the line information: the object's own, or a separate one */
+	struct debug_file *debug;
 	struct debug_file *package;  /* of split units */
 	bool package_tried;
 	struct debug_roots roots;
@@ -89,6 +89,24 @@ struct line_table {
 	size_t decoded, bad;
 	struct error warning; /* the first; "" if none */
 };
+
+/* Who reads line tables (elf/readers.h). Each is asked once about a unit. */
+struct line_readers {
+	/* Finds the units and what they cover, and t->debug_path. Errors as of line_table_open_with. */
+	int (*open)(struct line_table *t, struct error *e);
+	/* Fill in what the unit has of that kind. False: it is damaged, and t->warning says so. */
+	bool (*files)(struct line_table *t, struct line_unit *u);
+	bool (*rows)(struct line_table *t, struct line_unit *u);
+	/* As line_unit_inlined. */
+	bool (*inlined)(struct line_table *t, struct line_unit *u, uint64_t most);
+	/* As line_table_statements. */
+	int (*statements)(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
+};
+/* Those of this process, in the files of the same names. */
+bool line_unit_files_here(struct line_table *t, struct line_unit *u);
+bool line_unit_rows_here(struct line_table *t, struct line_unit *u);
+bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t most);
+int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
 
 /* lines.c: keeps the first warning. */
 void line_table_warn(struct line_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

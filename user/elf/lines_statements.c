@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where to put a probe for a line: once in each function and each inlined or cloned copy. A loop's line has several runs of
  * code in one function (start, condition, step); a probe on each would count it several times. */
-#include "elf/decoder_private.h"
 #include "elf/lines_private.h"
 
 #include "base/array.h"
@@ -212,8 +211,7 @@ static int spread(const struct range_list *l, uint64_t **ret, size_t *ret_n)
 	return 0;
 }
 
-int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n,
-			  uint32_t *ret_nearest)
+int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
 {
 	struct file_filter f = file_filter_named(t, file);
 	struct range_list out = {0};
@@ -221,8 +219,6 @@ int line_table_statements(struct line_table *t, const char *file, uint32_t line,
 	int r = 0;
 	bool known = false;
 
-	if (t->remote)
-		return lines_remote_statements(t, file, line, ret, ret_n, ret_nearest);
 	for (size_t i = 0; r == 0 && i < t->n_units; i++) {
 		if (!file_filter_unit(&f, &t->units[i]))
 			continue;
@@ -241,4 +237,9 @@ int line_table_statements(struct line_table *t, const char *file, uint32_t line,
 	}
 	free(out.all);
 	return r;
+}
+
+int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+{
+	return t->readers->statements(t, file, line, ret, ret_n, ret_nearest);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/object.h"
-#include "elf/decoder_private.h"
+#include "elf/cfi_private.h"
+#include "elf/debug_find.h"
+#include "elf/demangle.h"
 #include "elf/object_private.h"
 #include "elf/opener.h"
+#include "elf/symbols_private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -22,6 +25,24 @@
 #define MAX_NOTE_BYTES (64U << 10) /* of one program header's notes ... */
 #define MAX_NOTE_HEADERS 16	   /* ... and how many of those are read: libelf keeps them all */
 #define MAX_STRINGS (64U << 20)	   /* bytes of names of symbols that a library exports; clang's largest has 3 MB */
+
+const struct elf_readers elf_readers_here = {
+	.symbols = symbols_read,
+	.call_frames = cfi_table_read_here,
+	.names = demangle_list_here,
+	.open_named = debug_open_named,
+};
+static const struct elf_readers *readers = &elf_readers_here;
+
+void elf_readers_use(const struct elf_readers *r)
+{
+	readers = r;
+}
+
+const struct elf_readers *elf_readers_current(void)
+{
+	return readers;
+}
 
 static int corrupt(struct error *e, const char *path, const char *what)
 {
@@ -215,6 +236,7 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 		return fail(e, ENOMEM, "out of memory");
 	}
 	o->fd = fd;
+	o->readers = readers;
 	o->rights = *file_rights_usual();
 	o->path = strdup(name);
 	o->symbols = symbol_index_new();
@@ -296,8 +318,10 @@ int elf_object_open_image(const char *name, const void *image, size_t size, stru
 		done += (size_t)n;
 	}
 	r = elf_object_open_fd(TAKE_FD(fd), name, ret, e);
-	if (r == 0)
+	if (r == 0) {
+		(*ret)->readers = &elf_readers_here;
 		(*ret)->is_image = true;
+	}
 	return r;
 }
 
@@ -305,7 +329,8 @@ void elf_object_close(struct elf_object *o)
 {
 	if (!o)
 		return;
-	decoder_close(o->decoder);
+	if (o->readers->close)
+		o->readers->close(o);
 	symbol_index_free(o->symbols);
 	if (o->elf)
 		(void)elf_end(o->elf);

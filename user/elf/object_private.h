@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What object.c, symbols.c and lines*.c share. */
+/* What object.c, symbols*.c, the line tables and the decoders share. */
 #pragma once
 
 #include "elf/object.h"
+#include "elf/readers.h"
 
 #include "base/open_file.h"
 
 #include <gelf.h>
 #include <libelf.h>
 
+struct decoder;
 struct line_options;
 struct symbol_index;
 
@@ -32,7 +34,8 @@ struct elf_object {
 	bool is_image;			    /* not a file's, but one in memory */
 	struct symbol_index *symbols;	    /* empty until first asked for */
 	struct file_rights rights;	    /* what files that it names are opened with: those of the program's user */
-	struct decoder *decoder;	    /* NULL: everything is read here, or nothing has been asked for */
+	const struct elf_readers *readers;  /* who reads it */
+	struct decoder *decoder;	    /* theirs; NULL: nothing has been asked for, or it is read here */
 };
 
 /* As elf_object_open, of an open file, which it takes over; @name is what errors call it. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_find.h"
-#include "elf/decoder_private.h"
 #include "elf/symbols_private.h"
 
 #include "base/array.h"
@@ -242,17 +241,12 @@ static int load_stripped(const struct elf_object *o, const struct symbol_source 
 	return r;
 }
 
-int symbols_load(const struct elf_object *o)
+int symbols_read(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
 	struct symbol_source own = {o->elf, o->size};
 	int r;
 
-	if (x->loaded)
-		return 0;
-	x->loaded = true;
-	if (decoder_serves(o))
-		return decoder_symbols(o);
 	x->go = is_go(o);
 	r = load_type(o, &own, SHT_SYMTAB);
 	if (r == 0 && !x->n)
@@ -261,4 +255,12 @@ int symbols_load(const struct elf_object *o)
 		qsort(x->all, x->n, sizeof(*x->all), by_address);
 	fill_sizes(o);
 	return r;
+}
+
+int symbols_load(const struct elf_object *o)
+{
+	if (o->symbols->loaded)
+		return 0;
+	o->symbols->loaded = true;
+	return o->readers->symbols(o);
 }

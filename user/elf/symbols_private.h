@@ -45,8 +45,9 @@ struct symbol_table {
 	size_t strings; /* section of the names */
 };
 
-/* symbols_load.c: reads them once, sorted. -ENOMEM. */
+/* symbols_load.c: reads them once, sorted, by who reads the object. -ENOMEM. symbols_read reads them here. */
 int symbols_load(const struct elf_object *o);
+int symbols_read(const struct elf_object *o);
 /* The first table of section type @type. */
 bool symbol_table_find(const struct symbol_source *s, uint32_t type, struct symbol_table *ret);
 
