@@ -2,7 +2,7 @@
 /* Task work: a callback that runs when a task next returns to user mode. Linux 6.18 and 6.19 have it with the suffix _impl and a fifth
  * argument. Linux 7.0 and later have it without either; what they still call _impl is another function. libbpf 1.1 refuses an object with an
  * extern whose prototype is not the kernel's, weak or not, so one object can name one of the two only. The objects that use task work are
- * compiled twice, with TASK_WORK_IMPL for the older name; user/session/programs.c chooses. */
+ * compiled twice, with TASK_WORK_IMPL for the older name; user/kernel/programs.c chooses. */
 #pragma once
 
 #include "bpf/kernel.h"

@@ -12,8 +12,8 @@
 static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 {
 	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .disabled = disabled, .slows = true,
-				    .slow_probes = true, .needs = SESSION_NEEDS_PROBES};
-	struct session_site site = {0};
+				    .slow_probes = true, .needs = POINTS_NEED_PROBES};
+	struct point_site site = {0};
 	size_t point;
 	struct elf_symbol sym;
 	struct error e = {.text = ""};
@@ -24,7 +24,7 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 	site.object = code_map_main(d->code);
 	assert_int_equal(elf_object_find_function(site.object, "driven_item_done", &sym), 0);
 	site.vaddr = sym.addr;
-	if (session_new_point(d->session, "item", &point, &e) < 0 || session_attach_sites(d->session, point, false, &site, 1, &e) < 0)
+	if (points_add(session_points(d->session), "item", &point, &e) < 0 || points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 	driven_go(d);
 }
@@ -123,7 +123,7 @@ static void slowing_by_probe(void **state)
 {
 	const char *const disabled[] = {"task_work,send_signal_task", "task_work,send_signal_task,uprobe_multi"};
 	struct session_slowed none, x, y, z;
-	struct session_site site = {0};
+	struct point_site site = {0};
 	struct backend_totals a, b;
 	struct backend_owed owed;
 	struct elf_symbol sym;

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "code/map.h"
+#include "points/points.h"
 #include "session/session.h"
 #include "tests/bpf/require.h"
 

@@ -12,6 +12,7 @@
 
 #include "analysis/stats.h"
 #include "code/map.h"
+#include "points/points.h"
 #include "session/session.h"
 #include "tests/bpf/require.h"
 
@@ -241,14 +242,14 @@ struct driven {
 
 static void add_point(struct driven *d, const char *function, const char *name)
 {
-	struct session_site site = {.object = code_map_main(d->code)};
+	struct point_site site = {.object = code_map_main(d->code)};
 	struct error e = {.text = ""};
 	struct elf_symbol sym;
 	size_t point;
 
 	assert_int_equal(elf_object_find_function(site.object, function, &sym), 0);
 	site.vaddr = sym.addr;
-	if (session_new_point(d->session, name, &point, &e) < 0 || session_attach_sites(d->session, point, false, &site, 1, &e) < 0)
+	if (points_add(session_points(d->session), name, &point, &e) < 0 || points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -260,13 +261,13 @@ static void add_latency(struct driven *d, size_t n, const char *begin, const cha
 
 	add_point(d, begin, begin);
 	add_point(d, end, end);
-	if (session_pair_points(d->session, n, begin_argument, n + 1, end_argument, &e) < 0)
+	if (points_pair(session_points(d->session), n, begin_argument, n + 1, end_argument, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
 static void start(struct driven *d, enum abi_payer payer)
 {
-	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .latencies = 4, .needs = SESSION_NEEDS_PROBES};
+	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .latencies = 4, .needs = POINTS_NEED_PROBES};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 	int to[2], from[2];
@@ -297,10 +298,10 @@ static void start(struct driven *d, enum abi_payer payer)
 	add_latency(d, 6, "lat_cold_begin", "lat_cold_end", 0, 0);
 	if (code_map_refresh(d->code, d->pid, &changed, &e) < 0 || session_set_code(d->session, d->code, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_int_equal(session_points(d->session), 4);
+	assert_int_equal(points_count(session_points(d->session)), 4);
 	for (size_t i = 0; i < 4; i++)
-		assert_true(session_point_is_latency(d->session, i));
-	assert_string_equal(session_point_name(d->session, 1), "lat_job_begin");
+		assert_true(points_shown(session_points(d->session), i)->latency);
+	assert_string_equal(points_shown(session_points(d->session), 1)->name, "lat_job_begin");
 }
 
 static void stop(struct driven *d)

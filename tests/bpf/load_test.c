@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "session/probe.h"
-#include "session/programs.h"
-#include "session/uprobe_multi.h"
+#include "kernel/probe.h"
+#include "kernel/programs.h"
+#include "kernel/uprobe_multi.h"
+#include "session/session.h"
 #include "shared/abi.h"
 #include "shared/latency.h"
 

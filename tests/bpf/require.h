@@ -2,7 +2,7 @@
 /* A test that needs BPF skips with the reason where it cannot have it, and fails instead when CI=true. */
 #pragma once
 
-#include "session/probe.h"
+#include "kernel/probe.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -124,7 +124,7 @@ sampled() {
 	why=''
 	profiled --fixed-speedup 0 --experiment 200 -p plugin=sampled:plugin -p in=sampled:libhidden.so:plugin_work -p progress -- \
 		"$programs/library" 3 "$tmp/hidden/libhidden.so" || why+=' it failed;'
-	holds "visits('plugin') > 200 and 0.7 * visits('plugin') < visits('in') < 1.02 * visits('plugin')" ||
+	holds "visits('plugin') > 50 and 0.7 * visits('plugin') < visits('in') < 1.02 * visits('plugin')" ||
 		why+=" $(ask "visits('in')") of $(ask "visits('plugin')") samples;"
 	verdict 'samples of a function in a library that is loaded later' "$why" err
 }

@@ -6,8 +6,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "elf/cfi.h"
-#include "elf/decoder_private.h"
-#include "elf/lines_private.h"
+#include "decoder/private.h"
+#include "base/message.h"
+#include "dwarf/lines_private.h"
 #include "elf/object_private.h"
 
 #include "elf_seeds.h"

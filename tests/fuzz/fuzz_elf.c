@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "elf/cfi.h"
 #include "elf/code.h"
-#include "elf/code_loops.h"
+#include "code/loops.h"
 #include "elf/libraries.h"
-#include "elf/lines.h"
+#include "dwarf/lines.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "elf/lines.h"
+#include "dwarf/lines.h"
 #include "elf/object.h"
 
 #include "elf_change.h"
@@ -82,7 +82,7 @@ static void walk_into(const char *path, struct seen *s)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	const char *roots[] = {top}, *prefixes[] = {"/seed=/srv", ".=/here"};
-	struct line_options options = {roots, 1, prefixes, 2};
+	struct debug_options options = {roots, 1, prefixes, 2};
 	struct line_location where;
 	struct addr_range *ranges;
 	const char *near[4];

@@ -12,15 +12,24 @@ ALLOWED = {
     "profile": ["base", "shared/histogram.h"],
     "analysis": ["profile", "base", "shared/histogram.h"],
     "report": ["analysis", "profile", "base"],
-    "elf": ["base"],
+    "sandbox": ["base"],
+    "elf": ["sandbox", "base"],
+    "dwarf": ["elf", "base"],
+    "decoder": ["dwarf", "elf", "sandbox", "base"],
     # The preload hands over the pages that the shim maps.
     "target": ["base", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
-    "code": ["target", "elf", "base", "shared/abi.h"],
-    # The one edge that points upwards: the session implements the interface that experiments are tested against, and its owner is
-    # who calls it. Nothing else of experiment/ is visible to it.
-    "session": ["code", "target", "elf", "base", "shared", "shim/image.h", "experiment/backend.h"],
-    "experiment": ["session", "profile", "base"],
-    "cmd": ["report", "analysis", "profile", "experiment", "session", "code", "target", "elf", "base", "shared", "shim/image.h"],
+    "code": ["target", "dwarf", "elf", "base", "shared/abi.h"],
+    "kernel": ["target", "elf", "base", "shared"],
+    "calibration": ["base", "shared"],
+    # Of experiments, the interface that the session implements.
+    "points": ["experiment/backend.h", "kernel", "code", "dwarf", "elf", "base", "shared"],
+    "session": ["points", "calibration", "kernel", "experiment/backend.h", "code", "target", "dwarf", "elf", "base", "shared", "shim/image.h"],
+    "experiment": ["profile", "base"],
+    "options": ["experiment/backend.h", "profile", "target", "elf", "base", "shared"],
+    "run": ["options", "report", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder", "dwarf",
+            "elf", "base", "shared", "shim/image.h"],
+    "cmd": ["run", "options", "report", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder",
+            "dwarf", "elf", "base", "shared", "shim/image.h"],
     "shim": ["shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
     "shared": [],
     "bpf": ["shared"],
@@ -85,24 +94,46 @@ def layering(tree_):
     return bad
 
 
-def skeletons_in_session_only(tree_):
+README = "user/README.md"
+
+
+def readme_agrees(tree_):
+    """The table of packages says the same, from the bottom to the top: so there can be no circle of packages."""
+    if not tree_.has(README):
+        return [f"{README} is missing"]
+    bad, seen = [], ["shared"]
+    for name, used in re.findall(r"^\| `(\w+)` \|.*\|([^|]*)\|$", tree_.text(README), re.MULTILINE):
+        used = re.findall(r"`(\w+)`", used)
+        allowed = {other.split("/")[0] for other in ALLOWED.get(name, [])}
+        if set(used) != allowed:
+            bad.append(f"{README}: {name} uses {', '.join(sorted(used))}; by tests/lint/layers.py {', '.join(sorted(allowed))}")
+        bad += [f"{README}: {name} uses {other}, which must stand above it" for other in used if other not in seen]
+        seen.append(name)
+    return bad + [f"{README}: no row for {name}" for name in ALLOWED if name not in (*seen, "bpf")]
+
+
+# Who knows of BPF.
+BPF_SIDE = ("kernel", "points", "calibration", "session")
+
+
+def skeletons_in_bpf_side_only(tree_):
     return [f"{path}:{line}: {name}"
-            for path in tree_.paths if path.endswith(SOURCES) and package(path) != "session" and not path.startswith("tests/")
+            for path in tree_.paths if path.endswith(SOURCES) and package(path) not in BPF_SIDE and not path.startswith("tests/")
             for line, _, name in includes(tree_, path) if name and name.endswith(".skel.h")]
 
 
-def libdwarf_in_elf_only(tree_):
+def libdwarf_in_dwarf_only(tree_):
     return [f"{path}:{line}: {name}"
-            for path in tree_.paths if path.endswith(SOURCES) and package(path) != "elf" and not path.startswith("tests/")
+            for path in tree_.paths if path.endswith(SOURCES) and package(path) != "dwarf" and not path.startswith("tests/")
             for line, _, name in includes(tree_, path)
             if name and posixpath.basename(name) in ("libdwarf.h", "dwarf.h")]
 
 
-def libbpf_in_session_only(tree_):
+def libbpf_in_bpf_side_only(tree_):
     """The kernel side has its own rule."""
     return [f"{path}:{line}: {name}"
             for path in tree_.paths
-            if path.endswith(SOURCES) and package(path) not in ("session", "bpf") and not path.startswith("tests/")
+            if path.endswith(SOURCES) and package(path) not in (*BPF_SIDE, "bpf") and not path.startswith("tests/")
             for line, quoted, name in includes(tree_, path)
             if name and name.startswith("bpf/") and not resolve(tree_, path, quoted, name)]
 
@@ -122,4 +153,4 @@ def shim_uses_libc_only(tree_):
             for path in tree_.under("user/shim/", *SOURCES)
             for line, _, name in includes(tree_, path) if name and foreign.match(name)]
 
-CHECKS = [layering, skeletons_in_session_only, libdwarf_in_elf_only, libbpf_in_session_only, bpf_headers, shim_uses_libc_only]
+CHECKS = [layering, readme_agrees, skeletons_in_bpf_side_only, libdwarf_in_dwarf_only, libbpf_in_bpf_side_only, bpf_headers, shim_uses_libc_only]

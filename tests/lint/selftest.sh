@@ -22,17 +22,18 @@ put() {
 make_good_tree() {
 	local p
 	mkdir -p "$1" && cd -- "$1" || exit 1
-	for p in base profile analysis report elf target code experiment session cmd shim; do
+	for p in base profile analysis report elf dwarf decoder target code experiment session cmd shim; do
 		put "user/$p/$p.h" '#include <stdint.h>'
 	done
 	put user/base/base.c '#include "base/base.h"' '#include <stdio.h>'
 	put user/profile/profile.c '#include "profile/profile.h"' '#include "base/base.h"'
 	put user/analysis/analysis.c '#include "profile/profile.h"' '#include "base/base.h"'
 	put user/report/report.c '#include "analysis/analysis.h"' '#include <libsmartcols/libsmartcols.h>'
-	put user/elf/elf.c '#include <libdwarf/libdwarf.h>' '#include "base/base.h"'
+	put user/elf/elf.c '#include <libelf.h>' '#include "base/base.h"'
+	put user/dwarf/dwarf.c '#include <libdwarf/libdwarf.h>' '#include "elf/elf.h"'
 	put user/target/target.c '#include "shared/shim_abi.h"' '#include "base/base.h"'
 	put user/experiment/backend.h
-	put user/experiment/experiment.c '#include "session/session.h"' '#include "profile/profile.h"'
+	put user/experiment/experiment.c '#include "base/base.h"' '#include "profile/profile.h"'
 	put user/session/session.c '#include <bpf/libbpf.h>' '#include "cozbpf.skel.h"' '#include "experiment/backend.h"' \
 		'#include "shim/image.h"' '#include "shared/counters.def"' '#include "target/target.h"' '#include "elf/elf.h"'
 	put user/cmd/cmd.c '#include "report/report.h"' '#include "session/session.h"' '#include "elf/elf.h"' \
@@ -40,6 +41,7 @@ make_good_tree() {
 	put user/shim/image.h
 	put user/shim/shim.c '#include "shim.h"' '#include "shared/shim_abi.h"' '#include <pthread.h>'
 	put user/shim/image.S '#include IMAGE_HEADER'
+	cp -- "$here/../../user/README.md" user/README.md
 	put shared/shim_abi.h
 	put shared/abi.h '#include "shared/shim_abi.h"'
 	put shared/counters.def 'COUNTER(lost_hit, "a hit, lost")' 'COUNTER(no_slot, "no slot")'
@@ -119,7 +121,7 @@ in_git() {
 (make_good_tree "$scratch/good") || exit 1
 sees "" "a good tree passes" true
 sees "" "build directories are left alone" put build-x/made.skel.h
-sees "counters_defined files_found rules_listed top_level" "an empty tree" find . -mindepth 1 -delete
+sees "counters_defined files_found readme_agrees rules_listed top_level" "an empty tree" find . -mindepth 1 -delete
 
 edge layering user/base/base.c '"profile/profile.h"'
 edge layering user/profile/profile.h '"analysis/analysis.h"'
@@ -138,6 +140,9 @@ edge layering user/session/session.c '"experiment/experiment.h"'
 edge layering user/session/session.c '"shim/shim.h"'
 edge layering user/session/session.c '"bpf/maps.h"'
 edge layering user/experiment/experiment.c '"target/target.h"'
+edge layering user/experiment/experiment.c '"session/session.h"'
+edge layering user/elf/elf.c '"decoder/decoder.h"'
+edge layering user/dwarf/dwarf.c '"target/target.h"'
 edge layering user/shim/shim.c '"base/base.h"'
 edge layering user/shim/shim.c '"shared/abi.h"'
 edge layering bpf/maps.h '"base/base.h"'
@@ -145,12 +150,15 @@ edge layering shared/abi.h '"base/base.h"'
 edge layering user/cmd/cmd.c '"elf/no_such_file.h"'
 edge layering user/cmd/cmd.c HEADER_BY_MACRO
 sees layering "a package without a rule" put user/extra/extra.c
-edge skeletons_in_session_only user/cmd/cmd.c '"cozbpf.skel.h"'
-edge skeletons_in_session_only tools/bench.c '"probe.skel.h"'
-edge libdwarf_in_elf_only user/session/session.c '<libdwarf/libdwarf.h>'
-edge libdwarf_in_elf_only tools/bench.c '<dwarf.h>'
-edge libbpf_in_session_only user/cmd/cmd.c '<bpf/libbpf.h>'
-edge libbpf_in_session_only user/experiment/experiment.c '<bpf/bpf.h>'
+sees readme_agrees "a package that the page does not have" sed -i '/^| `dwarf` /d' user/README.md
+sees readme_agrees "a package that the page has use another" sed -i '/^| `report` /s/`base`/`base`, `elf`/' user/README.md
+sees readme_agrees "packages in the wrong order" sed -i '/^| `base` /{h;d};/^| `cmd` /G' user/README.md
+edge skeletons_in_bpf_side_only user/cmd/cmd.c '"cozbpf.skel.h"'
+edge skeletons_in_bpf_side_only tools/bench.c '"probe.skel.h"'
+edge libdwarf_in_dwarf_only user/session/session.c '<libdwarf/libdwarf.h>'
+edge libdwarf_in_dwarf_only tools/bench.c '<dwarf.h>'
+edge libbpf_in_bpf_side_only user/cmd/cmd.c '<bpf/libbpf.h>'
+edge libbpf_in_bpf_side_only user/experiment/experiment.c '<bpf/bpf.h>'
 edge bpf_headers bpf/maps.h '<string.h>'
 edge bpf_headers bpf/maps.h '<bpf/libbpf.h>'
 edge shim_uses_libc_only user/shim/shim.c '<libelf.h>'

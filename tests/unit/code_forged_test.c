@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the code map makes of forged files: it ends, and keeps no more than they hold. */
-#include "elf/lines_private.h"
+#include "dwarf/lines_private.h"
 #include "code/map.h"
 #include "code/private.h"
 

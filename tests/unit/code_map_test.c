@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The code map of this process itself. */
-#include "elf/lines_private.h"
+#include "dwarf/lines_private.h"
 #include "code/map.h"
 #include "code/private.h"
 

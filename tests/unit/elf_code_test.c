@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Instructions for probes, on functions written here byte by byte. */
 #include "elf/code.h"
-#include "elf/code_loops.h"
+#include "code/loops.h"
 #include "elf/object.h"
 
 #include "base/cleanup.h"

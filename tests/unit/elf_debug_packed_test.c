@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Pieces of a big compressed section against the bytes that were compressed, in whatever order they are asked for. */
-#include "elf/debug_packed.h"
+#include "elf/debug_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which symbols are one function, by symbols that this file defines as compilers would; and symbols that come packed. */
 #include "elf/demangle.h"
-#include "elf/lines.h"
+#include "dwarf/lines.h"
 #include "elf/minidebug.h"
 #include "elf/object.h"
 #include "elf/symbol_clone.h"
@@ -384,7 +384,7 @@ static void test_bad_minidebug(void **state)
 }
 
 /* A function that only the full table has. */
-static int find_full(const char *path, const struct line_options *options, char **ret_problem)
+static int find_full(const char *path, const struct debug_options *options, char **ret_problem)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_object(path), *self = open_object("/proc/self/exe");
 	struct elf_symbol a, b;
@@ -416,7 +416,7 @@ static void test_separate(void **state)
 {
 	char dir[] = "/tmp/cozbpf-symbols.XXXXXX", path[64], elsewhere[64], *problem = NULL;
 	const char *dirs[] = {elsewhere};
-	const struct line_options options = {.debug_dirs = dirs, .n_debug_dirs = 1};
+	const struct debug_options options = {.debug_dirs = dirs, .n_debug_dirs = 1};
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));

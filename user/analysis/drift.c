@@ -3,6 +3,7 @@
 
 #include "analysis/histogram.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #include <errno.h>
 #include <math.h>
@@ -43,16 +44,8 @@ static size_t nearest_before(const struct zero *z, size_t n, size_t at, size_t a
 {
 	size_t low = k > n - after ? k - (n - after) : 0, high = k < at ? k : at;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		/* Is one more from before nearer than the last that would come from behind in its place? */
-		if (experiment - z[at - 1 - mid].experiment <= z[after + k - 1 - mid].experiment - experiment)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	/* Is one more from before nearer than the last that would come from behind in its place? */
+	return low + search_front(high - low, i, experiment - z[at - 1 - (low + i)].experiment <= z[after + k - 1 - (low + i)].experiment - experiment);
 }
 
 /* The mean pace of the @k zeros nearest to @experiment, without itself; @at: where it is or would be among them. */
@@ -137,21 +130,6 @@ static size_t choose_window(const struct zero *z, size_t n)
 	return best && all > least * (1 + WORTH / sqrt((double)n)) ? best : 0;
 }
 
-static size_t place(const struct zero *z, size_t n, uint32_t experiment)
-{
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (z[mid].experiment < experiment)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 /* What each observation's times are to be multiplied by, in @scales. Returns whether anything is. */
 static int find_scales(const struct observation *obs, size_t n, pace_reading read, double *scales)
 {
@@ -171,7 +149,7 @@ static int find_scales(const struct observation *obs, size_t n, pace_reading rea
 	for (size_t i = 0; i < n; i++) {
 		uint32_t x = obs[i].experiment;
 
-		scales[i] = exp(mean - local_pace(z, n_zeros, place(z, n_zeros, x), x, k));
+		scales[i] = exp(mean - local_pace(z, n_zeros, search_front(n_zeros, j, z[j].experiment < x), x, k));
 	}
 	return 1;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* `cozbpf attach` and `cozbpf system`: the processes are there, and are left as they were. */
-#include "cmd/run.h"
+#include "run/run.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/log.h"
 #include "cmd/commands.h"
-#include "cmd/run_inject.h"
-#include "cmd/run_points.h"
+#include "run/inject.h"
+#include "run/points.h"
 #include "code/map.h"
 #include "target/process.h"
 

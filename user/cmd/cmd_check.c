@@ -3,13 +3,14 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/log.h"
 #include "cmd/commands.h"
-#include "cmd/run_option_rows.h"
-#include "cmd/run_options.h"
-#include "elf/decoder.h"
-#include "elf/lines.h"
+#include "options/run_option_rows.h"
+#include "options/run_options.h"
+#include "decoder/decoder.h"
+#include "dwarf/lines.h"
 #include "elf/object.h"
-#include "session/probe.h"
+#include "kernel/probe.h"
 #include "session/session.h"
 #include "target/launch.h"
 
@@ -24,7 +25,7 @@ struct check_options {
 	bool help, verbose;
 	enum color_when color;
 	const char *disabled;
-	struct line_options lines;
+	struct debug_options lines;
 };
 
 enum column { COLUMN_FEATURE, COLUMN_STATE, COLUMN_DETAIL, COLUMN_REMEDY, N_COLUMNS };
@@ -40,7 +41,7 @@ static const struct option_row rows[] = {
 
 static void check_options_free(struct check_options *o)
 {
-	line_options_free(&o->lines);
+	debug_options_free(&o->lines);
 }
 
 static void help(void)
@@ -133,7 +134,7 @@ static int print_table(const struct feature *features, size_t n, bool color)
 }
 
 /* What a run could make of the executable at @path, or of the script's interpreter. *ret has room for PROGRAM_ROWS. */
-static int probe_program(const char *path, const char *interpreter, const struct line_options *options, struct feature *ret, struct error *e)
+static int probe_program(const char *path, const char *interpreter, const struct debug_options *options, struct feature *ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	_cleanup_(identity_free) struct identity who = {};
@@ -144,7 +145,7 @@ static int probe_program(const char *path, const char *interpreter, const struct
 	if (r < 0)
 		return r;
 	identity_open_files(&who);
-	r = elf_decoder_start(NULL, e);
+	r = decoder_start(NULL, e);
 	if (r == 0)
 		r = interpreter ? elf_object_open_named(NULL, interpreter, &o, e) : elf_object_open(path, &o, e);
 	if (r < 0)
@@ -216,7 +217,7 @@ int cmd_check(int argc, char **argv)
 			return log_error("check: %s", e.text);
 		interpreter = target_script_interpreter(path);
 		r = probe_program(path, interpreter, &options.lines, program, &e);
-		elf_decoder_stop();
+		decoder_stop();
 		if (r < 0)
 			return log_error("check: %s", e.text);
 	}

@@ -4,9 +4,10 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "cmd/commands.h"
-#include "elf/decoder.h"
-#include "cmd/run_option_rows.h"
+#include "decoder/decoder.h"
+#include "options/run_option_rows.h"
 #include "code/map.h"
 #include "target/launch.h"
 
@@ -21,7 +22,7 @@ struct list_options {
 	bool help;
 	const char **sources, **binaries; /* the arrays are owned */
 	size_t n_sources, n_binaries;
-	struct line_options lines;
+	struct debug_options lines;
 };
 
 static int set_source(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -51,7 +52,7 @@ static void list_options_free(struct list_options *o)
 {
 	free(o->sources);
 	free(o->binaries);
-	line_options_free(&o->lines);
+	debug_options_free(&o->lines);
 }
 
 static void help(void)
@@ -121,8 +122,8 @@ static int list(const struct list_options *o, bool functions, bool points, const
 	if (r < 0)
 		return log_error("list: %s", e.text);
 	identity_open_files(&who);
-	if (elf_decoder_start(NULL, &e) < 0 || code_map_open(path, &scope, &l.code, &e) < 0) {
-		elf_decoder_stop();
+	if (decoder_start(NULL, &e) < 0 || code_map_open(path, &scope, &l.code, &e) < 0) {
+		decoder_stop();
 		return log_error("list: %s", e.text);
 	}
 	if (pid && code_map_refresh(l.code, pid, &changed, &e) < 0)
@@ -133,7 +134,7 @@ static int list(const struct list_options *o, bool functions, bool points, const
 		(void)log_error("warning: %s", code_map_warning(l.code));
 	list_free(&l);
 	code_map_close(l.code);
-	elf_decoder_stop();
+	decoder_stop();
 	return r;
 }
 

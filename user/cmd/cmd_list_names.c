@@ -3,9 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/log.h"
 #include "cmd/commands.h"
 #include "code/map.h"
-#include "elf/lines.h"
+#include "dwarf/lines.h"
 #include "elf/object.h"
 
 #define HASH_NONFATAL_OOM 1

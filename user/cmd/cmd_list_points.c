@@ -4,9 +4,10 @@
 #include "cmd/cmd_list.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cmd/commands.h"
 #include "code/map.h"
-#include "elf/code_loops.h"
+#include "code/loops.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
 

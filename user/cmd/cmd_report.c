@@ -3,10 +3,11 @@
 #include "analysis/analysis.h"
 #include "base/error.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "cmd/commands.h"
-#include "cmd/run_option_rows.h"
-#include "cmd/run_options.h"
-#include "elf/lines.h"
+#include "options/run_option_rows.h"
+#include "options/run_options.h"
+#include "dwarf/lines.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ struct report_command {
 	bool help, seed_given;
 	struct report_choice report;
 	uint64_t seed;
-	struct line_options lines;
+	struct debug_options lines;
 };
 
 static int set_seed(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -49,12 +50,12 @@ static void help(void)
 
 static void report_command_free(struct report_command *c)
 {
-	line_options_free(&c->lines);
+	debug_options_free(&c->lines);
 }
 
 static char *rename_line(const char *line, void *arg)
 {
-	return line_options_rename(arg, line);
+	return debug_options_rename(arg, line);
 }
 
 int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h)

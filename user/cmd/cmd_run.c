@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* `cozbpf run`: everything is opened and checked before the program starts, so that a mistake costs nothing. */
-#include "cmd/run.h"
+#include "run/run.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/log.h"
 #include "cmd/commands.h"
-#include "cmd/run_inject.h"
-#include "cmd/run_points.h"
-#include "cmd/run_repeat.h"
-#include "elf/decoder.h"
+#include "run/inject.h"
+#include "run/points.h"
+#include "run/repeat.h"
+#include "decoder/decoder.h"
 #include "experiment/runner.h"
 #include "code/map.h"
+#include "points/points.h"
 #include "shim/image.h"
 #include "target/preload.h"
 #include "target/launch.h"
@@ -125,7 +127,7 @@ int run_open_session(struct run *r, struct error *e)
 		session_verbose();
 	err = session_check_rights(e);
 	if (err == 0)
-		err = elf_decoder_start(NULL, e);
+		err = decoder_start(NULL, e);
 	if (err < 0)
 		return err;
 	err = run_look_at_program(r, e);
@@ -157,7 +159,7 @@ int run_open_session(struct run *r, struct error *e)
 		.disabled = r->options.disabled,
 		.latencies = r->options.n_latencies,
 		.inclusive = r->options.attribution == RUN_INCLUSIVE,
-		.needs = run_points_needs(r) | (by_probe ? SESSION_NEEDS_PROBES : 0),
+		.needs = run_points_needs(r) | (by_probe ? POINTS_NEED_PROBES : 0),
 		.slows = r->purpose->slows,
 		.slow_probes = by_probe,
 		.calibrate = r->options.calibrate,
@@ -167,7 +169,7 @@ int run_open_session(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	code_map_set_kernel(r->code, r->kernel);
-	session_set_page(r->session, r->page);
+	points_set_page(session_points(r->session), r->page);
 	if (r->purpose->no_file)
 		return 0;
 	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
@@ -247,7 +249,7 @@ void run_free(struct run *r)
 	run_scope_free(r->scope);
 	code_map_close(r->code);
 	code_kernel_close(r->kernel);
-	elf_decoder_stop();
+	decoder_stop();
 	if (r->page)
 		(void)munmap(r->page, sizeof(*r->page));
 	if (r->page_fd >= 0)

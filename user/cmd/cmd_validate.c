@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* `cozbpf validate`: a run whose experiments speed the line up virtually and slow it down really, and what the two say of each other. */
-#include "cmd/run.h"
+#include "run/run.h"
 
 #include "analysis/validation.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/log.h"
 #include "cmd/commands.h"
-#include "cmd/options.h"
+#include "options/options.h"
 
 #include <errno.h>
 #include <math.h>

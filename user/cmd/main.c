@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/log.h"
 #include "cmd/commands.h"
-#include "cmd/suggest.h"
+#include "options/suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>

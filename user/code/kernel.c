@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/search.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -124,17 +125,9 @@ int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret)
 {
 	const struct code_kernel *k = m->kernel;
 	_cleanup_free_ char *text = NULL;
-	size_t lo = 0, hi = k ? k->n : 0;
+	size_t lo = search_front(k ? k->n : 0, i, k->all[i].pc <= pc);
 	struct code_name *x;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (k->all[mid].pc <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	if (!lo)
 		return -ENOENT;
 	/* Of several names of one place the first is taken every time. */

@@ -3,7 +3,7 @@
  * (shared/abi.h): the same in every process that has the object mapped. */
 #pragma once
 
-#include "elf/lines.h"
+#include "dwarf/lines.h"
 #include "elf/object.h"
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@ struct code_scope {
 	size_t n_binaries;
 	bool inclusive;              /* --attribution inclusive: what was inlined by a call in a line counts for that line as well */
 	bool functions;              /* --granularity function: names are functions, from symbols alone */
-	const struct line_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
+	const struct debug_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
 					   * must outlive the map */
 	bool named;                  /* a file (a script) names the main executable: it is opened with the rights of the program's user */
 	bool lenient;                /* to look at only: open it even if nothing in scope can be named */

@@ -3,6 +3,7 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -12,20 +13,10 @@
 /* What an earlier refresh found out about the same mapping. */
 static const struct code_mapping *known(const struct code_space *s, const struct code_mapping *p)
 {
-	size_t lo = 0, hi = s->n;
+	size_t at = search_front(s->n, i, s->mappings[i].start < p->start);
+	const struct code_mapping *k = at < s->n ? &s->mappings[at] : NULL;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		const struct code_mapping *k = &s->mappings[mid];
-
-		if (k->start == p->start)
-			return k->end == p->end && k->offset == p->offset && k->object == p->object ? k : NULL;
-		if (k->start < p->start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	return k && k->start == p->start && k->end == p->end && k->offset == p->offset && k->object == p->object ? k : NULL;
 }
 
 /* Libraries out of scope are looked at once and closed again: a program may have more of them than we may have files open. */

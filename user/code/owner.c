@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -169,17 +170,7 @@ static int walk_row(struct addr_range r, const struct line_location *where, void
 /* How many entries begin at or below @vaddr. */
 static size_t inlined_until(const struct code_object *o, uint64_t vaddr)
 {
-	size_t lo = 0, hi = o->n_inlined;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (o->inlined[mid].range.lo <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return search_front(o->n_inlined, i, o->inlined[i].range.lo <= vaddr);
 }
 
 static const struct code_inlined *find_inlined(const struct code_object *o, uint64_t vaddr)

@@ -31,7 +31,7 @@ struct code_object {
 	bool is_main, is_vdso, in_scope;
 	bool mapped;            /* entry has device and inode as a mapping has them, which stat may not */
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
-	const struct line_options *line_options; /* the map's */
+	const struct debug_options *line_options; /* the map's */
 	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
 	char *why;                 /* it cannot be opened */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
@@ -83,7 +83,7 @@ struct code_map {
 	struct globs sources, binaries;
 	bool functions, inclusive;
 	bool automatic; /* by function for want of lines: another executable may have some */
-	struct line_options lines;
+	struct debug_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */

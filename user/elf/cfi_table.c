@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -121,19 +122,9 @@ static int add_cie(struct parser *p, uint64_t offset, struct cfi_cursor c)
 
 static const struct cfi_cie *find_cie(const struct parser *p, uint64_t offset)
 {
-	size_t lo = 0, hi = p->n_cies;
+	size_t at = search_front(p->n_cies, i, p->cies[i].offset < offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (p->cies[mid].offset == offset)
-			return &p->cies[mid];
-		if (p->cies[mid].offset < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
+	return at < p->n_cies && p->cies[at].offset == offset ? &p->cies[at] : NULL;
 }
 
 static int add_span(struct parser *p, struct span span)
@@ -299,15 +290,7 @@ void cfi_table_free(struct cfi_table *t)
 
 const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc)
 {
-	size_t lo = 0, hi = t->n;
+	size_t n = search_front(t->n, i, t->rows[i].pc <= pc);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->rows[mid].pc <= pc)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &t->rows[lo - 1] : NULL;
+	return n ? &t->rows[n - 1] : NULL;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_file.h"
-#include "elf/debug_links.h"
-#include "elf/debug_packed.h"
-#include "elf/debug_unpack.h"
+#include "elf/debug_private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_find.h"
-#include "elf/lines.h"
+#include "elf/debug_options.h"
 #include "elf/object.h"
 #include "elf/object_private.h"
-#include "elf/opener.h"
+#include "sandbox/opener.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -18,7 +18,7 @@
 #define DEFAULT_ROOT "/usr/lib/debug"
 
 /* What lies in a directory that the user gave, the user means. */
-static bool in_debug_dir(const struct line_options *options, const char *path)
+static bool in_debug_dir(const struct debug_options *options, const char *path)
 {
 	for (size_t i = 0; options && i < options->n_debug_dirs; i++) {
 		size_t n = strlen(options->debug_dirs[i]);
@@ -45,7 +45,7 @@ static bool is_trusted(int object, int file)
 }
 
 /* Only ELF files are passed on: an attacker who controls a decoder sees no others. */
-int debug_open_named(const struct elf_object *o, const struct line_options *options, const char *path)
+int debug_open_named(const struct elf_object *o, const struct debug_options *options, const char *path)
 {
 	_cleanup_close_ int fd = opener_open(path, &o->rights);
 	char magic[SELFMAG];
@@ -61,7 +61,7 @@ int debug_open_named(const struct elf_object *o, const struct line_options *opti
 struct search {
 	const struct elf_object *object;
 	const struct debug_file *of; /* the file that names the one that is searched */
-	const struct line_options *options;
+	const struct debug_options *options;
 	const char *build_id; /* the one sought must have it, if it has any */
 	const struct debug_link *link; /* the one sought must have its checksum */
 	bool split, lines, symbols; /* its sections are .debug_*.dwo; it must have line information, a symbol table */
@@ -146,7 +146,7 @@ __attribute__((format(printf, 2, 3))) static bool try(struct search *s, const ch
 }
 
 /* The user's directories, then the system's; NULL after the last. */
-static const char *root(const struct line_options *o, size_t i)
+static const char *root(const struct debug_options *o, size_t i)
 {
 	size_t n = o ? o->n_debug_dirs : 0;
 
@@ -201,7 +201,7 @@ static bool by_directories(struct search *s, const struct elf_object *o, const c
 	return as_given && (!as_is || strcmp(as_is, as_given) != 0) && in_directory(s, as_given, name);
 }
 
-int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct line_options *options, bool lines,
+int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct debug_options *options, bool lines,
 			struct debug_file **ret, struct error *why)
 {
 	struct search s = {.object = o, .of = self, .options = options, .lines = lines, .symbols = !lines, .why = why};
@@ -220,7 +220,7 @@ end:
 	return 0;
 }
 
-bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, const struct line_options *options, struct error *why)
+bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, const struct debug_options *options, struct error *why)
 {
 	struct search s = {.object = o, .of = f, .options = options, .build_id = f->altlink.build_id, .why = why};
 	const char *name = f->altlink.name;
@@ -243,7 +243,7 @@ end:
 	return s.found;
 }
 
-struct debug_file *debug_find_split(const struct elf_object *o, const struct line_options *options, const char *comp_dir,
+struct debug_file *debug_find_split(const struct elf_object *o, const struct debug_options *options, const char *comp_dir,
 				    const char *name, struct error *why)
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
@@ -268,7 +268,7 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct lin
 	return NULL;
 }
 
-struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct line_options *options,
+struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct debug_options *options,
 				      struct error *why)
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};

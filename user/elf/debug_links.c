@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "elf/debug_links.h"
-#include "elf/lines_reader.h"
+#include "elf/debug_private.h"
+#include "elf/numbers.h"
 
 #include "base/cleanup.h"
 

@@ -3,7 +3,7 @@
 
 #include "elf/object.h"
 #include "elf/object_private.h"
-#include "elf/opener.h"
+#include "sandbox/opener.h"
 
 #include "base/cleanup.h"
 

@@ -4,7 +4,7 @@
 #include "elf/debug_find.h"
 #include "elf/demangle.h"
 #include "elf/object_private.h"
-#include "elf/opener.h"
+#include "sandbox/opener.h"
 #include "elf/symbols_private.h"
 
 #include "base/cleanup.h"
@@ -343,7 +343,7 @@ void elf_object_close(struct elf_object *o)
 	free(o);
 }
 
-void elf_object_set_options(struct elf_object *o, const struct line_options *options)
+void elf_object_set_options(struct elf_object *o, const struct debug_options *options)
 {
 	o->options = options;
 }

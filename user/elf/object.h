@@ -9,7 +9,7 @@
 
 struct error;
 struct elf_object;
-struct line_options;
+struct debug_options;
 
 struct elf_symbol {
 	const char *name; /* as in the symbol table; owned by the object */
@@ -41,7 +41,7 @@ static inline void elf_object_closep(struct elf_object **o)
 }
 
 /* Where to look for the debug file that has the symbols of a stripped one; @options must outlive the object. */
-void elf_object_set_options(struct elf_object *o, const struct line_options *options);
+void elf_object_set_options(struct elf_object *o, const struct debug_options *options);
 
 const char *elf_object_path(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o);            /* still owned by the object */

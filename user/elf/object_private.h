@@ -11,7 +11,7 @@
 #include <libelf.h>
 
 struct decoder;
-struct line_options;
+struct debug_options;
 struct symbol_index;
 
 struct elf_segment {
@@ -30,7 +30,7 @@ struct elf_object {
 	bool dynamic;
 	char *interpreter; /* owned; NULL: none, or none that makes sense */
 	char *build_id;
-	const struct line_options *options; /* where debug files are; NULL: where the system has them */
+	const struct debug_options *options; /* where debug files are; NULL: where the system has them */
 	bool is_image;			    /* not a file's, but one in memory */
 	struct symbol_index *symbols;	    /* empty until first asked for */
 	struct file_rights rights;	    /* what files that it names are opened with: those of the program's user */

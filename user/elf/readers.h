@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who reads what stands in a program's files: this process itself, or, once elf_decoder_start was called, processes without rights. An object
+/* Who reads what stands in a program's files: this process itself, or, once decoder_start was called, processes without rights. An object
  * keeps those that were in force when it was opened. Parsers do not know which it is. */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct cfi_table;
 struct elf_object;
 struct error;
-struct line_options;
+struct debug_options;
 struct line_readers;
 
 struct elf_readers {
@@ -21,7 +21,7 @@ struct elf_readers {
 	/* As demangle_as of each of up to DEMANGLE_BATCH names that are mangled; @ret is all NULL before. Called by all threads. */
 	void (*names)(const char *const *list, size_t n, bool arguments, bool result, char **ret);
 	/* As debug_open_named. */
-	int (*open_named)(const struct elf_object *o, const struct line_options *options, const char *path);
+	int (*open_named)(const struct elf_object *o, const struct debug_options *options, const char *path);
 	/* The object is being closed. NULL: nothing to do. */
 	void (*close)(struct elf_object *o);
 	/* NULL: those of line tables that are read here. */

@@ -2,6 +2,8 @@
 #include "elf/demangle.h"
 #include "elf/symbols_private.h"
 
+#include "base/search.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,20 +32,12 @@ const char *elf_object_symbol_problem(const struct elf_object *o)
 int elf_object_function_at(const struct elf_object *o, uint64_t vaddr, struct elf_symbol *ret)
 {
 	const struct symbol_index *x = o->symbols;
-	size_t lo = 0, hi, tries = 0;
+	size_t lo, tries = 0;
 	int r = symbols_load(o);
 
 	if (r < 0)
 		return r;
-	hi = x->n;
-	while (lo < hi) { /* the first symbol above @vaddr */
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (x->all[mid].addr <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = search_front(x->n, i, x->all[i].addr <= vaddr);
 	while (lo > 0 && tries++ < MAX_NESTED) {
 		const struct symbol *s = &x->all[--lo];
 

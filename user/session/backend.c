@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "code/map.h"
 #include "cozbpf.skel.h"
+#include "kernel/map_call.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -16,8 +17,6 @@
 /* So that a quarter of these costs, which is how well they are known, makes about one part in a hundred. */
 #define LUMP_OVERHEADS 24
 #define LUMP_BELOW 0.24
-/* Where fewer visits come after the program has settled, all of the experiment's are timed. */
-#define SETTLED_ENOUGH 8
 
 static struct abi_control *control(struct session *s)
 {
@@ -42,94 +41,10 @@ static uint64_t late_median(const struct session *s, const struct abi_totals *t)
 	return 0;
 }
 
-static int read_probed(struct session *s, unsigned int index, struct backend_point *p)
-{
-	const struct abi_point *at = NULL; /* the first visit of the time that counts, if that is known */
-	uint64_t settled = 0;
-	_map_call_ bool raised = map_call_begin();
-	int r = bpf_map__lookup_elem(s->skel->maps.points, &index, sizeof(index), s->percpu_points,
-				     sizeof(*s->percpu_points) * s->nr_cpus, 0);
-
-	if (r < 0)
-		return r;
-	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
-		const struct abi_point *v = &s->percpu_points[cpu];
-
-		p->visits += v->visits;
-		if (v->settled_epoch == s->epoch) {
-			settled += v->visits - v->settled_visits + 1;
-			if (!at || v->settled_ns < at->settled_ns)
-				at = v;
-		}
-		if (v->epoch != s->epoch)
-			continue;
-		if (!p->first_ns || v->first_ns < p->first_ns) {
-			p->first_ns = v->first_ns;
-			p->first_local = v->first_local;
-		}
-		if (v->last_ns > p->last_ns) {
-			p->last_ns = v->last_ns;
-			p->last_local = v->last_local;
-		}
-	}
-	if (at && settled >= SETTLED_ENOUGH) {
-		p->first_ns = at->settled_ns;
-		p->first_local = at->settled_local;
-		p->timed_visits = settled;
-	}
-	return 0;
-}
-
-static void read_counters(const struct session *s, const struct point *p, struct backend_point *ret)
-{
-	if (p->has_begin)
-		ret->visits = __atomic_load_n(&s->page->counters[p->begin].count, __ATOMIC_RELAXED);
-	if (p->latency && p->has_end)
-		ret->departures = __atomic_load_n(&s->page->counters[p->end].count, __ATOMIC_RELAXED);
-}
-
-static int read_point(struct session *s, size_t i, struct backend_point *ret)
-{
-	struct backend_point end = {0};
-	int r;
-
-	if (!s->points[i].probed) {
-		read_counters(s, &s->points[i], ret);
-		return 0;
-	}
-	r = read_probed(s, (unsigned int)i, ret);
-	if (r < 0 || !s->points[i].pair)
-		return r;
-	r = read_probed(s, (unsigned int)s->points[i].end, &end);
-	ret->departures = end.visits;
-	return r;
-}
-
-/* All calls are looked at, whichever the points are: the visits of the points share that. */
-static void add_looks(struct session *s, struct backend_totals *t)
-{
-	const struct point *p;
-
-	for (unsigned int end = 0; end < 2; end++) {
-		uint64_t visits = 0, each;
-
-		for (size_t i = 0; i < t->n_points; i++)
-			if (session_shown_point(s, i)->call == end + 1)
-				visits += t->points[i].visits;
-		each = syscalls_looks(s, end, visits);
-		for (size_t i = 0; i < t->n_points; i++) {
-			p = session_shown_point(s, i);
-			if (p->call == end + 1 && p->cost_ns)
-				t->points[i].cost_ns += each;
-		}
-	}
-}
-
 static int snapshot(void *b, struct backend_totals *ret)
 {
 	struct session *s = b;
 	uint64_t stolen = stolen_ns(s);
-	struct backend_point *p;
 	struct abi_totals t;
 	int r = totals_read(s, &t);
 
@@ -159,19 +74,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 		.period_ns = session_period_ns(s),
 		.late_ns = late_median(s, &t),
 	};
-	for (size_t i = 0; i < s->n_points; i++) {
-		if (s->points[i].hidden)
-			continue;
-		p = &ret->points[ret->n_points++];
-		r = read_point(s, i, p);
-		if (r < 0)
-			return r;
-		p->cost_ns = s->points[i].cost_ns;
-		if (s->points[i].is_sampled)
-			p->visits /= sampled_unit(s);
-	}
-	add_looks(s, ret);
-	return 0;
+	return points_read(&s->points, s->epoch, ret);
 }
 
 /* Of every point: visits, or arrivals. */
@@ -206,8 +109,8 @@ static void adapt(struct session *s)
 	x.cpu_waits -= s->seen.cpu_waits;
 	x.samples -= s->seen.samples;
 	x.turns -= s->seen.turns;
-	for (size_t i = 0; i < session_points(s); i++)
-		if (!session_shown_point(s, i)->is_sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > x.visits)
+	for (size_t i = 0; i < points_count(&s->points); i++)
+		if (!points_shown(&s->points, i)->is_sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > x.visits)
 			x.visits = now[i] - s->begin_visits[i];
 	events_adapt(s, &x);
 }
@@ -257,11 +160,11 @@ static int begin(void *b, const struct backend_setup *setup)
 	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;
 	if (r < 0)
 		return r;
-	r = latency_begin(s);
+	r = points_latency_begin(&s->points);
 	if (r < 0)
 		return r;
 	/* Naming has found more of a line's code since. */
-	sampled_update(s);
+	points_update_sampled(&s->points);
 	s->begin_ns = clock_monotonic_ns();
 	s->epoch = epoch;
 	__atomic_store_n(&c->epoch, epoch, __ATOMIC_SEQ_CST);
@@ -405,6 +308,13 @@ static int owed(void *b, struct backend_owed *ret)
 	return 0;
 }
 
+static int latency(void *b, size_t i, struct backend_latency *ret)
+{
+	struct session *s = b;
+
+	return points_latency(&s->points, i, ret);
+}
+
 static int name(void *b, uint64_t addr, const char **ret_line, const char **ret_function)
 {
 	struct session *s = b;
@@ -447,7 +357,7 @@ const struct backend_ops session_backend = {
 	.end = end,
 	.samples = samples,
 	.owed = owed,
-	.latency = latency_measured,
+	.latency = latency,
 	.name = name,
 	.callers = callers,
 	.inlined = inlined,

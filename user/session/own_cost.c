@@ -33,9 +33,9 @@ static uint64_t run_time(const struct session *s)
 {
 	uint64_t sum = run_time_of(s->skel);
 
-	for (size_t i = 0; i < s->n_points; i++)
-		if (s->points[i].event)
-			sum += run_time_of(s->points[i].event);
+	for (size_t i = 0; i < s->points.n; i++)
+		if (s->points.all[i].event)
+			sum += run_time_of(s->points.all[i].event);
 	return sum;
 }
 

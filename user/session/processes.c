@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "code/tables.h"
 #include "cozbpf.skel.h"
+#include "kernel/map_call.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

@@ -2,12 +2,13 @@
 #include "session/internal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "calibration/calibration.h"
 #include "cozbpf.skel.h"
-#include "session/probe.h"
-#include "session/programs.h"
-#include "session/refusal.h"
-#include "session/uprobe_multi.h"
+#include "kernel/probe.h"
+#include "kernel/programs.h"
+#include "kernel/refusal.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -50,27 +51,6 @@ static void configure(struct session *s)
 		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
 	c->slows = s->options.slows;
 	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
-	c->has_sampled = (s->options.needs & SESSION_NEEDS_SAMPLED) != 0;
-}
-
-/* What only some points take is loaded for those. */
-static void choose_programs(struct session *s)
-{
-	unsigned int needs = s->options.needs;
-	const unsigned int reported = SESSION_NEEDS_SYSCALL_ENTER | SESSION_NEEDS_SYSCALL_LEAVE | SESSION_NEEDS_TRACEPOINTS;
-
-	s->traced = needs & reported && tracepoints_preempted();
-	s->multi = needs & SESSION_NEEDS_PROBES && feature_usable("uprobe_multi", s->options.disabled);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_multi, s->multi);
-	(void)bpf_program__set_expected_attach_type(s->skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
-	(void)bpf_program__set_autoload(s->skel->progs.slow_visit, s->options.slow_probes && !s->multi);
-	(void)bpf_program__set_autoload(s->skel->progs.slow_multi, s->options.slow_probes && s->multi);
-	(void)bpf_program__set_expected_attach_type(s->skel->progs.slow_multi, (enum bpf_attach_type)UPROBE_MULTI);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_enter, needs & SESSION_NEEDS_SYSCALL_ENTER && !s->traced);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_leave, needs & SESSION_NEEDS_SYSCALL_LEAVE && !s->traced);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_enter_traced, needs & SESSION_NEEDS_SYSCALL_ENTER && s->traced);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_leave_traced, needs & SESSION_NEEDS_SYSCALL_LEAVE && s->traced);
-	(void)bpf_program__set_autoload(s->skel->progs.progress_traced, needs & SESSION_NEEDS_TRACEPOINTS);
 }
 
 int session_check_rights(struct error *e)
@@ -87,8 +67,35 @@ static int refuse_without_storage(struct refusal *why)
 	return -EOPNOTSUPP;
 }
 
+static struct calibration_host calibration_host(struct session *s)
+{
+	return (struct calibration_host){
+		.session = s,
+		.skel = s->skel,
+		.payer = s->options.payer,
+		.signo = s->options.signo,
+		.anew = s->options.calibrate,
+		.read_totals = totals_read,
+		.take_in = processes_calibrate,
+	};
+}
+
+static int open_points(struct session *s, struct error *e)
+{
+	const struct points_options o = {
+		.needs = s->options.needs,
+		.latencies = s->options.latencies,
+		.slow_probes = s->options.slow_probes,
+		.sample_ns = NSEC_PER_SEC / (s->options.rate_hz ? s->options.rate_hz : SESSION_RATE_ALONE),
+		.disabled = s->options.disabled,
+	};
+
+	return points_open(&s->points, &o, s->skel, s->nr_cpus, e);
+}
+
 static int open_programs(const struct session_options *o, struct session **ret, struct refusal *why, struct error *e)
 {
+	struct calibration_host host;
 	struct session *s;
 	int cpus, r;
 
@@ -107,8 +114,7 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 	s->rate_hz = o->rate_hz ? o->rate_hz : SESSION_RATE_LOW;
 	rng_seed(&s->rng, o->seed ^ 0x7065726632);
 	s->percpu = calloc((size_t)cpus, sizeof(*s->percpu));
-	s->percpu_points = calloc((size_t)cpus, sizeof(*s->percpu_points));
-	if (!s->percpu || !s->percpu_points) {
+	if (!s->percpu) {
 		session_close(s);
 		return fail(e, ENOMEM, "out of memory");
 	}
@@ -121,14 +127,14 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 	}
 	sync_configure(s);
 	configure(s);
-	r = latency_configure(s, e);
+	r = open_points(s, e);
 	if (r < 0) {
 		session_close(s);
 		return r;
 	}
 	trace_configure(s);
-	choose_programs(s);
-	s->calibrated = calibrate_recall(s);
+	host = calibration_host(s);
+	s->calibrated = calibrate_recall(&host);
 	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = refuse_without_storage(why);
 	if (r == 0)
@@ -185,7 +191,8 @@ void session_close(struct session *s)
 	own_cost_end(s);
 	stolen_close(s);
 	events_close(s);
-	points_close(s);
+	points_close(&s->points);
+	session_slow_by_samples(s);
 	sync_close(s);
 	loader_close(s);
 	trace_close(s);
@@ -196,19 +203,19 @@ void session_close(struct session *s)
 	(void)bpf_link__destroy(s->iter);
 	processes_close(s);
 	unwind_close(s);
-	latency_close(s);
 	cozbpf_bpf__destroy(s->skel);
 	free(s->percpu);
-	free(s->percpu_points);
 	free(s);
 }
 
 void session_calibrate(struct session *s)
 {
+	const struct calibration_host host = calibration_host(s);
+
 	if (!s->calibrated)
-		(void)calibrate(s);
+		(void)calibrate(&host);
 	s->calibrated = true;
-	point_costs_measure(s);
+	points_measure_costs(&s->points);
 }
 
 int session_slots_fd(const struct session *s)
@@ -238,7 +245,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	};
 	int r;
 
-	s->pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
+	s->pid = s->points.pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
 	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
 	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | ABI_PROC_FOLLOW, e) : 0;
 	if (r == 0 && s->sync)
@@ -262,9 +269,28 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
 {
-	s->code = map;
-	sampled_update(s);
+	s->code = s->points.code = map;
+	points_update_sampled(&s->points);
 	return unwind_set(s, 0, e);
+}
+
+struct points *session_points(struct session *s)
+{
+	return &s->points;
+}
+
+void session_find_counters(struct session *s)
+{
+	struct abi_control *c = &s->skel->bss->control;
+	const struct shim_page *page = s->points.page;
+
+	/* Its launch is the first exec. After a second one the program's image has no shim. */
+	if (page && !c->signals_ok && c->execs == 1 && __atomic_load_n(&page->loaded, __ATOMIC_ACQUIRE)) {
+		c->signals_ok = 1;
+		if (s->options.many)
+			processes_allow_signals(s, (pid_t)c->main, &c->execs);
+	}
+	points_find_counters(&s->points);
 }
 
 uint64_t session_exit_ns(const struct session *s)

@@ -3,7 +3,6 @@
  * close, by whatever end of the process, every effect on the program ends. */
 #pragma once
 
-#include "elf/code.h"
 #include "experiment/backend.h"
 #include "shared/latency.h"
 
@@ -13,18 +12,10 @@
 struct code_map;
 struct elf_object;
 struct error;
+struct feature;
+struct point_site;
+struct points;
 struct session;
-struct shim_page;
-
-/* What points take: their programs are loaded, and their cost is measured, only where they are asked for. */
-enum session_needs {
-	SESSION_NEEDS_PROBES = 1,
-	SESSION_NEEDS_RETURNS = 2,
-	SESSION_NEEDS_SYSCALL_ENTER = 4,
-	SESSION_NEEDS_SYSCALL_LEAVE = 8,
-	SESSION_NEEDS_TRACEPOINTS = 16,
-	SESSION_NEEDS_SAMPLED = 32,
-};
 
 struct session_options {
 	enum abi_payer payer;
@@ -36,10 +27,10 @@ struct session_options {
 	bool all_execs;       /* session_execs tells of every exec on the machine, not only of those entered */
 	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
 	bool slows;           /* experiments may slow the line for real */
-	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes SESSION_NEEDS_PROBES */
+	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes POINTS_NEED_PROBES */
 	const char *disabled; /* comma list of features to go without, or NULL */
-	size_t latencies;     /* how many pairs there will be (session_pair_points) */
-	unsigned int needs;   /* enum session_needs */
+	size_t latencies;     /* how many pairs there will be (points_pair) */
+	unsigned int needs;   /* enum points_needs */
 	const char *trace;    /* a new file to write every stop to that is booked (trace.c), or NULL */
 	bool calibrate;       /* anew, whatever an earlier run has found */
 	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
@@ -51,6 +42,9 @@ int session_check_rights(struct error *e);
 /* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
 int session_open(const struct session_options *o, struct session **ret, struct error *e);
 void session_close(struct session *s); /* NULL is allowed */
+/* Tries every feature for real, and loads what runs would load. *ret is the caller's (free). @disabled: comma list of features to treat as
+ * missing, or NULL. -ENOMEM. */
+int session_probe(const char *disabled, struct feature **ret, size_t *ret_n);
 /* What the kernel refuses, and libbpf about it, is printed to standard error from now on. */
 void session_verbose(void);
 /* Has payments and hits cost what they really do: measures it (half a second, on two CPUs), unless an earlier run since boot has. Before
@@ -126,52 +120,18 @@ int session_idle_clocks(struct session *s, struct error *e);
 int session_clocks_fd(const struct session *s);
 void session_serve_clocks(struct session *s);
 
-/* A place for a probe: an address of an ELF file in its own numbering. */
-struct session_site {
-	const struct elf_object *object;
-	uint64_t vaddr;
-	uint64_t semaphore; /* of a USDT probe: the address of its count; 0: none */
-	enum code_cost cost; /* of the instruction */
-};
-/* Adds a throughput point that counts nothing yet; *ret is its index. -EEXIST, -E2BIG. */
-int session_new_point(struct session *s, const char *name, size_t *ret, struct error *e);
-/* What the point counts, in the scope alone; may be called again, for more sites. Probes take effect in what is mapped by then and in what
- * will be. @at_return: the sites are entries of functions, and it is their returns that count. */
-int session_attach_sites(struct session *s, size_t point, bool at_return, const struct session_site *sites, size_t n, struct error *e);
-int session_attach_syscall(struct session *s, size_t point, unsigned int number, bool at_return, struct error *e);
-int session_attach_tracepoint(struct session *s, size_t point, const char *category, const char *name, struct error *e);
-/* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. A visit is what one sample stands for at
- * the lowest rate. */
-int session_attach_sampled(struct session *s, size_t point, const char *line, struct error *e);
-/* ... in a function's code, of which these are parts, in object @i of the code map, which need not be in scope: samples there, and where it has
- * called what is neither in scope nor the function's. May be called again, for more. At most ABI_MAX_SAMPLED parts of all points count. */
-int session_attach_sampled_code(struct session *s, size_t point, size_t object, const struct elf_symbol *parts, size_t n, struct error *e);
-/* What a visit takes, in ns, as measured for such places on this machine before the run; 0: next to nothing, or not known. */
-uint64_t session_point_cost(const struct session *s, size_t i);
-/* Is there such a tracepoint? -ENOENT with what is near, or what keeps us from knowing; nothing is attached. */
-int session_check_tracepoint(const char *category, const char *name, struct error *e);
-/* Makes two points, by the order in which they were added, one latency point that is called as the first: an interval begins with a visit of
- * @begin and ends with one of @end by the same thread or, with arguments (1..ABI_MAX_ARGUMENT; 0: by thread), where that argument of both
- * functions has the same value. At most session_options.latencies times. */
-int session_pair_points(struct session *s, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e);
-/* The page that the shim fills: its coz.h counters become points as they appear. The page must outlive the session. */
-void session_set_page(struct session *s, const struct shim_page *page);
+/* Its progress points, to add to. Owned by the session. */
+struct points *session_points(struct session *s);
+/* Called often: takes in coz.h points that have appeared, and lets payment signals be used once the shim is in place. */
+void session_find_counters(struct session *s);
 
-/* Points, in the order of backend_totals.points. session_find_counters, called often, adds coz.h points as they appear and lets payment
- * signals be used once the shim is in place; it returns how many points there are
- * now. */
-size_t session_find_counters(struct session *s);
-size_t session_points(const struct session *s);
-const char *session_point_name(const struct session *s, size_t i);
-bool session_point_is_latency(const struct session *s, size_t i);
-
-/* The seven calls of experiment/backend.h; the backend pointer is the session. */
+/* The calls of experiment/backend.h; the backend pointer is the session. */
 extern const struct backend_ops session_backend;
 
 /* Experiments that slow the line make each visit longer, at these places, by the asked share of the time that a visit takes in the mean;
  * without this, each sample in the line stops its thread. Before that, an experiment at 0 % has to show how long visits take, and
  * all others go on to; the places cost what progress points there do, in all experiments. After session_attach. */
-int session_slow_at(struct session *s, const struct session_site *sites, size_t n, struct error *e);
+int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e);
 /* No longer. Takes a tenth of a second. */
 void session_slow_by_samples(struct session *s);
 /* What the experiments since session_slow_at have shown. */
@@ -179,7 +139,7 @@ struct session_slowed {
 	uint64_t visits;
 	uint64_t samples, line_ns; /* in the selected line, and the time that they stand for: without what was spun */
 	uint64_t spun_ns;	   /* by which visits were made longer */
-	uint64_t cost_ns;	   /* of a probe, as session_point_cost */
+	uint64_t cost_ns;	   /* of a probe, as struct point says it */
 };
 int session_slowed(struct session *s, struct session_slowed *ret);
 

@@ -14,7 +14,7 @@ static bool by_probes(const struct session *s)
 	return s->slow_probes.n_links || s->slow_probes.n_fds;
 }
 
-int session_slow_at(struct session *s, const struct session_site *sites, size_t n, struct error *e)
+int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e)
 {
 	const struct uprobes u = {
 		.one = s->skel->progs.slow_visit,
@@ -31,15 +31,15 @@ int session_slow_at(struct session *s, const struct session_site *sites, size_t 
 	if (r < 0)
 		return fail(e, -r, "cannot read the counters: %s", strerror(-r));
 	memset(s->skel->bss->slowed, 0, sizeof(s->skel->bss->slowed));
-	r = uprobes_attach(s, &s->slow_probes, &u, sites, n, e);
+	r = uprobes_attach(&s->points, &s->slow_probes, &u, sites, n, e);
 	if (r < 0) {
 		point_free(&s->slow_probes);
 		return r;
 	}
 	/* Which of several sites is visited most is not known. */
 	for (size_t i = 0; i < n; i++)
-		if (s->costs.site[sites[i].cost] > most)
-			most = s->costs.site[sites[i].cost];
+		if (s->points.costs.site[sites[i].cost] > most)
+			most = s->points.costs.site[sites[i].cost];
 	s->slow_probes.cost_ns = most;
 	return 0;
 }

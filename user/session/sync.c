@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "elf/object.h"
-#include "session/probe.h"
+#include "kernel/probe.h"
 #include "target/maps.h"
 
 #include <errno.h>

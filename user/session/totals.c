@@ -4,10 +4,10 @@
 
 #include "base/clock.h"
 #include "cozbpf.skel.h"
+#include "kernel/map_call.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,21 +17,6 @@ static const char *const counter_texts[] = {
 #include "shared/counters.def"
 #undef COUNTER
 };
-
-bool map_call_begin(void)
-{
-	const struct sched_param least = {.sched_priority = 1};
-
-	return sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO, &least) == 0;
-}
-
-void map_call_end(const bool *raised)
-{
-	const struct sched_param none = {0};
-
-	if (*raised)
-		(void)sched_setscheduler(0, SCHED_OTHER, &none);
-}
 
 int totals_read(struct session *s, struct abi_totals *ret)
 {
@@ -104,10 +89,10 @@ char *session_counters(struct session *s)
 	if (s->n_without_space)
 		(void)fprintf(f, "%zu x no room for what a process has mapped (%d different ones at most): its samples were not counted\n", s->n_without_space,
 			      ABI_MAX_SPACES);
-	if (s->page && s->page->no_slot)
-		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->page->no_slot);
-	if (s->page && s->page->lost_counters)
-		(void)fprintf(f, "%u x a coz.h counter found no room (%d at most)\n", s->page->lost_counters, SHIM_MAX_COUNTERS);
+	if (s->points.page && s->points.page->no_slot)
+		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->points.page->no_slot);
+	if (s->points.page && s->points.page->lost_counters)
+		(void)fprintf(f, "%u x a coz.h counter found no room (%d at most)\n", s->points.page->lost_counters, SHIM_MAX_COUNTERS);
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;

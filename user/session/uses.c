@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "session/uses.h"
-
+/* What commands and options load: the objects of a run themselves, in the configurations that it would ask for here. */
 #include "base/error.h"
 #include "session/internal.h"
-#include "session/probe.h"
-#include "session/refusal.h"
+#include "kernel/probe.h"
+#include "kernel/refusal.h"
 
 #include <signal.h>
 #include <stdio.h>
 
 #define ALL_POINTS                                                                                                                       \
-	(SESSION_NEEDS_PROBES | SESSION_NEEDS_RETURNS | SESSION_NEEDS_SYSCALL_ENTER | SESSION_NEEDS_SYSCALL_LEAVE | SESSION_NEEDS_TRACEPOINTS | \
-	 SESSION_NEEDS_SAMPLED)
+	(POINTS_NEED_PROBES | POINTS_NEED_RETURNS | POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS | \
+	 POINTS_NEED_SAMPLED)
 
 static const struct {
 	const char *name, *what;
@@ -20,10 +19,10 @@ static const struct {
 } uses[] = {
 	{"programs", "what run, attach and system load, with all kinds of points", true, {.needs = ALL_POINTS}},
 	{"programs_options", "what --latency, --attribution inclusive and validate load", false,
-	 {.needs = SESSION_NEEDS_PROBES, .latencies = ABI_MAX_LATENCIES, .inclusive = true, .slows = true, .slow_probes = true}},
-	{"programs_pthread", "what --sync pthread loads", false, {.needs = SESSION_NEEDS_PROBES, .sync = ABI_SYNC_PTHREAD}},
+	 {.needs = POINTS_NEED_PROBES, .latencies = ABI_MAX_LATENCIES, .inclusive = true, .slows = true, .slow_probes = true}},
+	{"programs_pthread", "what --sync pthread loads", false, {.needs = POINTS_NEED_PROBES, .sync = ABI_SYNC_PTHREAD}},
 };
-const size_t n_uses = sizeof(uses) / sizeof(*uses);
+#define N_USES (sizeof(uses) / sizeof(*uses))
 
 static int try_with(size_t i, enum abi_payer payer, bool many, const char *disabled, struct refusal *why)
 {
@@ -42,7 +41,7 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 	return r;
 }
 
-void use_try(size_t i, const char *disabled, struct feature *ret)
+static void use_try(size_t i, const char *disabled, struct feature *ret)
 {
 	enum abi_payer best = feature_usable("task_work", disabled) ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
 	bool many = uses[i].options.sync == ABI_SYNC_SCHED;
@@ -57,4 +56,13 @@ void use_try(size_t i, const char *disabled, struct feature *ret)
 	ret->state = why.denied ? FEATURE_DENIED : FEATURE_MISSING;
 	(void)snprintf(ret->detail, sizeof(ret->detail), "%s", why.why);
 	(void)snprintf(ret->remedy, sizeof(ret->remedy), "%s", why.remedy);
+}
+
+int session_probe(const char *disabled, struct feature **ret, size_t *ret_n)
+{
+	int r = features_try(disabled, N_USES, ret, ret_n);
+
+	for (size_t i = 0; r == 0 && i < N_USES; i++)
+		use_try(i, disabled, &(*ret)[(*ret_n)++]);
+	return r;
 }

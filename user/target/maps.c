@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/search.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -203,17 +204,9 @@ void map_list_free(struct map_list *l)
 
 const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr)
 {
-	size_t low = 0, high = l->n;
+	size_t at = search_front(l->n, i, l->entries[i].end <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (l->entries[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low < l->n && l->entries[low].start <= addr ? &l->entries[low] : NULL;
+	return at < l->n && l->entries[at].start <= addr ? &l->entries[at] : NULL;
 }
 
 static bool is_inode(const struct statx *x, const struct map_entry *m)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* first_touch FILE PREFIX: opens the line information of a program and asks for the line of each function whose name begins with PREFIX,
  * once. Prints how long it took: open_ms=X units=N median_us=X most_us=X. */
-#include "elf/lines.h"
+#include "dwarf/lines.h"
 #include "elf/object.h"
 
 #include "base/cleanup.h"

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Symbols and call frame information as a decoder read them, checked. */
+#include "elf/cfi.h"
+#include "decoder/private.h"
+#include "elf/symbols_private.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, const char *strings, size_t n_strings)
+{
+	struct symbol_index *x = o->symbols;
+	const struct symbol *last = x->n ? &x->all[x->n - 1] : NULL;
+	uint64_t left = elf_object_code_left(o, w->addr);
+
+	if (w->name >= n_strings || w->own >= n_strings || !strings[w->name] || !strings[w->own] || !left || w->size > left ||
+	    w->kind > SYMBOL_COLD || (last && w->addr < last->addr))
+		return false;
+	x->all[x->n++] = (struct symbol){.addr = w->addr, .size = w->size, .name = strings + w->name, .own = strings + w->own,
+					 .kind = (enum symbol_kind)w->kind, .rank = w->rank, .unit = w->unit, .order = w->order,
+					 .indirect = w->indirect};
+	return true;
+}
+
+static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
+{
+	struct symbol_index *x = o->symbols;
+	const struct wire_symbol *all = (const void *)r->blobs[BLOB_ARRAY];
+	size_t n = r->head.size[BLOB_ARRAY] / sizeof(*all), n_strings = r->head.size[BLOB_MORE];
+
+	if (r->head.size[BLOB_ARRAY] % sizeof(*all))
+		return -EBADMSG;
+	x->all = calloc(n + 1, sizeof(*x->all));
+	if (!x->all || array_room(x->copies, 0) < 0)
+		return -ENOMEM;
+	x->copies[0] = (char *)r->blobs[BLOB_MORE]; /* which has a zero behind it */
+	x->n_copies = 1;
+	r->blobs[BLOB_MORE] = NULL;
+	for (size_t i = 0; i < n; i++)
+		if (!add_symbol(o, &all[i], x->copies[0], n_strings)) {
+			x->n = 0;
+			return -EBADMSG;
+		}
+	x->go = r->head.a;
+	if (r->head.size[BLOB_TEXT])
+		(void)fail(&x->problem, ENODATA, "%s", (const char *)r->blobs[BLOB_TEXT]);
+	return 0;
+}
+
+int decoder_symbols(const struct elf_object *o)
+{
+	struct decoder_request q = {.op = DECODER_SYMBOLS};
+	struct decoder_reply r = {0};
+	size_t n = 0;
+	_cleanup_free_ char *words = decoder_pack_options(o->options, &n);
+	int err;
+
+	if (!words)
+		return -ENOMEM;
+	q.size = n > DECODER_MAX_PAYLOAD ? 0 : (uint32_t)n;
+	err = decoder_ask(o, o->options, &q, words, &r, &o->symbols->problem);
+	if (err == -EIO) /* left out, which the problem says */
+		return 0;
+	if (err == 0)
+		err = r.head.status;
+	if (err == 0)
+		err = take_symbols(o, &r);
+	decoder_reply_free(&r);
+	if (err != -EBADMSG)
+		return err;
+	(void)decoder_distrust(o, &o->symbols->problem);
+	return 0;
+}
+
+static bool rows_are_sound(const struct cfi_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].kind > CFI_DRAP || (i ? rows[i].pc <= rows[i - 1].pc : rows[i].pc != 0))
+			return false;
+	return n && rows[n - 1].kind == CFI_NONE;
+}
+
+int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
+{
+	struct decoder_request q = {.op = DECODER_CFI, .a = max_rows};
+	struct decoder_reply r = {0};
+	size_t n;
+	int err = decoder_ask(o, o->options, &q, NULL, &r, e);
+
+	if (err == 0)
+		err = r.head.status;
+	if (err < 0)
+		goto end;
+	n = r.head.size[BLOB_ARRAY] / sizeof(*ret->rows);
+	if (r.head.size[BLOB_ARRAY] % sizeof(*ret->rows) || n > max_rows || !rows_are_sound((const void *)r.blobs[BLOB_ARRAY], n)) {
+		err = decoder_distrust(o, e);
+		goto end;
+	}
+	*ret = (struct cfi_table){.base = elf_object_code_base(o), .rows = (struct cfi_row *)(void *)r.blobs[BLOB_ARRAY], .n = n};
+	r.blobs[BLOB_ARRAY] = NULL;
+end:
+	decoder_reply_free(&r);
+	return err;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/lines.h"
+#include "elf/debug_find.h"
+#include "dwarf/lines_private.h"
+#include "elf/object_private.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/search.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void line_table_warn(struct line_table *t, const char *fmt, ...)
+{
+	char text[sizeof(t->warning.text)];
+	va_list ap;
+
+	if (t->warning.text[0])
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	(void)fail(&t->warning, EINVAL, "%s", text);
+}
+
+const char *line_table_warning(const struct line_table *t)
+{
+	return t->warning.text[0] ? t->warning.text : NULL;
+}
+
+const char *line_table_debug_path(const struct line_table *t)
+{
+	return t->debug_path;
+}
+
+static int no_lines(const struct line_table *t, struct error *e)
+{
+	const char *path = elf_object_path(t->object);
+
+	if (t->warning.text[0])
+		return fail(e, ENODATA, "%.150s: no line information (%.250s); build with -g, or use --granularity function", path,
+			    t->warning.text);
+	return fail(e, ENODATA, "%s: no line information; build with -g, or use --granularity function", path);
+}
+
+/* The file with the line information becomes t->debug. A damaged one that belongs is a warning. */
+static int find_debug(struct line_table *t, struct error *e)
+{
+	const char *path = elf_object_path(t->object);
+	/* A library of a process is known by its own name, not by its place in /proc. */
+	_cleanup_free_ char *real = strncmp(path, "/proc/", 6) ? NULL : debug_file_real_path(elf_object_fd(t->object));
+	struct debug_file *separate;
+	int r = debug_file_open(real ? real : path, elf_object_fd(t->object), false, &t->debug, e);
+
+	if (r < 0)
+		return r;
+	if (debug_file_has_lines(t->debug))
+		return 0;
+	if (debug_find_separate(t->object, t->debug, &t->options, true, &separate, &t->warning) < 0)
+		return no_lines(t, e);
+	debug_file_close(t->debug);
+	t->debug = separate;
+	t->warning.text[0] = 0; /* another one, elsewhere, did not belong */
+	return 0;
+}
+
+static int open_here(struct line_table *t, struct error *e)
+{
+	int r = find_debug(t, e);
+
+	if (r < 0)
+		return r;
+	(void)debug_find_alternate(t->object, t->debug, &t->options, &t->warning);
+	r = line_units_open(t);
+	if (r == -ENODATA)
+		return no_lines(t, e);
+	t->debug_path = strdup(t->debug->path);
+	if (r < 0 || !t->debug_path)
+		return fail(e, r < 0 ? -r : ENOMEM, "%s: out of memory for its debug information", elf_object_path(t->object));
+	return 0;
+}
+
+static const struct line_readers here = {
+	.open = open_here,
+	.files = line_unit_files_here,
+	.rows = line_unit_rows_here,
+	.inlined = line_unit_inlined_here,
+	.statements = line_statements_here,
+};
+
+int line_table_open_with(const struct elf_object *o, const struct debug_options *options, struct line_table **ret, struct error *e)
+{
+	struct line_table *t = calloc(1, sizeof(*t));
+	int r;
+
+	if (!t)
+		return fail(e, ENOMEM, "out of memory");
+	t->object = o;
+	if (options)
+		t->options = *options;
+	t->readers = o->readers->lines ? o->readers->lines : &here;
+	r = t->readers->open(t, e);
+	if (r < 0) {
+		line_table_close(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e)
+{
+	return line_table_open_with(o, NULL, ret, e);
+}
+
+void line_table_close(struct line_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n_units; i++) {
+		free(t->units[i].rows);
+		free(t->units[i].files);
+		free(t->units[i].numbers.ids);
+		free(t->units[i].inlined);
+	}
+	line_units_close(t);
+	line_files_free(t);
+	free(t->debug_path);
+	debug_file_close(t->package);
+	debug_file_close(t->debug);
+	free(t);
+}
+
+size_t line_table_bad_units(const struct line_table *t)
+{
+	return t->bad;
+}
+
+size_t line_table_decoded_units(const struct line_table *t)
+{
+	return t->decoded;
+}
+
+struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr)
+{
+	size_t unit = line_table_unit_at(t, vaddr);
+
+	return unit == SIZE_MAX ? NULL : &t->units[unit];
+}
+
+/* How many rows are at or below: of several at one address, the last is in force. */
+static size_t rows_until(const struct line_unit *u, uint64_t vaddr)
+{
+	return search_front(u->n_rows, i, u->rows[i].addr <= vaddr);
+}
+
+int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
+		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg)
+{
+	struct line_unit *u = line_unit_at(t, lo);
+	int r = 0;
+	size_t i;
+
+	if (!u || !line_unit_rows(t, u))
+		return -ENOENT;
+	i = rows_until(u, lo);
+	if (i)
+		i--;
+	while (i && u->rows[i - 1].addr == lo)
+		i--;
+	for (; r == 0 && i + 1 < u->n_rows && u->rows[i].addr < hi; i++) {
+		const struct line_row *row = &u->rows[i];
+		struct line_location where = {.file = row->line ? t->files[row->file]->name : NULL, .line = row->line};
+		struct addr_range range = {row->addr < lo ? lo : row->addr, row[1].addr > hi ? hi : row[1].addr};
+
+		if (!row->end && range.hi >= range.lo)
+			r = cb(range, row->line ? &where : NULL, arg);
+	}
+	return r;
+}
+
+int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret)
+{
+	struct line_unit *u = line_unit_at(t, vaddr);
+	size_t lo;
+
+	if (!u || !line_unit_rows(t, u))
+		return -ENOENT;
+	lo = rows_until(u, vaddr);
+	if (!lo || u->rows[lo - 1].end || !u->rows[lo - 1].line)
+		return -ENOENT;
+	*ret = (struct line_location){.file = t->files[u->rows[lo - 1].file]->name, .line = u->rows[lo - 1].line};
+	return 0;
+}
+
+int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi)
+{
+	if (l->n && l->all[l->n - 1].hi == lo) {
+		l->all[l->n - 1].hi = hi;
+		return 0;
+	}
+	if (array_room(l->all, l->n) < 0)
+		return -ENOMEM;
+	l->all[l->n++] = (struct addr_range){lo, hi};
+	return 0;
+}
+
+static int by_lo(const void *pa, const void *pb)
+{
+	const struct addr_range *a = pa, *b = pb;
+
+	if (a->lo != b->lo)
+		return a->lo < b->lo ? -1 : 1;
+	return a->hi < b->hi ? -1 : a->hi > b->hi;
+}
+
+void range_list_merge(struct range_list *l)
+{
+	size_t used = 0;
+
+	if (l->n)
+		qsort(l->all, l->n, sizeof(*l->all), by_lo);
+	for (size_t i = 0; i < l->n; i++) {
+		struct addr_range r = l->all[i];
+
+		if (r.hi <= r.lo)
+			continue;
+		if (used && l->all[used - 1].hi >= r.lo) {
+			if (l->all[used - 1].hi < r.hi)
+				l->all[used - 1].hi = r.hi;
+		} else {
+			l->all[used++] = r;
+		}
+	}
+	l->n = used;
+}

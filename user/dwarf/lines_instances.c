@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "elf/debug_find.h"
+#include "dwarf/split.h"
+#include "dwarf/lines_private.h"
+#include "dwarf/tree.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+/* Deeper trees than any compiler writes are cut: their inner parts count as the function around them. */
+#define MAX_DEPTH 512
+
+struct walk {
+	struct line_table *t;
+	Dwarf_Debug dwarf;
+	struct line_instances *out;
+	struct debug_range_source source;
+	uint64_t ranges_left;
+	size_t instance; /* the one whose ranges are being added */
+	const struct file_numbers *files; /* of the unit that is walked */
+	bool (*wanted)(uint64_t lo, uint64_t hi, void *arg);
+	void *arg;
+};
+
+static int add_instance_range(uint64_t lo, uint64_t hi, void *arg)
+{
+	struct walk *w = arg;
+	struct line_instances *o = w->out;
+
+	if (!lo || hi <= lo || !elf_object_is_code(w->t->object, lo))
+		return 0;
+	if (array_room(o->ranges, o->n_ranges) < 0)
+		return -ENOMEM;
+	o->ranges[o->n_ranges++] = (struct instance_range){lo, hi, w->instance};
+	return 0;
+}
+
+/* Compilers list a function's ranges hot part first; an inlined copy may say where it is entered. */
+static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
+{
+	struct line_instances *o = w->out;
+	struct line_instance *i = &o->all[w->instance];
+	const struct instance_range *r = &o->ranges[first];
+	struct debug_value v;
+	uint64_t entry;
+
+	i->entry = r->lo;
+	i->entry_end = r->hi;
+	if (o->n_ranges - first == 1)
+		return;
+	v = line_tree_value(w->dwarf, die, DW_AT_entry_pc);
+	if (!v.form)
+		return;
+	/* A constant counts from the entry's own low address, or from its unit's. */
+	if (!debug_address(&w->source, v, &entry)) {
+		if (!debug_address(&w->source, line_tree_value(w->dwarf, die, DW_AT_low_pc), &entry))
+			entry = w->source.low;
+		entry += v.v;
+	}
+	for (size_t k = first; k < o->n_ranges; k++)
+		if (entry >= o->ranges[k].lo && entry < o->ranges[k].hi) {
+			i->entry = o->ranges[k].lo;
+			i->entry_end = o->ranges[k].hi;
+		}
+}
+
+static void find_call(struct walk *w, Dwarf_Die die)
+{
+	struct line_instance *i = &w->out->all[w->instance];
+	struct debug_value file = line_tree_value(w->dwarf, die, DW_AT_call_file), line = line_tree_value(w->dwarf, die, DW_AT_call_line);
+
+	if (!file.form || !line.form || file.v >= w->files->n || !line.v || line.v > UINT32_MAX)
+		return;
+	i->call_file = w->files->ids[file.v];
+	i->call_line = (uint32_t)line.v;
+}
+
+/* Can there be code below an entry that has none itself? Methods of local classes are in their class. */
+static bool holds_code(Dwarf_Half tag)
+{
+	switch (tag) {
+	case DW_TAG_subprogram:
+	case DW_TAG_lexical_block:
+	case DW_TAG_try_block:
+	case DW_TAG_catch_block:
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool any_wanted(const struct walk *w, size_t first)
+{
+	if (!w->wanted)
+		return true;
+	for (size_t i = first; i < w->out->n_ranges; i++)
+		if (w->wanted(w->out->ranges[i].lo, w->out->ranges[i].hi, w->arg))
+			return true;
+	return false;
+}
+
+/* Sets *ret to the instance that @die's children are in, and *ret_deeper if they are to be looked at. */
+static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool *ret_deeper)
+{
+	struct line_instances *o = w->out;
+	size_t before = o->n_ranges;
+	Dwarf_Error e = NULL;
+	Dwarf_Half tag;
+	int r;
+
+	*ret = parent;
+	*ret_deeper = false;
+	if (dwarf_tag(die, &tag, &e) != DW_DLV_OK) {
+		dwarf_forget(w->dwarf, &e);
+		return 0;
+	}
+	*ret_deeper = holds_code(tag);
+	if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
+		return 0;
+	if (array_room(o->all, o->n) < 0)
+		return -ENOMEM;
+	w->instance = o->n;
+	r = debug_ranges(&w->source, line_tree_value(w->dwarf, die, DW_AT_low_pc), line_tree_value(w->dwarf, die, DW_AT_high_pc),
+			 line_tree_value(w->dwarf, die, DW_AT_ranges), add_instance_range, w);
+	if (r < 0 || o->n_ranges == before) /* a declaration, or the abstract function behind the copies */
+		return r;
+	*ret_deeper = any_wanted(w, before);
+	if (!*ret_deeper) {
+		o->n_ranges = before;
+		return 0;
+	}
+	o->all[o->n++] = (struct line_instance){.parent = parent, .inlined = tag == DW_TAG_inlined_subroutine, .call_file = NO_FILE};
+	find_entry(w, die, before);
+	if (tag == DW_TAG_inlined_subroutine)
+		find_call(w, die);
+	*ret = w->instance;
+	return 0;
+}
+
+static uint64_t offset_of(Dwarf_Debug d, Dwarf_Die die)
+{
+	Dwarf_Error e = NULL;
+	Dwarf_Off at;
+
+	if (dwarf_dieoffset(die, &at, &e) == DW_DLV_OK)
+		return at;
+	dwarf_forget(d, &e);
+	return 0;
+}
+
+static Dwarf_Die next_die(Dwarf_Debug d, Dwarf_Die die, bool child)
+{
+	Dwarf_Error e = NULL;
+	Dwarf_Die next;
+	int r = child ? dwarf_child(die, &next, &e) : dwarf_siblingof_b(d, die, true, &next, &e);
+
+	if (r != DW_DLV_OK) {
+		dwarf_forget(d, &e);
+		return NULL;
+	}
+	/* A sibling attribute may point anywhere: only forward is an end in sight. */
+	if (offset_of(d, next) <= offset_of(d, die)) {
+		dwarf_dealloc_die(next);
+		return NULL;
+	}
+	return next;
+}
+
+static int walk_unit(struct walk *w, Dwarf_Die unit)
+{
+	struct level {
+		Dwarf_Die die;
+		size_t instance;
+	} stack[MAX_DEPTH];
+	Dwarf_Debug d = w->dwarf;
+	size_t depth = 0, inner;
+	uint64_t last = offset_of(d, unit);
+	Dwarf_Die die = next_die(d, unit, true), child;
+	bool deeper;
+	int r = 0;
+
+	while (die || depth) {
+		if (!die) { /* the children are done: on to what follows their parent */
+			depth--;
+			die = next_die(d, stack[depth].die, false);
+			dwarf_dealloc_die(stack[depth].die);
+			/* Also across levels, or a sibling attribute could lead into the children again and again. */
+			if (die && offset_of(d, die) <= last) {
+				dwarf_dealloc_die(die);
+				die = NULL;
+			}
+			continue;
+		}
+		last = offset_of(d, die);
+		r = visit(w, die, depth ? stack[depth - 1].instance : SIZE_MAX, &inner, &deeper);
+		if (r < 0)
+			break;
+		child = deeper && depth < MAX_DEPTH ? next_die(d, die, true) : NULL;
+		if (child) {
+			stack[depth++] = (struct level){die, inner};
+			die = child;
+		} else {
+			child = next_die(d, die, false);
+			dwarf_dealloc_die(die);
+			die = child;
+		}
+	}
+	if (die)
+		dwarf_dealloc_die(die);
+	while (depth)
+		dwarf_dealloc_die(stack[--depth].die);
+	return r;
+}
+
+static int outer_first(const void *pa, const void *pb)
+{
+	const struct instance_range *a = pa, *b = pb;
+
+	if (a->lo != b->lo)
+		return a->lo < b->lo ? -1 : 1;
+	return a->instance < b->instance ? -1 : a->instance > b->instance; /* parents are numbered before their children */
+}
+
+/* The split unit of a skeleton: from the package, else from its own file. */
+static bool find_split(struct line_table *t, const struct debug_unit *u, const struct debug_root *root, struct debug_split *ret)
+{
+	char comp_dir[PATH_MAX], name[PATH_MAX];
+	uint64_t id = debug_skeleton_id(u, root);
+	struct error why = {0};
+	struct debug_file *dwo;
+	bool has_dir;
+
+	if (!t->package_tried) {
+		t->package = debug_find_package(t->object, t->debug, &t->options, &why);
+		if (!t->package && why.text[0])
+			line_table_warn(t, "%s", why.text);
+	}
+	t->package_tried = true;
+	if (t->package && debug_split_packaged(t->package, id, ret))
+		return true;
+	if (!debug_value_string(t->debug, u, root, root->values[ROOT_DWO_NAME], name, sizeof(name)))
+		return false;
+	has_dir = debug_value_string(t->debug, u, root, root->values[ROOT_COMP_DIR], comp_dir, sizeof(comp_dir));
+	dwo = debug_find_split(t->object, &t->options, has_dir ? comp_dir : NULL, name, &why);
+	if (dwo && debug_split_single(dwo, id, ret))
+		return true;
+	if (dwo)
+		line_table_warn(t, "%s: of another build; inlined copies are told apart by function only", dwo->path);
+	else if (why.text[0])
+		line_table_warn(t, "%s; inlined copies are told apart by function only", why.text);
+	else
+		line_table_warn(t, "%s: split debug information is missing (give its directory with --debug-dir); inlined copies are "
+				"told apart by function only", name);
+	debug_file_close(dwo);
+	return false;
+}
+
+/* Up to what the unit's share has of lists: behind their header, a table of offsets. */
+static void use_split(struct walk *w, const struct debug_split *s, const struct debug_root *skeleton)
+{
+	size_t n;
+	const unsigned char *lists = debug_section_bytes(&s->file->sections[DEBUG_RNGLISTS], &n);
+
+	w->source.old_base = skeleton->values[ROOT_OLD_RANGES_BASE].v;
+	w->source.word = s->unit.word;
+	w->source.lists = NULL;
+	w->source.n_lists = 0;
+	w->source.lists_base = s->unit.word == 8 ? 20 : 12;
+	if (lists && s->lists.at < n && s->lists.size <= n - s->lists.at) {
+		w->source.lists = lists + s->lists.at;
+		w->source.n_lists = s->lists.size;
+	}
+}
+
+/* A split unit has file numbers of its own. Without such a table it means those of its skeleton. */
+static void use_split_files(struct walk *w, const struct line_unit *u, const struct line_tree *tree, const struct debug_split *s,
+			    struct file_numbers *room)
+{
+	struct debug_value program = line_tree_value(tree->dwarf, tree->root, DW_AT_stmt_list);
+
+	if (program.form && program.v < s->line.size && line_split_files(w->t, u, s->file, s->line.at + program.v, room))
+		w->files = room;
+}
+
+/* Adds what the unit at @at has. Damaged ones add nothing. */
+static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
+{
+	struct line_table *t = w->t;
+	struct file_numbers files = {0};
+	struct debug_split split = {0};
+	struct debug_root root;
+	struct debug_unit u;
+	struct line_tree tree;
+	bool open;
+	int r = 0;
+
+	if (!debug_unit_read(t->debug, at, &u) || !debug_root_read(&t->roots, &u, &root))
+		return 0;
+	debug_range_source_init(&w->source, t->debug, &u, &root, &w->ranges_left);
+	w->files = &of->numbers;
+	if (debug_skeleton_id(&u, &root)) {
+		if (!find_split(t, &u, &root, &split))
+			return 0;
+		use_split(w, &split, &root);
+		if (!w->wanted && split.unit.end > LINE_MAX_TREE) {
+			debug_split_close(&split);
+			return 0;
+		}
+		open = line_tree_open(&tree, split.file, split.info.at, split.unit.end, split.abbrev.at, split.abbrev.size);
+	} else {
+		open = line_tree_open(&tree, t->debug, u.at, u.end - u.at, 0, t->debug->sections[DEBUG_ABBREV].size);
+	}
+	if (open) {
+		w->dwarf = tree.dwarf;
+		if (split.file)
+			use_split_files(w, of, &tree, &split, &files);
+		r = walk_unit(w, tree.root);
+		line_tree_close(&tree);
+	} else {
+		line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); inlined copies are told apart by function only",
+				split.file ? split.file->path : t->debug->path, (unsigned long long)at);
+	}
+	debug_split_close(&split);
+	free(files.ids);
+	return r;
+}
+
+uint64_t line_unit_size(struct line_table *t, const struct line_unit *u)
+{
+	size_t unit = (size_t)(u - t->units);
+	struct debug_unit header;
+	uint64_t size = 0;
+
+	for (size_t i = line_unit_first_die(t, u); i < t->n_dies && t->dies[i].unit == unit; i++)
+		if (debug_unit_read(t->debug, t->dies[i].offset, &header))
+			size += header.end - header.at;
+	return size;
+}
+
+size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u)
+{
+	size_t unit = (size_t)(u - t->units), first = 0, hi = t->n_dies;
+
+	while (first < hi) {
+		size_t mid = first + (hi - first) / 2;
+
+		if (t->dies[mid].unit < unit)
+			first = mid + 1;
+		else
+			hi = mid;
+	}
+	return first;
+}
+
+int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg),
+			void *arg, struct line_instances *ret)
+{
+	struct walk w = {.t = t, .out = ret, .ranges_left = debug_range_budget(t->debug) * 2, .wanted = wanted, .arg = arg};
+	size_t unit = (size_t)(u - t->units);
+	int r = 0;
+
+	*ret = (struct line_instances){0};
+	for (size_t i = line_unit_first_die(t, u); r == 0 && i < t->n_dies && t->dies[i].unit == unit; i++)
+		r = read_unit(&w, u, t->dies[i].offset);
+	if (ret->n_ranges)
+		qsort(ret->ranges, ret->n_ranges, sizeof(*ret->ranges), outer_first);
+	if (r < 0)
+		line_instances_free(ret);
+	return r;
+}
+
+void line_instances_free(struct line_instances *i)
+{
+	free(i->all);
+	free(i->ranges);
+	*i = (struct line_instances){0};
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Runs a line number program (DWARF 2 to 5, section 6.2 of the standard). Not through libdwarf: the 2021 release starts version 5
+ * programs at file 0 where the standard says 1, which moves a header's lines into the source file. */
+#include "dwarf/lines_private.h"
+#include "elf/numbers.h"
+
+#include "base/array.h"
+
+#include <libdwarf/dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct rows {
+	const struct line_unit *unit;
+	struct line_row *all;
+	size_t n;
+	bool open;    /* within a sequence */
+	bool no_room; /* memory ran out */
+};
+
+static void push(struct rows *out, struct line_row row)
+{
+	if (array_room(out->all, out->n) < 0) {
+		out->no_room = true;
+		return;
+	}
+	out->all[out->n++] = row;
+	out->open = !row.end;
+}
+
+struct machine {
+	uint64_t addr, file, line;
+	bool stmt;
+};
+
+static void emit(struct rows *out, const struct machine *m, bool end)
+{
+	struct line_row row = {.addr = m->addr, .stmt = m->stmt, .end = end};
+	uint32_t file = m->file < out->unit->numbers.n ? out->unit->numbers.ids[m->file] : NO_FILE;
+
+	/* Addresses only rise within a sequence. Where they do not, what follows cannot be trusted to belong to it. */
+	if (out->open && row.addr < out->all[out->n - 1].addr)
+		row = (struct line_row){.addr = out->all[out->n - 1].addr, .end = 1};
+	if (!out->open && row.end)
+		return;
+	if (!row.end && m->line && m->line <= UINT32_MAX && file != NO_FILE) {
+		row.line = (uint32_t)m->line;
+		row.file = file;
+	}
+	push(out, row);
+}
+
+/* True at the end of a sequence. */
+static bool extended(struct reader *r, struct machine *m)
+{
+	uint64_t n = leb(r, false);
+	unsigned int code;
+
+	if (!n)
+		return false;
+	if (r->bad || n > (uint64_t)(r->end - r->at)) {
+		r->bad = true;
+		return false;
+	}
+	code = *r->at;
+	if (code == DW_LNE_set_address && n > 1 && n <= 9) {
+		m->addr = 0;
+		memcpy(&m->addr, r->at + 1, n - 1);
+	}
+	r->at += n;
+	return code == DW_LNE_end_sequence;
+}
+
+static void standard(struct reader *r, const struct line_header *h, struct machine *m, struct rows *out, unsigned int op)
+{
+	switch (op) {
+	case DW_LNS_copy:
+		emit(out, m, false);
+		break;
+	case DW_LNS_advance_pc:
+		m->addr += leb(r, false) * h->min_length;
+		break;
+	case DW_LNS_advance_line:
+		m->line += leb(r, true);
+		break;
+	case DW_LNS_set_file:
+		m->file = leb(r, false);
+		break;
+	case DW_LNS_negate_stmt:
+		m->stmt = !m->stmt;
+		break;
+	case DW_LNS_const_add_pc:
+		m->addr += (uint64_t)((255 - h->opcode_base) / h->line_range) * h->min_length;
+		break;
+	case DW_LNS_fixed_advance_pc:
+		m->addr += fixed(r, 2);
+		break;
+	default: /* says nothing about addresses, files and lines */
+		for (unsigned int i = h->operands[op - 1]; i && !r->bad; i--)
+			(void)leb(r, false);
+	}
+}
+
+static void run(struct reader *r, const struct line_header *h, struct rows *out)
+{
+	const struct machine start = {.file = 1, .line = 1, .stmt = h->stmt};
+	struct machine m = start;
+
+	while (r->at < r->end && !r->bad && !out->no_room) {
+		unsigned int op = *r->at++;
+
+		if (op >= h->opcode_base) {
+			op -= h->opcode_base;
+			m.addr += (uint64_t)(op / h->line_range) * h->min_length;
+			m.line += (uint64_t)((int)(op % h->line_range) + h->line_base);
+			emit(out, &m, false);
+		} else if (op) {
+			standard(r, h, &m, out, op);
+		} else if (extended(r, &m)) {
+			emit(out, &m, true);
+			m = start;
+		}
+	}
+	if (out->open)
+		push(out, (struct line_row){.addr = out->all[out->n - 1].addr, .end = 1});
+}
+
+/* Where a sequence begins in the rows, until they are put in order. */
+struct sequence {
+	uint64_t lo;
+	size_t first, n;
+};
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct sequence *a = pa, *b = pb;
+
+	if (a->lo != b->lo)
+		return a->lo < b->lo ? -1 : 1;
+	return a->first < b->first ? -1 : 1;
+}
+
+/* Keeps sequences in code segments, by address, without overlaps: what a linker discarded sits at 0 or at the top. */
+static bool order_sequences(const struct line_table *t, const struct rows *in, struct line_unit *u)
+{
+	size_t n = 0, used = 0;
+	struct sequence *all = reallocarray(NULL, in->n / 2 + 1, sizeof(*all));
+	struct line_row *rows = reallocarray(NULL, in->n + 1, sizeof(*rows));
+
+	if (!all || !rows) {
+		free(all);
+		free(rows);
+		return false;
+	}
+	for (size_t i = 0, first = 0; i < in->n; i++) {
+		const struct line_row *head = &in->all[first];
+
+		if (!in->all[i].end)
+			continue;
+		if (i > first && head->addr && elf_object_is_code(t->object, head->addr) && in->all[i].addr > head->addr)
+			all[n++] = (struct sequence){head->addr, first, i - first + 1};
+		first = i + 1;
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), by_start);
+	for (size_t i = 0; i < n; i++) {
+		if (used && all[i].lo < rows[used - 1].addr)
+			continue;
+		memcpy(rows + used, in->all + all[i].first, all[i].n * sizeof(*rows));
+		used += all[i].n;
+	}
+	free(all);
+	u->rows = rows;
+	u->n_rows = used;
+	return true;
+}
+
+bool line_program_run(struct line_table *t, struct line_unit *u)
+{
+	size_t next = (size_t)(u - t->units) + 1;
+	struct rows out = {.unit = u};
+	struct line_header h;
+	struct reader r;
+	bool ok;
+
+	if (!line_header_read(t->debug, u->program, true, &h))
+		return false;
+	/* Programs do not overlap; where a file says so, few bytes could stand for any number of rows. */
+	if (next < t->n_units && t->units[next].program - u->program < h.size) {
+		line_header_free(&h);
+		return false;
+	}
+	r = (struct reader){.at = h.program, .end = h.end};
+	run(&r, &h, &out);
+	ok = !r.bad && !out.no_room && order_sequences(t, &out, u);
+	line_header_free(&h);
+	free(out.all);
+	return ok;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where to put a probe for a line: once in each function and each inlined or cloned copy. A loop's line has several runs of
+ * code in one function (start, condition, step); a probe on each would count it several times. */
+#include "dwarf/lines_private.h"
+
+#include "base/array.h"
+#include "base/search.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* A row of the line. */
+struct hit {
+	uint64_t addr;
+	uint64_t copy;   /* equal for the rows of one copy: the number of an instance, or a function's address */
+	size_t instance; /* SIZE_MAX: the unit does not tell */
+	bool stmt;
+	bool real; /* it has an instruction of its own, it does not only mark where a statement went */
+};
+
+struct hits {
+	struct hit *all;
+	size_t n;
+};
+
+static int add_hit(struct hits *h, const struct line_row *row)
+{
+	if (array_room(h->all, h->n) < 0)
+		return -ENOMEM;
+	h->all[h->n++] = (struct hit){
+		.addr = row->addr,
+		.instance = SIZE_MAX,
+		.stmt = row->stmt,
+		.real = row[1].addr > row->addr,
+	};
+	return 0;
+}
+
+/* Is one in the range? They are by address. */
+static bool any_hit(uint64_t from, uint64_t to, void *arg)
+{
+	const struct hits *h = arg;
+	size_t lo = search_front(h->n, i, h->all[i].addr < from);
+
+	return lo < h->n && h->all[lo].addr < to;
+}
+
+/* Hits and ranges are both by address: one sweep, with the ranges around the current address stacked, innermost on top. */
+static int find_instances(struct hits *h, const struct line_instances *in)
+{
+	size_t *stack = reallocarray(NULL, in->n_ranges + 1, sizeof(*stack));
+	size_t depth = 0, next = 0;
+
+	if (!stack)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->n; i++) {
+		for (; next < in->n_ranges && in->ranges[next].lo <= h->all[i].addr; next++) {
+			while (depth && in->ranges[stack[depth - 1]].hi <= in->ranges[next].lo)
+				depth--;
+			stack[depth++] = next;
+		}
+		while (depth && in->ranges[stack[depth - 1]].hi <= h->all[i].addr)
+			depth--;
+		if (depth)
+			h->all[i].instance = in->ranges[stack[depth - 1]].instance;
+	}
+	free(stack);
+	return 0;
+}
+
+/* A copy where nothing of the line is left but a marker, while a copy inside or around it has its instructions: the compiler moved
+ * the marker out of its block. Counting both would count one visit twice. */
+static int drop_strays(struct hits *h, const struct line_instances *in)
+{
+	enum { REAL = 1, AROUND_REAL = 2 };
+	unsigned char *is = calloc(in->n + 1, 1);
+	size_t used = 0;
+
+	if (!is)
+		return -ENOMEM;
+	for (size_t i = 0; i < h->n; i++) {
+		size_t at = h->all[i].instance;
+
+		if (!h->all[i].real || at == SIZE_MAX || is[at] & REAL)
+			continue;
+		is[at] |= REAL;
+		for (at = in->all[at].parent; at != SIZE_MAX && !(is[at] & AROUND_REAL); at = in->all[at].parent)
+			is[at] |= AROUND_REAL;
+	}
+	for (size_t i = 0; i < h->n; i++) {
+		size_t at = h->all[i].instance;
+		bool stray = at != SIZE_MAX && !(is[at] & REAL) && is[at] & AROUND_REAL;
+
+		if (at != SIZE_MAX && !(is[at] & REAL))
+			for (at = in->all[at].parent; !stray && at != SIZE_MAX; at = in->all[at].parent)
+				stray = is[at] & REAL;
+		if (!stray)
+			h->all[used++] = h->all[i];
+	}
+	h->n = used;
+	free(is);
+	return 0;
+}
+
+/* Lower is better: the first statement, and rather in the part of the function that is entered than in its cold part. */
+static int grade(const struct hit *h, const struct line_instances *in)
+{
+	bool entry = h->instance == SIZE_MAX ||
+		     (h->addr >= in->all[h->instance].entry && h->addr < in->all[h->instance].entry_end);
+
+	if (h->stmt)
+		return entry ? 0 : 1;
+	return h->real ? entry ? 2 : 3 : 4;
+}
+
+static int by_copy(const void *pa, const void *pb)
+{
+	const struct hit *a = pa, *b = pb;
+
+	if ((a->instance == SIZE_MAX) != (b->instance == SIZE_MAX))
+		return a->instance == SIZE_MAX ? 1 : -1;
+	if (a->copy != b->copy)
+		return a->copy < b->copy ? -1 : 1;
+	return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+static int pick(struct line_table *t, struct hits *h, const struct line_instances *in, struct range_list *out)
+{
+	struct elf_symbol sym;
+	int r = 0;
+
+	for (size_t i = 0; i < h->n; i++) {
+		struct hit *x = &h->all[i];
+
+		x->copy = x->instance;
+		if (x->instance == SIZE_MAX)
+			x->copy = elf_object_function_at(t->object, x->addr, &sym) == 0 ? sym.addr : x->addr;
+	}
+	if (h->n)
+		qsort(h->all, h->n, sizeof(*h->all), by_copy);
+	for (size_t i = 0, end; r == 0 && i < h->n; i = end) {
+		const struct hit *best = &h->all[i];
+
+		for (end = i; end < h->n && h->all[end].copy == best->copy &&
+		     (h->all[end].instance == SIZE_MAX) == (best->instance == SIZE_MAX); end++)
+			if (grade(&h->all[end], in) < grade(best, in))
+				best = &h->all[end];
+		if (elf_object_is_code(t->object, best->addr))
+			r = range_list_add(out, best->addr, best->addr + 1);
+	}
+	return r;
+}
+
+static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line, struct range_list *out, uint32_t *nearest)
+{
+	struct line_instances in = {0};
+	struct hits h = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i + 1 < u->n_rows; i++) {
+		const struct line_row *row = &u->rows[i];
+		uint32_t gap, best = *nearest > line ? *nearest - line : line - *nearest;
+
+		if (row->end || !row->line || !file_filter_wants(f, row->file))
+			continue;
+		if (row->line == line) {
+			r = add_hit(&h, row);
+			continue;
+		}
+		gap = row->line > line ? row->line - line : line - row->line;
+		/* Of two equally near the one below: a probe on a comment is meant for what it comments. */
+		if (row[1].addr > row->addr && (!*nearest || gap < best || (gap == best && row->line > *nearest)))
+			*nearest = row->line;
+	}
+	if (r == 0 && h.n)
+		r = line_instances_read(f->t, u, any_hit, &h, &in);
+	if (r == 0 && h.n)
+		r = find_instances(&h, &in);
+	if (r == 0 && h.n)
+		r = drop_strays(&h, &in);
+	if (r == 0)
+		r = pick(f->t, &h, &in, out);
+	line_instances_free(&in);
+	free(h.all);
+	return r;
+}
+
+/* In the list each address is a range of one byte; adjacent ones may have been joined. */
+static int spread(const struct range_list *l, uint64_t **ret, size_t *ret_n)
+{
+	size_t n = 0;
+	uint64_t *all;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += l->all[i].hi - l->all[i].lo;
+	all = reallocarray(NULL, n, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	*ret = all;
+	*ret_n = n;
+	for (size_t i = 0; i < l->n; i++)
+		for (uint64_t a = l->all[i].lo; a < l->all[i].hi; a++)
+			*all++ = a;
+	return 0;
+}
+
+int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+{
+	struct file_filter f = file_filter_named(t, file);
+	struct range_list out = {0};
+	uint32_t nearest = 0;
+	int r = 0;
+	bool known = false;
+
+	for (size_t i = 0; r == 0 && i < t->n_units; i++) {
+		if (!file_filter_unit(&f, &t->units[i]))
+			continue;
+		known = true;
+		if (line_unit_rows(t, &t->units[i]))
+			r = unit_statements(&f, &t->units[i], line, &out, &nearest);
+	}
+	file_filter_free(&f);
+	range_list_merge(&out);
+	if (r == 0 && !out.n) {
+		r = known ? -ENOENT : -ENXIO;
+		if (known)
+			*ret_nearest = nearest;
+	} else if (r == 0) {
+		r = spread(&out, ret, ret_n);
+	}
+	free(out.all);
+	return r;
+}
+
+int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+{
+	return t->readers->statements(t, file, line, ret, ret_n, ret_nearest);
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "dwarf/unit.h"
+
+#include <libdwarf/dwarf.h>
+#include <stdlib.h>
+
+/* Of .debug_abbrev for one root; compilers sort by use, so that the root's description may be the last of some hundreds. */
+#define MAX_ABBREV_SEARCH (1 << 20)
+/* Root entries have offsets instead of strings; only odd ones are longer than the first piece. */
+#define PIECE 512
+#define BIG_PIECE (1 << 16)
+
+bool debug_unit_read(struct debug_file *f, uint64_t at, struct debug_unit *ret)
+{
+	struct debug_section *s = &f->sections[DEBUG_INFO];
+	unsigned char buf[48];
+	size_t n = debug_section_read(s, at, buf, sizeof(buf));
+	struct reader r = {.at = buf, .end = buf + n};
+	struct debug_unit u = {.at = at, .word = 4};
+	uint64_t length = fixed(&r, 4);
+
+	if (length == 0xffffffff) {
+		u.word = 8;
+		length = fixed(&r, 8);
+	}
+	if (r.bad || length > s->size - at - (size_t)(r.at - buf))
+		return false;
+	u.end = at + (uint64_t)(r.at - buf) + length;
+	u.version = (unsigned int)fixed(&r, 2);
+	if (u.version < 2 || u.version > 5)
+		return false;
+	if (u.version == 5) {
+		u.kind = (unsigned int)fixed(&r, 1);
+		u.address_size = (unsigned int)fixed(&r, 1);
+		u.abbrev = fixed(&r, u.word);
+		if (u.kind == DW_UT_skeleton || u.kind == DW_UT_split_compile)
+			u.dwo_id = fixed(&r, 8);
+		else if (u.kind == DW_UT_type || u.kind == DW_UT_split_type)
+			r.at += (size_t)(r.end - r.at) < 8 + u.word ? 0 : 8 + u.word;
+	} else {
+		u.abbrev = fixed(&r, u.word);
+		u.address_size = (unsigned int)fixed(&r, 1);
+	}
+	u.root = at + (uint64_t)(r.at - buf);
+	if (r.bad || u.root > u.end || u.address_size != 8)
+		return false;
+	*ret = u;
+	return true;
+}
+
+/* Past the tag's attributes. */
+static void skip_attributes(struct reader *r)
+{
+	uint64_t name, form;
+
+	do {
+		name = leb(r, false);
+		form = leb(r, false);
+		if (form == DW_FORM_implicit_const)
+			(void)leb(r, true);
+	} while ((name || form) && !r->bad);
+}
+
+/* The reader at the tag of description @code of @u's table. */
+static bool find_abbrev(struct debug_roots *roots, const struct debug_unit *u, uint64_t code, struct reader *ret)
+{
+	size_t n, slot = (u->abbrev * 31 + code) % (sizeof(roots->known) / sizeof(roots->known[0]));
+	const unsigned char *all = debug_section_bytes(&roots->file->sections[DEBUG_ABBREV], &n), *start;
+	uint64_t limit = 16ULL * n + (64ULL << 20);
+
+	if (!all || u->abbrev >= n)
+		return false;
+	*ret = (struct reader){.at = all + u->abbrev, .end = all + n};
+	if (roots->known[slot].at && roots->known[slot].table == u->abbrev && roots->known[slot].code == code) {
+		ret->at = all + roots->known[slot].at;
+		return true;
+	}
+	start = ret->at;
+	while (!ret->bad && ret->at - start < MAX_ABBREV_SEARCH && roots->work + (uint64_t)(ret->at - start) < limit) {
+		uint64_t c = leb(ret, false);
+
+		if (!c)
+			break;
+		if (c == code && !ret->bad) {
+			roots->work += (uint64_t)(ret->at - start);
+			roots->known[slot].table = u->abbrev;
+			roots->known[slot].code = code;
+			roots->known[slot].at = (uint64_t)(ret->at - all);
+			return true;
+		}
+		(void)leb(ret, false);
+		(void)fixed(ret, 1);
+		skip_attributes(ret);
+	}
+	roots->work += (uint64_t)(ret->at - start);
+	return false;
+}
+
+static bool skip(struct reader *r, uint64_t n)
+{
+	if (n > (uint64_t)(r->end - r->at))
+		r->bad = true;
+	else
+		r->at += n;
+	return !r->bad;
+}
+
+bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start, const struct debug_unit *u, unsigned int form,
+		     struct debug_value *ret)
+{
+	const unsigned char *end;
+
+	*ret = (struct debug_value){.form = form};
+	switch (form) {
+	case DW_FORM_flag_present:
+	case DW_FORM_implicit_const: /* the caller has it */
+		return true;
+	case DW_FORM_data1:
+	case DW_FORM_flag:
+	case DW_FORM_ref1:
+	case DW_FORM_strx1:
+	case DW_FORM_addrx1:
+		ret->v = fixed(r, 1);
+		break;
+	case DW_FORM_data2:
+	case DW_FORM_ref2:
+	case DW_FORM_strx2:
+	case DW_FORM_addrx2:
+		ret->v = fixed(r, 2);
+		break;
+	case DW_FORM_strx3:
+	case DW_FORM_addrx3:
+		ret->v = fixed(r, 3);
+		break;
+	case DW_FORM_data4:
+	case DW_FORM_ref4:
+	case DW_FORM_strx4:
+	case DW_FORM_addrx4:
+	case DW_FORM_ref_sup4:
+		ret->v = fixed(r, 4);
+		break;
+	case DW_FORM_addr:
+	case DW_FORM_data8:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_sig8:
+	case DW_FORM_ref_sup8:
+		ret->v = fixed(r, 8);
+		break;
+	case DW_FORM_data16:
+		return skip(r, 16);
+	case DW_FORM_sdata:
+		ret->v = leb(r, true);
+		break;
+	case DW_FORM_udata:
+	case DW_FORM_ref_udata:
+	case DW_FORM_strx:
+	case DW_FORM_addrx:
+	case DW_FORM_loclistx:
+	case DW_FORM_rnglistx:
+	case DW_FORM_GNU_addr_index:
+	case DW_FORM_GNU_str_index:
+		ret->v = leb(r, false);
+		break;
+	case DW_FORM_ref_addr:
+		ret->v = fixed(r, u->version == 2 ? u->address_size : u->word);
+		break;
+	case DW_FORM_sec_offset:
+	case DW_FORM_strp:
+	case DW_FORM_line_strp:
+	case DW_FORM_strp_sup:
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_GNU_ref_alt:
+		ret->v = fixed(r, u->word);
+		break;
+	case DW_FORM_string:
+		ret->v = start + (uint64_t)(r->at - from);
+		end = memchr(r->at, 0, (size_t)(r->end - r->at));
+		return end ? skip(r, (uint64_t)(end - r->at) + 1) : (r->bad = true, false);
+	case DW_FORM_block1:
+		return skip(r, fixed(r, 1));
+	case DW_FORM_block2:
+		return skip(r, fixed(r, 2));
+	case DW_FORM_block4:
+		return skip(r, fixed(r, 4));
+	case DW_FORM_block:
+	case DW_FORM_exprloc:
+		return skip(r, leb(r, false));
+	case DW_FORM_indirect:
+		form = (unsigned int)leb(r, false);
+		return form != DW_FORM_indirect && form != DW_FORM_implicit_const && debug_form_read(r, from, start, u, form, ret);
+	default:
+		return false;
+	}
+	return !r->bad;
+}
+
+static int slot_of(uint64_t name)
+{
+	switch (name) {
+	case DW_AT_stmt_list:
+		return ROOT_PROGRAM;
+	case DW_AT_comp_dir:
+		return ROOT_COMP_DIR;
+	case DW_AT_low_pc:
+		return ROOT_LOW;
+	case DW_AT_high_pc:
+		return ROOT_HIGH;
+	case DW_AT_ranges:
+		return ROOT_RANGES;
+	case DW_AT_addr_base:
+	case DW_AT_GNU_addr_base:
+		return ROOT_ADDR_BASE;
+	case DW_AT_rnglists_base:
+		return ROOT_LISTS_BASE;
+	case DW_AT_str_offsets_base:
+		return ROOT_STRINGS_BASE;
+	case DW_AT_GNU_ranges_base:
+		return ROOT_OLD_RANGES_BASE;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		return ROOT_DWO_NAME;
+	case DW_AT_GNU_dwo_id:
+		return ROOT_DWO_ID;
+	default:
+		return -1;
+	}
+}
+
+static bool read_root(struct debug_roots *roots, const struct debug_unit *u, unsigned char *buf, size_t size, struct debug_root *ret)
+{
+	size_t n = u->end - u->root < size ? u->end - u->root : size;
+	struct reader r = {.at = buf}, abbrev;
+	uint64_t code;
+
+	r.end = buf + debug_section_read(&roots->file->sections[DEBUG_INFO], u->root, buf, n);
+	*ret = (struct debug_root){0};
+	code = leb(&r, false);
+	if (r.bad || !code || !find_abbrev(roots, u, code, &abbrev))
+		return false;
+	ret->tag = (unsigned int)leb(&abbrev, false);
+	(void)fixed(&abbrev, 1);
+	for (;;) {
+		uint64_t name = leb(&abbrev, false), form = leb(&abbrev, false), implicit = 0;
+		struct debug_value v;
+		int slot;
+
+		if (form == DW_FORM_implicit_const)
+			implicit = leb(&abbrev, true);
+		if (abbrev.bad)
+			return false;
+		if (!name && !form)
+			return true;
+		if (form > UINT16_MAX || !debug_form_read(&r, buf, u->root, u, (unsigned int)form, &v))
+			return false;
+		if (form == DW_FORM_implicit_const)
+			v.v = implicit;
+		slot = slot_of(name);
+		if (slot >= 0)
+			ret->values[slot] = v;
+	}
+}
+
+bool debug_root_read(struct debug_roots *roots, const struct debug_unit *u, struct debug_root *ret)
+{
+	unsigned char piece[PIECE], *big;
+	bool ok;
+
+	if (read_root(roots, u, piece, sizeof(piece), ret))
+		return true;
+	if (u->end - u->root <= PIECE)
+		return false;
+	big = malloc(BIG_PIECE);
+	ok = big && read_root(roots, u, big, BIG_PIECE, ret);
+	free(big);
+	return ok;
+}
+
+/* The offset in .debug_str of the @index-th string. */
+static bool string_offset(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, uint64_t index,
+			  uint64_t *ret)
+{
+	struct debug_value base = root->values[ROOT_STRINGS_BASE];
+	uint64_t v = 0, at;
+
+	if (__builtin_mul_overflow(index, (uint64_t)u->word, &at) || __builtin_add_overflow(at, base.form ? base.v : 0, &at) ||
+	    debug_section_read(&f->sections[DEBUG_STR_OFFSETS], at, &v, u->word) != u->word)
+		return false;
+	*ret = v;
+	return true;
+}
+
+bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v,
+			char *buf, size_t size)
+{
+	switch (v.form) {
+	case DW_FORM_string:
+		return debug_section_string(&f->sections[DEBUG_INFO], v.v, buf, size);
+	case DW_FORM_strp:
+		return debug_section_string(&f->sections[DEBUG_STR], v.v, buf, size);
+	case DW_FORM_line_strp:
+		return debug_section_string(&f->sections[DEBUG_LINE_STR], v.v, buf, size);
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_strp_sup:
+		return f->alternate && debug_section_string(&f->alternate->sections[DEBUG_STR], v.v, buf, size);
+	case DW_FORM_strx:
+	case DW_FORM_strx1:
+	case DW_FORM_strx2:
+	case DW_FORM_strx3:
+	case DW_FORM_strx4:
+	case DW_FORM_GNU_str_index:
+		return string_offset(f, u, root, v.v, &v.v) && debug_section_string(&f->sections[DEBUG_STR], v.v, buf, size);
+	default:
+		return false;
+	}
+}

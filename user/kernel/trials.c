@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/trials.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "kernel/programs.h"
+#include "kernel/refusal.h"
+#include "kernel/uprobe_multi.h"
+#include "target/process.h"
+
+#include "probe.skel.h"
+#include "probe_signal.skel.h"
+#include "probe_storage.skel.h"
+#include "probe_work.skel.h"
+#include "probe_work_impl.skel.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+/* How often storage may be refused: an interrupt can meet a lock that is taken. And how long ticks may take. */
+#define MAX_REFUSALS 20
+#define TICK_NS 100000
+#define MAX_WAIT_NS (2 * NSEC_PER_SEC)
+
+/* A CPU's clock, or (-1) one of the calling thread that ticks while it runs. */
+static int open_clock(pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = TICK_NS,
+		.disabled = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int check_clock(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
+{
+	_cleanup_close_ int fd = open_clock(-1, 0);
+
+	(void)o, (void)p, (void)l;
+	return fd < 0 ? fd : 0;
+}
+
+/* Ticks until storage was there, or was refused too often. */
+static int tick(int counts)
+{
+	uint64_t until = clock_monotonic_ns() + MAX_WAIT_NS, refused = 0, made = 0;
+	uint32_t no = 0, yes = 1;
+
+	do {
+		if (bpf_map_lookup_elem(counts, &no, &refused) < 0 || bpf_map_lookup_elem(counts, &yes, &made) < 0)
+			return -errno;
+	} while (!made && refused < MAX_REFUSALS && clock_monotonic_ns() < until);
+	return made ? 0 : refused ? -ENOMEM : -ETIMEDOUT;
+}
+
+static int check_storage(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
+{
+	struct bpf_map *counts = bpf_object__find_map_by_name(o, "probe_ticks");
+	struct bpf_link *link;
+	int fd = open_clock(0, -1), r;
+
+	if (fd < 0)
+		return fd;
+	link = bpf_program__attach_perf_event(p, fd);
+	if (!link) {
+		r = -errno;
+		(void)close(fd);
+		return r;
+	}
+	r = tick(bpf_map__fd(counts));
+	(void)bpf_link__destroy(link);
+	l->no_memory = r == -ENOMEM;
+	return r;
+}
+
+static int check_pid_namespace(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
+{
+	(void)o, (void)p, (void)l;
+	return process_numbers_agree() ? 0 : -EOPNOTSUPP;
+}
+
+static int check_btf(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
+{
+	(void)o, (void)p, (void)l;
+	return access("/sys/kernel/btf/vmlinux", R_OK) == 0 ? 0 : -errno;
+}
+
+static int check_uprobe(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
+{
+	(void)o, (void)p, (void)l;
+	return access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0 ? 0 : -errno;
+}
+
+static int check_uprobe_multi(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
+{
+	int r = check_uprobe(o, p, l);
+
+	return r < 0 ? r : uprobe_multi_try(bpf_program__fd(p));
+}
+
+static const void *work_bytes(size_t *size)
+{
+	return programs_task_work_plain() ? probe_work_bpf__elf_bytes(size) : probe_work_impl_bpf__elf_bytes(size);
+}
+
+#define EVENTS "CONFIG_BPF_SYSCALL,CONFIG_BPF_EVENTS"
+#define UPROBES EVENTS ",CONFIG_UPROBES,CONFIG_UPROBE_EVENTS"
+
+const struct trial trials[] = {
+	{.name = "btf", .what = "kernel type information, to find fields", .check = check_btf, .required = true, .since = "CONFIG_DEBUG_INFO_BTF"},
+	{.name = "pid_namespace", .what = "the kernel's numbers of processes", .check = check_pid_namespace, .required = true,
+	 .since = "a PID namespace of our own, as in a container",
+	 .remedy = "run cozbpf outside, or in the host's PID namespace (docker run --pid=host)"},
+	{.name = "sampling_clock", .what = "per-CPU timer samples", .check = check_clock, .required = true, .since = "perf_event_open",
+	 .options = "CONFIG_PERF_EVENTS"},
+	{.name = "sched_switch", .what = "who runs, who waits for a CPU (not with --sync pthread)", .object = probe_bpf__elf_bytes,
+	 .program = "probe_switch", .required = true, .since = "BTF tracepoints, Linux 5.5", .options = EVENTS},
+	{.name = "sched_waking", .what = "who wakes whom (not with --sync pthread)", .object = probe_bpf__elf_bytes, .program = "probe_waking",
+	 .required = true, .since = "BTF tracepoints, Linux 5.5", .options = EVENTS},
+	{.name = "task_storage", .what = "the per-thread ledger", .object = probe_storage_bpf__elf_bytes, .program = "probe_storage",
+	 .check = check_storage, .required = true, .since = "task storage and bpf_loop, Linux 5.17", .options = EVENTS},
+	{.name = "task_iterator", .what = "the conservation check", .object = probe_bpf__elf_bytes, .program = "probe_iter", .required = true,
+	 .since = "BPF iterators, Linux 5.8", .options = EVENTS},
+	{.name = "uprobe", .what = "progress points without recompiling", .object = probe_bpf__elf_bytes, .program = "probe_uprobe",
+	 .check = check_uprobe, .required = true, .since = "CONFIG_UPROBES", .options = UPROBES},
+	{.name = "uprobe_multi", .what = "one link for all places of a progress point", .object = probe_bpf__elf_bytes, .program = "probe_uprobe",
+	 .attach_type = UPROBE_MULTI, .check = check_uprobe_multi, .since = "links with many uprobes that follow processes, Linux 6.10",
+	 .remedy = "without it each place has its own link; nothing to do"},
+	{.name = "send_signal_task", .what = "payment signals to a chosen thread (sleep, spin)", .object = probe_signal_bpf__elf_bytes,
+	 .program = "probe_send_signal_task", .since = "bpf_send_signal_task, Linux 6.13",
+	 .remedy = "without it bpf_send_signal_thread is used; nothing to do"},
+	{.name = "switch_raw", .what = "exact execution times with --sync pthread", .object = probe_bpf__elf_bytes, .program = "probe_switch_raw",
+	 .since = "raw tracepoints, Linux 4.17", .remedy = "without it they are estimated from samples; nothing to do"},
+	{.name = "sync_sites", .what = "cheap probes with --sync pthread", .object = probe_bpf__elf_bytes, .program = "probe_uprobe",
+	 .check = check_uprobe, .since = "CONFIG_UPROBES", .remedy = "boot a kernel that has it", .options = UPROBES},
+	{.name = "task_work", .what = "pay=hold, and prompt payment in every mode", .object = work_bytes, .program = "probe_task_work",
+	 .since = "bpf_task_work_schedule_resume, Linux 6.18",
+	 .remedy = "without it the program's own ticks raise payment signals: use Linux 6.18 for the best accuracy"},
+};
+const size_t n_trials = sizeof(trials) / sizeof(*trials);
+_Static_assert(sizeof(trials) / sizeof(*trials) <= MAX_TRIALS, "each has its outcome");
+
+static int load(const struct trial *t, struct load_log *l)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = t->name);
+	struct bpf_program *p;
+	struct bpf_object *o;
+	const void *bytes;
+	size_t size;
+	int r;
+
+	if (!t->object)
+		return t->check(NULL, NULL, l);
+	bytes = t->object(&size);
+	o = bpf_object__open_mem(bytes, size, &opts);
+	if (!o)
+		return -errno;
+	p = bpf_object__find_program_by_name(o, t->program);
+	r = p ? bpf_program__set_autoload(p, true) : -ENOENT;
+	if (r == 0 && t->attach_type)
+		r = bpf_program__set_expected_attach_type(p, (enum bpf_attach_type)t->attach_type);
+	if (r == 0)
+		r = bpf_object__load(o);
+	if (r == 0 && t->check)
+		r = t->check(o, p, l);
+	bpf_object__close(o);
+	return r;
+}
+
+int trial_try(const struct trial *t, struct refusal *why)
+{
+	struct load_facts facts;
+	struct load_log log;
+	int r;
+
+	load_log_listen(&log);
+	r = load(t, &log);
+	load_log_listen(NULL);
+	if (r < 0) {
+		load_facts_read(t->options, &facts);
+		refusal_explain(-r, &log, &facts, why);
+	}
+	return r;
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "options/options.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "options/suggest.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* getopt returns this plus the row's index for a long option, so that a letter and a row never collide. */
+#define ROW_BASE 256
+#define HELP_COLUMN 28
+
+struct getopt_tables {
+	struct option *longs;
+	char *shorts;
+};
+
+static void free_tables(struct getopt_tables *t)
+{
+	free(t->longs);
+	free(t->shorts);
+}
+
+static int make_tables(const struct option_row *rows, size_t n, struct getopt_tables *ret)
+{
+	char *s;
+
+	ret->longs = calloc(n + 1, sizeof(*ret->longs));
+	ret->shorts = malloc(2 * n + 3);
+	if (!ret->longs || !ret->shorts)
+		return -ENOMEM;
+	s = ret->shorts;
+	*s++ = '+'; /* the command's own options are not ours */
+	*s++ = ':'; /* a missing value is told apart from an unknown option */
+	for (size_t i = 0; i < n; i++) {
+		ret->longs[i].name = rows[i].name;
+		ret->longs[i].has_arg = rows[i].arg ? required_argument : no_argument;
+		ret->longs[i].val = ROW_BASE + (int)i;
+		if (!rows[i].letter)
+			continue;
+		*s++ = rows[i].letter;
+		if (rows[i].arg)
+			*s++ = ':';
+	}
+	*s = '\0';
+	return 0;
+}
+
+static const struct option_row *row_of(const struct option_row *rows, size_t n, int val)
+{
+	if (val >= ROW_BASE)
+		return (size_t)(val - ROW_BASE) < n ? &rows[val - ROW_BASE] : NULL;
+	for (size_t i = 0; i < n; i++)
+		if (val && rows[i].letter == val)
+			return &rows[i];
+	return NULL;
+}
+
+/* @word is what the user wrote, "--progess=x" or "-x" inside a cluster (then @letter). */
+static int unknown_option(const struct option_row *rows, size_t n, const char *word, int letter, struct error *e)
+{
+	_cleanup_free_ const char **names = NULL;
+	_cleanup_free_ char *name = NULL;
+	const char *near = NULL, *first = NULL, *second = NULL;
+	size_t len, listed = 0;
+
+	if (letter)
+		return fail(e, EINVAL, "unknown option '-%c'; --help lists the options", letter);
+	names = calloc(n + 1, sizeof(*names));
+	name = strndup(word + 2, strcspn(word + 2, "="));
+	if (!names || !name)
+		return fail(e, ENOMEM, "out of memory");
+	len = strlen(name);
+	for (size_t i = 0; i < n; i++) {
+		if (!rows[i].help)
+			continue;
+		names[listed++] = rows[i].name;
+		if (len && strncmp(rows[i].name, name, len) == 0) {
+			if (!first)
+				first = rows[i].name;
+			else
+				second = rows[i].name;
+		}
+	}
+	if (second)
+		return fail(e, EINVAL, "option '--%s' is ambiguous: --%s or --%s", name, first, second);
+	near = suggest(name, names);
+	if (near)
+		return fail(e, EINVAL, "unknown option '--%s'; did you mean --%s?", name, near);
+	return fail(e, EINVAL, "unknown option '--%s'; --help lists the options", name);
+}
+
+static int bad_option(const struct option_row *rows, size_t n, char **argv, int at, int opt, struct error *e)
+{
+	const struct option_row *row = row_of(rows, n, optopt);
+	const char *word = argv[at];
+
+	if (opt == ':' && row && optopt < ROW_BASE)
+		return fail(e, EINVAL, "option '-%c' needs a value: %s", row->letter, row->arg);
+	if (opt == ':' && row)
+		return fail(e, EINVAL, "option '--%s' needs a value: %s", row->name, row->arg);
+	if (row && optopt >= ROW_BASE)
+		return fail(e, EINVAL, "option '--%s' takes no value: '%s'", row->name, word);
+	return unknown_option(rows, n, word, strncmp(word, "--", 2) == 0 ? 0 : optopt, e);
+}
+
+int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv, int *ret_first, struct error *e)
+{
+	_cleanup_(free_tables) struct getopt_tables t = {};
+	int r = make_tables(rows, n, &t);
+
+	if (r < 0)
+		return fail(e, -r, "out of memory");
+	opterr = 0;
+	optind = 0; /* makes glibc start afresh: a process may parse twice */
+	for (;;) {
+		int at = optind ? optind : 1;
+		const struct option_row *row;
+		int opt;
+
+		if (at < argc && strcmp(argv[at], "---") == 0) {
+			*ret_first = at + 1;
+			return 0;
+		}
+		opt = getopt_long(argc, argv, t.shorts, t.longs, NULL);
+		if (opt == -1)
+			break;
+		if (opt == '?' || opt == ':')
+			return bad_option(rows, n, argv, at, opt, e);
+		row = row_of(rows, n, opt);
+		r = row->set(target, row, row->arg ? optarg : NULL, e);
+		if (r < 0)
+			return r;
+	}
+	*ret_first = optind;
+	return 0;
+}
+
+static void print_row(FILE *out, const struct option_row *row)
+{
+	int column;
+
+	if (row->letter)
+		column = fprintf(out, "  -%c, --%s", row->letter, row->name);
+	else
+		column = fprintf(out, "      --%s", row->name);
+	if (row->arg)
+		column += fprintf(out, " %s", row->arg);
+	if (column > HELP_COLUMN - 2) {
+		(void)fputc('\n', out);
+		column = 0;
+	}
+	(void)fprintf(out, "%*s", HELP_COLUMN - column, "");
+	for (const char *c = row->help; *c; c++) {
+		(void)fputc(*c, out);
+		if (*c == '\n')
+			(void)fprintf(out, "%*s", HELP_COLUMN, "");
+	}
+	(void)fputc('\n', out);
+}
+
+void options_help(FILE *out, const struct option_row *rows, size_t n)
+{
+	size_t experts = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].help && !rows[i].expert)
+			print_row(out, &rows[i]);
+	for (size_t i = 0; i < n; i++)
+		if (rows[i].help && rows[i].expert) {
+			if (experts++ == 0)
+				(void)fputs("\nFor experts:\n", out);
+			print_row(out, &rows[i]);
+		}
+}
+
+int option_flag(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	(void)value, (void)e;
+	*(bool *)((char *)target + row->offset) = true;
+	return 0;
+}
+
+int option_unsigned(const struct option_row *row, const char *value, uint64_t min, uint64_t max, uint64_t *ret, struct error *e)
+{
+	uint64_t v = 0;
+	bool good = *value != '\0';
+
+	for (const char *c = value; *c && good; c++)
+		good = *c >= '0' && *c <= '9' && !__builtin_mul_overflow(v, (uint64_t)10, &v) &&
+		       !__builtin_add_overflow(v, (uint64_t)(*c - '0'), &v);
+	if (!good || v < min || v > max)
+		return fail(e, EINVAL, "--%s '%s': allowed are whole numbers from %llu to %llu", row->name, value,
+			    (unsigned long long)min, (unsigned long long)max);
+	*ret = v;
+	return 0;
+}
+
+int option_real(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
+{
+	/* Checked by hand: strtod also takes hexadecimal, exponents, "inf", "nan" and leading space. */
+	size_t whole = strspn(value, "0123456789");
+	size_t fraction = value[whole] == '.' ? strspn(value + whole + 1, "0123456789") : 0;
+	bool good = whole + fraction > 0 && whole + fraction <= 18 && value[whole + (value[whole] == '.') + fraction] == '\0';
+	double v = 0, scale = 1;
+
+	for (const char *c = value; good && *c; c++) {
+		if (*c == '.')
+			continue;
+		v = v * 10 + (*c - '0');
+		if (c > value + whole)
+			scale *= 10;
+	}
+	v /= scale;
+	if (!good || v < min || v > max)
+		return fail(e, EINVAL, "--%s '%s': allowed are numbers from %.10g to %.10g", row->name, value, min, max);
+	*ret = v;
+	return 0;
+}
+
+int option_choice(const struct option_row *row, const char *value, const char *const *choices, int *ret, struct error *e)
+{
+	char list[256] = "";
+
+	for (int i = 0; choices[i]; i++) {
+		if (strcmp(choices[i], value) == 0) {
+			*ret = i;
+			return 0;
+		}
+		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", choices[i]);
+	}
+	return fail(e, EINVAL, "--%s '%s': allowed are %s", row->name, value, list);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "options/run_options.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "options/run_option_rows.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define DEFAULT_EXPERIMENT_MS 500
+#define DEFAULT_COOL_OFF_MS 10
+#define DEFAULT_STEP_PERCENT 5
+/* The top ones are what emulators and tracing tools take, the bottom ones what programs number theirs from. */
+#define DEFAULT_SIGNAL (SIGRTMAX - 4)
+
+bool color_wanted(enum color_when when, int fd)
+{
+	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+
+	if (when != COLOR_AUTO)
+		return when == COLOR_ALWAYS;
+	/* no-color.org: present and not empty, whatever its value. */
+	if ((no_color && *no_color) || (term && strcmp(term, "dumb") == 0))
+		return false;
+	return isatty(fd) == 1;
+}
+
+/* The command's own options, those of run that it has as well, and @more, which validate has. */
+static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t n_more, size_t *ret_n)
+{
+	size_t n_own, n = 0;
+	const struct option_row *own = scope_option_rows(kind, &n_own);
+	unsigned int command = 1U << kind | (n_more ? NOT_VALIDATE : 0);
+	struct option_row *all = calloc(n_run_option_rows + n_own + n_more, sizeof(*all));
+
+	for (size_t i = 0; all && i < n_own; i++)
+		all[n++] = own[i];
+	for (size_t i = 0; all && i < n_run_option_rows; i++)
+		if (!(run_option_rows[i].not_for & command))
+			all[n++] = run_option_rows[i];
+	for (size_t i = 0; all && i < n_more; i++)
+		all[n++] = more[i];
+	*ret_n = n;
+	return all;
+}
+
+void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out)
+{
+	size_t n;
+	_cleanup_free_ struct option_row *rows = rows_of(kind, more, n_more, &n);
+
+	if (rows)
+		options_help(out, rows, n);
+}
+
+void run_options_help_kind(enum run_kind kind, FILE *out)
+{
+	static const char *const heads[] = {
+		[RUN_LAUNCH] = "Usage: cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+			       "Run COMMAND, try what faster lines would do, and report it.\n\n",
+		[RUN_ATTACH] = "Usage: cozbpf attach PID[,PID...] [OPTION]...\n"
+			       "Try what faster lines would do in processes that run already. They go on afterwards as before.\n\n",
+		[RUN_SYSTEM] = "Usage: cozbpf system --cgroup PATH | --uid USER | --comm GLOB | --exe PATH | --pid-tree PID ... [OPTION]...\n"
+			       "Try what faster lines would do in all processes of which everything holds that is asked. Those that\n"
+			       "come later join, the rest of the machine is left alone. Needs root.\n\n",
+	};
+	static const char *const examples[] = {
+		[RUN_LAUNCH] = "\nExample: how does each line of ./server bear on finished requests?\n"
+			       "  cozbpf run -p requests=finish_request -d 60 -- ./server --port 8080\n",
+		[RUN_ATTACH] = "\nExample: a minute of a server that runs, its workers included\n"
+			       "  sudo cozbpf attach $(pidof -s server) -p requests=finish_request -d 60\n",
+		[RUN_SYSTEM] = "\nExample: a minute of all workers of a systemd unit\n"
+			       "  sudo cozbpf system --cgroup system.slice/server.service -p /usr/bin/server:finish_request -d 60\n",
+	};
+	(void)fputs(heads[kind], out);
+	run_options_list(kind, NULL, 0, out);
+	(void)fputs(examples[kind], out);
+}
+
+void run_options_help(FILE *out)
+{
+	run_options_help_kind(RUN_LAUNCH, out);
+}
+
+/* "FILE:LINE"? */
+static bool is_file_line(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return colon && colon > text && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+}
+
+static int check(const struct run_options *o, struct error *e)
+{
+	if (o->fixed_line && o->granularity != RUN_BY_FUNCTION && !is_file_line(o->fixed_line))
+		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, with --granularity function a function",
+			    o->fixed_line);
+	if (o->sync == RUN_SYNC_PTHREAD && (o->scope.only || (o->scope.follow_given && o->scope.follow != FOLLOW_EXEC)))
+		return fail(e, EINVAL, "--sync pthread sees the calls of one process: leave out --only and --follow, or say --follow exec");
+	if (o->kind == RUN_ATTACH && !o->scope.n_pids)
+		return fail(e, EINVAL, "no process to attach to; cozbpf attach PID[,PID...] [OPTION]...");
+	if (o->kind == RUN_SYSTEM && !scope_options_has_rule(&o->scope))
+		return fail(e, EINVAL, "say which processes: --cgroup, --uid, --comm, --exe or --pid-tree, or several of them");
+	if (o->kind != RUN_LAUNCH)
+		return 0;
+	if (!o->command[0])
+		return fail(e, EINVAL, "no command to run; cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...");
+	if (!*o->command[0])
+		return fail(e, EINVAL, "the command to run is an empty word");
+	return 0;
+}
+
+/* Options may stand behind PID as well: it reads like a command of its own. */
+static int parse_words(const struct option_row *rows, size_t n, struct run_options *o, int argc, char **argv, struct error *e)
+{
+	int first = argc, r = options_parse(rows, n, o, argc, argv, &first, e);
+
+	if (r == 0 && o->kind == RUN_ATTACH && first < argc) {
+		r = scope_options_pids(&o->scope, argv[first], e);
+		argv += first;
+		argc -= first;
+		first = argc;
+		if (r == 0)
+			r = options_parse(rows, n, o, argc, argv, &first, e);
+	}
+	if (r == 0 && o->kind != RUN_LAUNCH && first < argc)
+		return fail(e, EINVAL, "'%s': one word too many; several processes are PID,PID", argv[first]);
+	if (r == 0 && o->kind == RUN_LAUNCH)
+		o->command = argv + first;
+	return r;
+}
+
+static int parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
+		 struct error *e)
+{
+	_cleanup_free_ struct option_row *rows = NULL;
+	size_t n_rows;
+	struct run_options o = {
+		.kind = kind,
+		.command = argv,
+		.output = RUN_DEFAULT_OUTPUT,
+		.format = PROFILE_JSON,
+		.fixed_speedup = -1,
+		.zero_share = 1.0 / 3,
+		.experiment_ns = DEFAULT_EXPERIMENT_MS * NSEC_PER_MSEC,
+		.cool_off_ns = DEFAULT_COOL_OFF_MS * NSEC_PER_MSEC,
+		.signo = DEFAULT_SIGNAL,
+	};
+	int r;
+
+	for (int percent = DEFAULT_STEP_PERCENT; percent <= 100; percent += DEFAULT_STEP_PERCENT)
+		o.grid[o.n_grid++] = percent / 100.0;
+	rows = rows_of(kind, more, n_more, &n_rows);
+	r = rows ? parse_words(rows, n_rows, &o, argc, argv, e) : fail(e, ENOMEM, "out of memory");
+	if (r == 0 && !o.help)
+		r = check(&o, e);
+	if (r < 0) {
+		run_options_free(&o);
+		return r;
+	}
+	if (o.fixed_line && o.granularity == RUN_BY_EITHER)
+		o.granularity = RUN_BY_LINE;
+	if (o.n_grid == 0 && o.fixed_speedup < 0)
+		o.fixed_speedup = 0; /* --speedups 0 */
+	*ret = o;
+	return 0;
+}
+
+int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e)
+{
+	return parse(kind, NULL, 0, argc, argv, ret, e);
+}
+
+int run_options_parse_more(const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e)
+{
+	return parse(RUN_LAUNCH, more, n_more, argc, argv, ret, e);
+}
+
+int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e)
+{
+	return parse(RUN_LAUNCH, NULL, 0, argc, argv, ret, e);
+}
+
+void run_options_free(struct run_options *o)
+{
+	for (size_t i = 0; i < o->n_points; i++)
+		point_spec_free(&o->points[i]);
+	free(o->points);
+	free(o->latencies);
+	free(o->sources);
+	free(o->binaries);
+	debug_options_free(&o->lines);
+	scope_options_free(&o->scope);
+	*o = (struct run_options){};
+}
+
+int terminal_width(int fd)
+{
+	struct winsize w;
+
+	return ioctl(fd, TIOCGWINSZ, &w) == 0 ? w.ws_col : 0;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of `cozbpf run`. */
+#pragma once
+
+#include "options/point_spec.h"
+#include "options/scope_options.h"
+#include "elf/debug_options.h"
+#include "profile/writer.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct error;
+struct option_row;
+
+#define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
+
+enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
+enum run_attribution { RUN_FIRST, RUN_INCLUSIVE };
+enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
+enum run_slow_by { RUN_SLOW_BY_PROBE, RUN_SLOW_BY_SAMPLES };
+enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
+enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* How a report looks, after `report` and at the end of a run. */
+struct report_choice {
+	bool no_curves, inlined, json;
+	uint64_t top, width; /* lines for each point, columns; 0: the default */
+	enum color_when color;
+};
+
+/* Strings without another note are borrowed from argv. */
+struct run_options {
+	bool help;                 /* asked for: print it and leave; nothing else is filled in for certain */
+	enum run_kind kind;
+	struct scope_options scope;
+	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
+	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
+	size_t n_points;
+	struct run_latency {
+		size_t begin;              /* index of its begin in `points`; its end follows, and both are points like any other */
+		unsigned int arguments[2]; /* as in struct latency_spec */
+	} *latencies; /* owned */
+	size_t n_latencies;
+	const char **sources; /* --source globs in order; the array is owned */
+	size_t n_sources;
+	const char **binaries; /* --binary globs in order; the array is owned */
+	size_t n_binaries;
+	struct debug_options lines; /* --debug-dir, --source-prefix in order; the arrays are owned */
+	const char *output; /* never empty */
+	enum profile_format format;
+	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
+	size_t runs;          /* measure from end to end, so often; 0: not */
+	uint64_t delay_ns;    /* before the first experiment */
+	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
+	enum run_pay pay;
+	enum run_sync sync;
+	enum run_granularity granularity;
+	enum run_attribution attribution;
+	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
+	double fixed_speedup;   /* 0..1; negative: drawn from the grid */
+	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
+	size_t n_grid;
+	double zero_share; /* probability of 0 %, in (0,1) */
+	uint64_t experiment_ns, cool_off_ns;
+	unsigned int rate_hz; /* samples per second of CPU time */
+	uint64_t seed;
+	bool seed_given; /* else the caller draws one */
+	int signo;       /* the payment signal, SIGRTMIN..SIGRTMAX */
+	bool keep_root, quiet, no_report, verbose;
+	struct report_choice report;
+	const char *disabled; /* --disable: comma list of feature names, or NULL */
+	const char *trace;    /* --trace-payments: a new file, for developers, or NULL */
+	bool calibrate;       /* --calibrate: measure what payments cost anew */
+	enum run_slow_by slow_by; /* of validate */
+};
+
+/* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with
+ * @e set for an unknown option, a malformed value, or no command. The contents of *ret are the caller's (run_options_free). */
+int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e);
+/* The same with options of a command's own beside those of run. */
+int run_options_parse_more(const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e);
+/* The same of attach (PID[,PID...] among the options) and of system. */
+int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e);
+void run_options_free(struct run_options *o); /* frees the contents, not @o */
+/* What --help prints. */
+void run_options_help(FILE *out);
+void run_options_help_kind(enum run_kind kind, FILE *out);
+/* Of that, the options. @more as for run_options_parse_more. */
+void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out);
+
+/* "first", "inclusive". */
+const char *run_attribution_name(enum run_attribution attribution);
+/* "auto", "sleep", "hold", "spin". */
+const char *run_pay_name(enum run_pay pay);
+struct analysis;
+struct profile;
+struct report_hints;
+/* A report to standard output; @h as for report_print. -ENOMEM. (cmd_report.c) */
+int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h);
+/* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */
+bool color_wanted(enum color_when when, int fd);
+/* Columns of the terminal on @fd; 0 if it is none. */
+int terminal_width(int fd);

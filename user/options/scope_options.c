@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "options/scope_options.h"
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "options/run_option_rows.h"
+#include "options/run_options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const follow_names[] = {"all", "exec", "none", NULL};
+
+static int set_follow(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+	int i, r = option_choice(row, value, follow_names, &i, e);
+
+	if (r == 0) {
+		o->scope.follow = (enum run_follow)i;
+		o->scope.follow_given = true;
+	}
+	return r;
+}
+
+/* A word that may not be empty, into the const char * at the row's offset. */
+static int set_word(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	if (!*value)
+		return fail(e, EINVAL, "--%s '': allowed is %s", row->name, row->arg);
+	*(const char **)((char *)target + row->offset) = value;
+	return 0;
+}
+
+static int set_tree(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	uint64_t pid;
+	int r = option_unsigned(row, value, 1, INT_MAX, &pid, e);
+
+	if (r == 0)
+		((struct run_options *)target)->scope.rule.tree = (pid_t)pid;
+	return r;
+}
+
+static int set_duration(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	double s;
+	int r = option_real(row, value, 0, 31 * 24 * 3600, &s, e);
+
+	if (r == 0)
+		((struct run_options *)target)->duration_ns = (uint64_t)(s * (double)NSEC_PER_SEC + 0.5);
+	return r;
+}
+
+#define AT(field) offsetof(struct run_options, scope.field)
+#define ROW_ONLY \
+	{"only", 0, "GLOB", "profile only processes whose executable matches GLOB, by\npath or last component", set_word, AT(only)}
+#define FOLLOW_REST "what else it executes\n(exec), or neither (none); (all)"
+
+static const struct option_row launch_rows[] = {
+	{"follow", 0, "WHAT", "profile the program's children as well (all), only " FOLLOW_REST, set_follow},
+	ROW_ONLY,
+};
+
+static const struct option_row attach_rows[] = {
+	{"follow", 0, "WHAT", "profile each process's children as well, those it has and\nlater ones (all), only " FOLLOW_REST, set_follow},
+	ROW_ONLY,
+	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", set_duration},
+	{"no-inject", 0, NULL, "where the kernel cannot pause threads (before Linux 6.18),\nfail, instead of injecting a handler of a signal that does", option_flag,
+	 AT(no_inject)},
+	{"inject", 0, NULL, "inject it in any case: by it threads sleep longer where they\nwould else be kept on a CPU, which others may need", option_flag,
+	 AT(inject)},
+	{"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo), .expert = true},
+};
+
+static const struct option_row system_rows[] = {
+	{"cgroup", 0, "PATH", "processes of this control group and those below it, a\ncontainer's or a systemd unit's (system.slice/x.service)",
+	 set_word, AT(rule.cgroup)},
+	{"uid", 0, "USER", "processes of this user", set_word, AT(rule.user)},
+	{"comm", 0, "GLOB", "processes of this name", set_word, AT(rule.comm)},
+	{"exe", 0, "PATH", "processes that run this file", set_word, AT(rule.exe)},
+	{"pid-tree", 0, "PID", "this process and all that come from it", set_tree},
+	{"kernel", 0, NULL, "try the kernel's functions, too, instead of the lines that\ncall them", option_flag, AT(kernel)},
+	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", set_duration},
+};
+
+#define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
+
+const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n)
+{
+	switch (kind) {
+	case RUN_ATTACH:
+		*ret_n = COUNT(attach_rows);
+		return attach_rows;
+	case RUN_SYSTEM:
+		*ret_n = COUNT(system_rows);
+		return system_rows;
+	default:
+		*ret_n = COUNT(launch_rows);
+		return launch_rows;
+	}
+}
+
+int scope_options_pids(struct scope_options *s, const char *word, struct error *e)
+{
+	for (const char *from = word;; from++) {
+		size_t len = strcspn(from, ",");
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(from, &end, 10);
+		if (!len || *from < '0' || *from > '9' || end != from + len || errno || pid < 1 || pid > INT_MAX)
+			return fail(e, EINVAL, "'%s': allowed is PID[,PID...], numbers of processes", word);
+		for (size_t i = 0; i < s->n_pids; i++)
+			if (s->pids[i] == pid)
+				return fail(e, EINVAL, "'%s': process %ld is named twice", word, pid);
+		if (array_room(s->pids, s->n_pids) < 0)
+			return fail(e, ENOMEM, "out of memory");
+		s->pids[s->n_pids++] = (pid_t)pid;
+		from += len;
+		if (!*from)
+			return 0;
+	}
+}
+
+bool scope_options_has_rule(const struct scope_options *s)
+{
+	return s->rule.cgroup || s->rule.user || s->rule.comm || s->rule.exe || s->rule.tree;
+}
+
+void scope_options_free(struct scope_options *s)
+{
+	free(s->pids);
+	*s = (struct scope_options){0};
+}

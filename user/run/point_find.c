@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "run/point_find.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "code/map.h"
+#include "dwarf/lines.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_SHOWN 8 /* offsets in a message */
+#define MAX_MOVED 32 /* places of a point: each takes a search of the whole object for jumps */
+
+bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i)
+{
+	if (p->binary)
+		return code_map_is_called(code, i, p->binary);
+	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
+		return code_map_is_main(code, i) || code_map_in_scope(code, i);
+	return code_map_is_main(code, i) || p->kind == POINT_USDT;
+}
+
+void point_sites_free(struct point_sites *s)
+{
+	free(s->all);
+	free(s->code);
+	*s = (struct point_sites){0};
+}
+
+int point_no_function(const struct elf_object *o, const struct point_spec *p, const char *option, int err, struct error *e)
+{
+	char *similar[3] = {NULL, NULL, NULL};
+	struct elf_symbol cold;
+	size_t n;
+
+	if (err == -EINVAL)
+		return fail(e, EINVAL, "%s %s: %s is data in %s, not a function", option, p->name, p->function, elf_object_path(o));
+	if (!elf_object_has_symbols(o))
+		return fail(e, ENOENT, "%s %s: %s has no symbols (it was stripped); use an unstripped build", option,
+			    p->name, elf_object_path(o));
+	if (elf_object_find_function(o, p->function, &cold) == 0)
+		return fail(e, ENOENT, "%s %s: %s was inlined everywhere but for cold code (%s), which is never entered; use FILE:LINE",
+			    option, p->name, p->function, cold.name);
+	n = elf_object_similar_functions(o, p->function, similar, 3);
+	(void)fail(e, ENOENT, "%s %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all", option, p->name, p->function,
+		   elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
+		   n > 2 ? " or " : "", n > 2 ? similar[2] : "");
+	for (size_t i = 0; i < n; i++)
+		free(similar[i]);
+	return -ENOENT;
+}
+
+int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p, const char *option, uint64_t **ret,
+		    size_t *ret_n, struct error *e)
+{
+	const char *near[2];
+	uint32_t nearest;
+	size_t n;
+	int err;
+
+	if (!t)
+		return fail(e, ENODATA, "%s %s: %s has no line information; build it with -g, or name a function", option, p->name,
+			    elf_object_path(o));
+	err = line_table_statements(t, p->file, p->line, ret, ret_n, &nearest);
+	if (err == -ENOENT && nearest)
+		return fail(e, ENOENT, "%s %s: line %u of %s has no code; the nearest line that has is %s:%u", option, p->name, p->line,
+			    p->file, p->file, nearest);
+	if (err == -ENOENT)
+		return fail(e, ENOENT, "%s %s: no line of %s has code in %s", option, p->name, p->file, elf_object_path(o));
+	if (err == -ENXIO) {
+		n = line_table_similar_files(t, p->file, near, 2);
+		return fail(e, ENXIO, "%s %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all", option, p->name, p->file,
+			    elf_object_path(o), n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "",
+			    n > 1 ? near[1] : "");
+	}
+	if (err < 0)
+		return fail(e, -err, "%s %s: cannot read the line information of %s: %s", option, p->name, elf_object_path(o), strerror(-err));
+	return 0;
+}
+
+/* "BINARY:FUNCTION" with the binary's base name, as it can be written in front of an offset. */
+static char *in_binary(const struct elf_object *o, const struct point_spec *p)
+{
+	const char *path = p->binary ? p->binary : elf_object_path(o), *slash = p->binary ? NULL : strrchr(path, '/');
+	char *text;
+
+	return asprintf(&text, "%s:%s", slash ? slash + 1 : path, p->function) < 0 ? NULL : text;
+}
+
+/* A return probe puts another address in place of the one that Go's runtime looks for when it moves a stack: the program would crash. */
+static int no_return(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option,
+		     struct error *e)
+{
+	_cleanup_free_ char *where = in_binary(o, p);
+	uint64_t offsets[MAX_SHOWN];
+	size_t n = code_returns(o, s, offsets, MAX_SHOWN), used = 0;
+	char list[MAX_SHOWN * 160] = "";
+
+	if (!n || !where)
+		return fail(e, EOPNOTSUPP, "%s %s: the returns of Go functions cannot be probed, and this one has no ret instruction", option,
+			    p->name);
+	for (size_t i = 0; i < n && i < MAX_SHOWN && used < 300; i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s+%llu", i ? ", " : "", where, (unsigned long long)offsets[i]);
+	return fail(e, EOPNOTSUPP, "%s %s: the returns of Go functions cannot be probed as such; name %s %s%s", option, p->name,
+		    n > 1 ? "each ret instruction:" : "its ret instruction:", list, n > MAX_SHOWN ? ", ..." : "");
+}
+
+static int check_offset(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option,
+			struct error *e)
+{
+	uint64_t before, behind;
+
+	if (p->offset >= s->size)
+		return fail(e, EINVAL, "%s %s: offset %llu is outside of %s, which has %llu bytes", option, p->name,
+			    (unsigned long long)p->offset, p->function, (unsigned long long)s->size);
+	if (code_check_offset(o, s, p->offset, &before, &behind) == 0)
+		return 0;
+	if (!behind)
+		return fail(e, EINVAL, "%s %s: offset %llu is in the middle of an instruction; the nearest is %s+%llu", option, p->name,
+			    (unsigned long long)p->offset, p->function, (unsigned long long)before);
+	return fail(e, EINVAL, "%s %s: offset %llu is in the middle of an instruction; the nearest are %s+%llu and %s+%llu", option, p->name,
+		    (unsigned long long)p->offset, p->function, (unsigned long long)before, p->function, (unsigned long long)behind);
+}
+
+/* The function that is called in its place has another name, or none that is left. */
+static int is_indirect(const struct elf_object *o, const struct point_spec *p, const char *option, struct error *e)
+{
+	return fail(e, ENOTSUP, "%s %s: %s of %s is an indirect function: the code there only chooses, when it is loaded, which of several is "
+		    "called by that name; use a function that calls it", option, p->name, p->function, elf_object_path(o));
+}
+
+static int find_function(const struct elf_object *o, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n,
+			 struct error *e)
+{
+	_cleanup_free_ struct elf_symbol *entries = NULL;
+	int r = elf_object_find_entries(o, p->function, &entries, ret_n);
+
+	if (r == -ENOMEM)
+		return fail(e, ENOMEM, "out of memory");
+	if (r < 0)
+		return point_no_function(o, p, option, r, e);
+	if (entries[0].is_indirect)
+		return is_indirect(o, p, option, e);
+	if (p->at_return && elf_object_is_go(o))
+		return no_return(o, &entries[0], p, option, e);
+	r = p->offset ? check_offset(o, &entries[0], p, option, e) : 0;
+	if (r < 0)
+		return r;
+	/* The same offset is another place in a copy. */
+	if (p->offset)
+		*ret_n = 1;
+	*ret = calloc(*ret_n, sizeof(**ret));
+	if (!*ret)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < *ret_n; i++)
+		(*ret)[i] = entries[i].addr + p->offset;
+	return 0;
+}
+
+static int make_sites(const struct elf_object *o, const struct point_spec *p, const uint64_t *addrs, size_t n, bool exact,
+		      struct point_sites *ret, struct error *e)
+{
+	/* What was named to the byte stays there, and a return is caught at the very entry. */
+	bool movable = !exact && !p->offset && !p->at_return && n <= MAX_MOVED;
+
+	ret->all = calloc(n, sizeof(*ret->all));
+	if (!ret->all)
+		return fail(e, ENOMEM, "out of memory");
+	ret->n = n;
+	for (size_t i = 0; i < n; i++) {
+		struct point_site *s = &ret->all[i];
+
+		*s = (struct point_site){.object = o, .vaddr = addrs[i]};
+		if (movable)
+			s->vaddr = code_cheap_site(o, addrs[i], &s->cost);
+		else
+			s->cost = code_cost_at(o, addrs[i]);
+	}
+	return 0;
+}
+
+/* Places where a probe would do harm, or nothing: one is moved where that changes nothing but the place, else the point is refused. */
+static int check_sites(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *sites, struct error *e)
+{
+	uint64_t at = 0;
+	enum code_cost cost = CODE_EMULATED;
+	size_t moved = 0;
+
+	for (size_t i = 0; i < sites->n && cost < CODE_NOP5; i++) {
+		struct point_site *s = &sites->all[i];
+
+		if (s->cost == CODE_NOP5 && moved++ < MAX_MOVED)
+			s->vaddr = code_behind_nop(o, s->vaddr, &s->cost);
+		cost = s->cost;
+		at = s->vaddr;
+	}
+	if (cost < CODE_NOP5)
+		return 0;
+	point_sites_free(sites);
+	if (cost == CODE_REFUSED)
+		return fail(e, ENOTSUP, "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, or has a segment's "
+			    "prefix); use the line or FUNCTION+OFFSET of one before or after it", option, p->name,
+			    (unsigned long long)at, elf_object_path(o));
+	return fail(e, ENOTSUP, "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children that the program forks crash (on "
+		    "Linux 6.18), and what is behind it can be reached without it; use the line or FUNCTION+OFFSET of one before or after it",
+		    option, p->name, (unsigned long long)at, elf_object_path(o));
+}
+
+/* A library is opened through a link of the process's, which nobody knows: say its path. */
+static void name_object(struct error *e, const char *opened, const char *path)
+{
+	char *at = strstr(e->text, opened);
+	struct error text = {0};
+
+	if (!at || !strcmp(opened, path))
+		return;
+	(void)fail(&text, EINVAL, "%.*s%s%s", (int)(at - e->text), e->text, path, at + strlen(opened));
+	*e = text;
+}
+
+static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, bool exact, const char *option,
+		   struct point_sites *ret, struct error *e)
+{
+	_cleanup_free_ uint64_t *addrs = NULL;
+	size_t n;
+	int r;
+
+	if (p->kind == POINT_USDT) {
+		r = point_find_usdt(o, p, option, ret, e);
+		return r < 0 ? r : check_sites(o, p, option, ret, e);
+	}
+	if (p->kind == POINT_SAMPLED_FUNCTION) {
+		r = elf_object_find_code(o, p->function, &ret->code, &ret->n_code);
+		if (r == 0 && ret->code[0].is_indirect)
+			return is_indirect(o, p, option, e);
+		return r == -ENOENT || r == -EINVAL ? point_no_function(o, p, option, r, e) : r;
+	}
+	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
+		r = point_find_line(o, lines, p, option, &addrs, &n, e);
+	else
+		r = find_function(o, p, option, &addrs, &n, e);
+	if (r < 0 || p->kind == POINT_SAMPLED_LINE)
+		return r;
+	if (n > POINT_MAX_SITES)
+		return fail(e, E2BIG, "%s %s: too many places", option, p->name);
+	r = make_sites(o, p, addrs, n, exact, ret, e);
+	return r < 0 ? r : check_sites(o, p, option, ret, e);
+}
+
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret,
+	       struct error *e)
+{
+	const struct elf_object *o = code_map_elf(code, i, e);
+	bool by_line = p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE;
+	struct error why = {0};
+	int r;
+
+	*ret = (struct point_sites){0};
+	if (!o)
+		return -ENOEXEC;
+	r = find_in(o, by_line ? code_map_lines(code, i, NULL) : NULL, p, exact, option, ret, &why);
+	if (r == 0)
+		return 0;
+	name_object(&why, elf_object_path(o), code_map_path(code, i));
+	return fail(e, -r, "%s", why.text);
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "run/points.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "run/point_find.h"
+#include "run/run.h"
+#include "options/latency_spec.h"
+#include "options/suggest.h"
+#include "code/map.h"
+#include "elf/libraries.h"
+#include "target/syscalls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Can a library that is not there yet be in scope? */
+static bool expects_libraries(const struct run *r)
+{
+	for (size_t i = 0; i < r->options.n_binaries; i++)
+		if (*r->options.binaries[i] != '!' && strcmp(r->options.binaries[i], "MAIN"))
+			return true;
+	return false;
+}
+
+static int try_object(struct run *r, size_t i, const struct point_spec *p, struct error *e)
+{
+	struct point_sites sites;
+	int err = point_find(r->code, i, p, p->exact, "-p", &sites, e);
+
+	point_sites_free(&sites);
+	return err;
+}
+
+static int check_main(struct run *r, const struct point_spec *p, struct error *e)
+{
+	return try_object(r, 0, p, e);
+}
+
+/* The object that a point names: one that is known, a file, or a library where the dynamic linker will look for it. */
+static int check_binary(struct run *r, const struct point_spec *p, struct error *e)
+{
+	_cleanup_free_ char *path = NULL;
+	const struct elf_object *o;
+	struct error why = {0};
+	int err;
+
+	if (!p->binary)
+		return check_main(r, p, e);
+	err = code_map_object(r->code, p->binary, &o, NULL, &why);
+
+	if (err == -ENOENT) {
+		path = library_find(code_map_main(r->code), p->binary);
+		if (path)
+			err = code_map_object(r->code, path, &o, NULL, &why);
+	}
+	/* It may be loaded later, from wherever the program has it. */
+	if (err == -ENOENT && !path && strstr(p->binary, ".so") && library_can_come(code_map_main(r->code)))
+		return 0;
+	if (err < 0)
+		return fail(e, -err, "-p %s: %s", p->name, why.text);
+	for (size_t i = 0; err == 0 && i < code_map_count(r->code); i++)
+		if (point_may_be_in(r->code, p, i))
+			err = try_object(r, i, p, e);
+	return err;
+}
+
+struct usdt_search {
+	struct run *r;
+	const struct point_spec *p;
+	bool found;
+};
+
+static int try_library(const struct elf_object *library, void *arg)
+{
+	struct usdt_search *x = arg;
+	size_t n = code_map_count(x->r->code);
+	const struct elf_object *o;
+
+	if (code_map_object(x->r->code, elf_object_path(library), &o, NULL, NULL) < 0)
+		return 0;
+	/* One that was there already is asked again, which does no harm. */
+	for (size_t i = n < code_map_count(x->r->code) ? n : 0; i < code_map_count(x->r->code); i++) {
+		if (try_object(x->r, i, x->p, NULL) == 0)
+			x->found = true;
+		else
+			code_map_let_go(x->r->code, i);
+	}
+	return 0;
+}
+
+/* A probe that nobody said where to look for: in the program, or in a library that it is linked with. */
+static int check_usdt(struct run *r, const struct point_spec *p, struct error *e)
+{
+	struct usdt_search x = {.r = r, .p = p};
+	struct error why = {0};
+	int err;
+
+	if (p->binary)
+		return check_binary(r, p, e);
+	err = try_object(r, 0, p, &why);
+	if (err == -ENOENT && library_each_needed(code_map_main(r->code), try_library, &x) < 0)
+		return fail(e, ENOMEM, "out of memory");
+	return err < 0 && !x.found ? fail(e, -err, "%s", why.text) : 0;
+}
+
+static int check_line(struct run *r, const struct point_spec *p, struct error *e)
+{
+	struct error why = {0};
+	int err = try_object(r, 0, p, &why);
+
+	if (p->kind == POINT_SAMPLED_LINE && code_map_by_function(r->code))
+		return fail(e, EOPNOTSUPP, "-p %s: nothing is known of lines here; use --granularity line, a function (-p sampled:FUNCTION), or a probe: -p %s:%u",
+			    p->name, p->file, p->line);
+	if (p->kind == POINT_SAMPLED_LINE && err == 0 && !code_map_in_scope(r->code, 0))
+		return fail(e, ENODATA, "-p %s: samples are counted in scope alone, and --binary leaves out %s; add --binary MAIN", p->name,
+			    r->path);
+	/* A source of a library's. */
+	if ((err == -ENXIO || err == -ENODATA) && expects_libraries(r))
+		return 0;
+	return err < 0 ? fail(e, -err, "%s", why.text) : 0;
+}
+
+static int check_syscall(struct run *r, const struct point_spec *p, struct error *e)
+{
+	const char *near = suggest(p->event, syscall_names());
+
+	(void)r;
+	if (syscall_number(p->event) < 0)
+		return fail(e, ENOENT, "-p %s: there is no system call %s%s%s; a newer one can be given by its number", p->name, p->event,
+			    near ? "; did you mean " : "", near ? near : "");
+	if (p->at_return && (!strcmp(p->event, "exit") || !strcmp(p->event, "exit_group")))
+		return fail(e, EINVAL, "-p %s: %s never returns; use syscall:%s", p->name, p->event, p->event);
+	return 0;
+}
+
+static int check_tracepoint(struct run *r, const struct point_spec *p, struct error *e)
+{
+	struct error why = {0};
+	int err = points_check_tracepoint(p->provider, p->event, &why);
+
+	(void)r;
+	return err < 0 ? fail(e, -err, "-p %s: %s", p->name, why.text) : 0;
+}
+
+/* One of the kernel, or of samples in a line: it is all there at once. */
+static int add_syscall(struct run *r, size_t point, const struct point_spec *p, struct error *e)
+{
+	return points_attach_syscall(session_points(r->session), point, (unsigned int)syscall_number(p->event), p->at_return, e);
+}
+
+static int add_tracepoint(struct run *r, size_t point, const struct point_spec *p, struct error *e)
+{
+	return points_attach_tracepoint(session_points(r->session), point, p->provider, p->event, e);
+}
+
+static int add_sampled_line(struct run *r, size_t point, const struct point_spec *p, struct error *e)
+{
+	_cleanup_free_ char *line = NULL;
+
+	if (asprintf(&line, "%s:%u", p->file, p->line) < 0) {
+		line = NULL;
+		return fail(e, ENOMEM, "out of memory");
+	}
+	return points_attach_line(session_points(r->session), point, line, e);
+}
+
+/* One with places in objects, which may come later: in object @i these. */
+static int attach_sites(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e)
+{
+	(void)i;
+	return points_attach_sites(session_points(r->session), point, p->at_return, sites->all, sites->n, e);
+}
+
+static int attach_code(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e)
+{
+	(void)p;
+	return points_attach_code(session_points(r->session), point, i, sites->code, sites->n_code, e);
+}
+
+/* A new kind of point is a row here, and a file in points/. */
+static const struct {
+	unsigned int needs, needs_at_return; /* enum points_needs; the second with "%return" */
+	int (*check)(struct run *r, const struct point_spec *p, struct error *e);
+	/* One of them: */
+	int (*add)(struct run *r, size_t point, const struct point_spec *p, struct error *e);
+	int (*attach)(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e);
+} kinds[] = {
+	[POINT_SYSCALL] = {POINTS_NEED_SYSCALL_ENTER, POINTS_NEED_SYSCALL_LEAVE, check_syscall, .add = add_syscall},
+	[POINT_TRACEPOINT] = {POINTS_NEED_TRACEPOINTS, POINTS_NEED_TRACEPOINTS, check_tracepoint, .add = add_tracepoint},
+	[POINT_SAMPLED_LINE] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_line, .add = add_sampled_line},
+	[POINT_SAMPLED_FUNCTION] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_binary, .attach = attach_code},
+	[POINT_FILE_LINE] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_line, .attach = attach_sites},
+	[POINT_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES | POINTS_NEED_RETURNS, check_main, .attach = attach_sites},
+	[POINT_BINARY_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES | POINTS_NEED_RETURNS, check_binary, .attach = attach_sites},
+	[POINT_USDT] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_usdt, .attach = attach_sites},
+};
+
+static int check_point(struct run *r, const struct point_spec *p, struct error *e)
+{
+	return kinds[p->kind].check(r, p, e);
+}
+
+static bool has_sites(const struct point_spec *p)
+{
+	return kinds[p->kind].attach;
+}
+
+/* May points be in executables that are not known yet? */
+static bool points_may_come(const struct run *r)
+{
+	return r->wrapper || r->options.kind != RUN_LAUNCH;
+}
+
+int run_check_points(struct run *r, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < r->options.n_points; i++) {
+		const struct point_spec *p = &r->options.points[i];
+
+		if (!points_may_come(r) || p->kind == POINT_SYSCALL || p->kind == POINT_TRACEPOINT)
+			err = check_point(r, p, e);
+	}
+	return err;
+}
+
+unsigned int run_points_needs(const struct run *r)
+{
+	unsigned int needs = 0;
+
+	for (size_t i = 0; i < r->options.n_points; i++) {
+		const struct point_spec *p = &r->options.points[i];
+
+		needs |= p->at_return ? kinds[p->kind].needs_at_return : kinds[p->kind].needs;
+	}
+	return needs;
+}
+
+/* An object that was asked for by name must have the point; others need not. */
+static int attach_to_object(struct run *r, struct run_point *x, const struct point_spec *p, size_t i, struct error *e)
+{
+	struct point_sites sites;
+	int err;
+
+	if (!point_may_be_in(r->code, p, i))
+		return 0;
+	err = point_find(r->code, i, p, p->exact, "-p", &sites, e);
+	if (err < 0) {
+		code_map_let_go(r->code, i);
+		x->seen |= p->binary != NULL;
+		return p->binary || err == -ENOMEM ? err : 0;
+	}
+	err = kinds[p->kind].attach(r, x->index, p, i, &sites, e);
+	x->found |= err == 0;
+	point_sites_free(&sites);
+	return err;
+}
+
+/* Attaches the point to the objects that are new since the last time. */
+static int attach_to_new(struct run *r, struct run_point *x, const struct point_spec *p, struct error *e)
+{
+	int err = 0;
+
+	for (; x->next < code_map_count(r->code); x->next++) {
+		struct error why = {0};
+		int one = attach_to_object(r, x, p, x->next, &why);
+
+		if (one < 0 && err == 0) {
+			err = one;
+			*e = why;
+		}
+	}
+	return err;
+}
+
+static int add_point(struct run *r, struct run_point *x, const struct point_spec *p, struct error *e)
+{
+	int err = points_add(session_points(r->session), p->name, &x->index, e);
+
+	if (err < 0)
+		return err;
+	return kinds[p->kind].add ? kinds[p->kind].add(r, x->index, p, e) : attach_to_new(r, x, p, e);
+}
+
+int run_add_points(struct run *r, struct error *e)
+{
+	int err = 0;
+
+	r->points = calloc(r->options.n_points + 1, sizeof(*r->points));
+	if (!r->points)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
+		err = add_point(r, &r->points[i], &r->options.points[i], e);
+	return err < 0 ? err : run_pair_points(r, e);
+}
+
+int run_require_points(struct run *r, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
+		if (has_sites(&r->options.points[i]) && !r->points[i].found)
+			err = check_point(r, &r->options.points[i], e);
+	return err;
+}
+
+void run_refresh_points(struct run *r)
+{
+	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
+		struct error e = {0};
+
+		if (has_sites(&r->options.points[i]) && attach_to_new(r, &r->points[i], &r->options.points[i], &e) < 0) {
+			run_reword(r, &e);
+			(void)log_error("warning: %s", e.text);
+		}
+	}
+}
+
+void run_missing_points(const struct run *r)
+{
+	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
+		const struct point_spec *p = &r->options.points[i];
+		struct error e = {0};
+
+		if (!has_sites(p) || r->points[i].found || r->points[i].seen)
+			continue;
+		if (r->wrapper)
+			(void)fail(&e, ENOENT, "-p %s: no program that was started has it", p->name);
+		else if (p->binary)
+			(void)fail(&e, ENOENT, "-p %s: no %s was loaded", p->name, p->binary);
+		else
+			(void)fail(&e, ENOENT, "-p %s: nothing that was loaded and is in scope has %s:%u", p->name, p->file ? p->file : "it",
+				   p->line);
+		run_reword(r, &e);
+		(void)log_error("warning: %s", e.text);
+	}
+}
+
+/* A latency point is two points like any other, which the session then makes one. */
+void run_reword(const struct run *r, struct error *e)
+{
+	const struct run_options *o = &r->options;
+
+	for (size_t i = 0; i < o->n_latencies; i++)
+		latency_reword(o->points[o->latencies[i].begin].name, e);
+}
+
+int run_pair_points(struct run *r, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->options.n_latencies && err == 0; i++) {
+		const struct run_latency *l = &r->options.latencies[i];
+
+		err = points_pair(session_points(r->session), l->begin, l->arguments[0], l->begin + 1, l->arguments[1], e);
+	}
+	return err;
+}

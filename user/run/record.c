@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Where a run's records go: into the file, and into memory for the report at the end. */
+#include "run/run.h"
+#include "run/repeat.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "code/map.h"
+#include "experiment/runner.h"
+#include "profile/merge.h"
+#include "profile/writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static char *join_command(char *const *argv)
+{
+	size_t size = 1;
+	char *text, *at;
+
+	for (size_t i = 0; argv[i]; i++)
+		size += strlen(argv[i]) + 1;
+	text = at = malloc(size);
+	if (!text)
+		return NULL;
+	for (size_t i = 0; argv[i]; i++) {
+		if (i)
+			*at++ = ' ';
+		at = stpcpy(at, argv[i]);
+	}
+	*at = '\0';
+	return text;
+}
+
+static const char *payer_name(enum abi_payer payer)
+{
+	static const char *const names[] = {
+		[ABI_PAY_NONE] = "none", [ABI_PAY_SLEEP] = "sleep", [ABI_PAY_HOLD] = "hold", [ABI_PAY_SPIN] = "spin"};
+
+	return names[payer];
+}
+
+/* strdup, where NULL stays NULL. */
+static char *copy(const char *s)
+{
+	return s ? strdup(s) : NULL;
+}
+
+int run_write_startup(struct run *r, struct error *e)
+{
+	struct utsname u;
+	struct profile_startup *s;
+	int err;
+
+	(void)uname(&u);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fail(e, ENOMEM, "out of memory");
+	*s = (struct profile_startup){
+		.time = clock_realtime_ns(),
+		.version = strdup(COZBPF_VERSION),
+		.command = join_command(r->options.command),
+		.kernel = strdup(u.release),
+		.host = strdup(u.nodename),
+		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
+		.pay = strdup(payer_name(r->payer)),
+		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
+		.granularity = strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
+		.attribution = strdup(run_attribution_name(r->options.attribution)),
+		.seed = r->options.seed,
+		.period_ns = session_period_ns(r->session),
+	};
+	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns);
+	r->profile.runs = s;
+	r->profile.n_runs = 1;
+	if (!r->writer)
+		return 0;
+	err = profile_write_startup(r->writer, s);
+	/* What the runs before this one have measured is to be reported. */
+	if (err < 0 && r->repeat && r->repeat->done) {
+		r->write_error = err;
+		return 0;
+	}
+	return err < 0 ? fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err)) : 0;
+}
+
+int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+{
+	struct profile_run_experiment *kept;
+	size_t n = p->n_experiments;
+
+	if (array_room(p->experiments, n) < 0)
+		return -ENOMEM;
+	kept = &p->experiments[n];
+	*kept = (struct profile_run_experiment){.x = *x, .points = calloc(n_points ? n_points : 1, sizeof(*points))};
+	kept->x.selected = copy(x->selected);
+	kept->x.function = copy(x->function);
+	p->n_experiments++;
+	if (!kept->points)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_points; i++) {
+		kept->points[i] = points[i];
+		kept->points[i].name = copy(points[i].name);
+		kept->points[i].latency = profile_latency_copy(points[i].latency);
+		kept->n_points++;
+		if (points[i].latency && !kept->points[i].latency)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+{
+	struct run *r = arg;
+
+	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the run. */
+	if (!r->write_error)
+		r->write_error = profile_write_experiment(r->writer, x, points, n_points);
+	return run_keep(&r->profile, x, points, n_points);
+}
+
+void run_close_profile(struct run *r)
+{
+	int err = profile_writer_close(r->writer);
+
+	r->writer = NULL;
+	if (!r->write_error)
+		r->write_error = err;
+}
+
+bool run_say_write_error(struct run *r)
+{
+	if (r->write_error && !r->said_write_error)
+		(void)log_error("cannot write %s: %s; it has the run up to here, the report at the end has all of it", r->options.output,
+			       strerror(-r->write_error));
+	r->said_write_error = true;
+	return r->write_error != 0;
+}
+
+int run_write_log(struct run *r, struct error *e)
+{
+	_cleanup_free_ struct profile_samples *samples = NULL;
+	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
+	struct runner_status status;
+	struct profile_runtime t;
+	size_t n = 0;
+	int err = runner_samples(r->runner, &samples, &n);
+
+	if (err < 0)
+		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
+	r->profile.runtime_ns = end > r->start_ns ? end - r->start_ns : 0;
+	runner_get_status(r->runner, &status);
+	t = (struct profile_runtime){
+		.time = r->profile.runtime_ns,
+		.samples = status.samples_in_scope - status.samples_without_line,
+		.unattributed = status.samples_without_line + session_samples_outside(r->session),
+	};
+	run_machine_end(r, &t);
+	r->profile.machine = (struct profile_machine){0};
+	profile_machine_add_run(&r->profile.machine, &t);
+	r->profile.sampled = t.samples;
+	r->profile.unattributed = t.unattributed;
+	if (r->writer && !r->write_error)
+		r->write_error = profile_write_log(r->writer, &t, samples, n);
+	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));
+	if (!r->profile.samples)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count, copy(samples[i].inlined)};
+		r->profile.n_samples = i + 1;
+		if (!r->profile.samples[i].location)
+			return fail(e, ENOMEM, "out of memory");
+	}
+	profile_add_up_samples(&r->profile);
+	return 0;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What becomes of processes while the run goes on: they start other programs, load libraries, join, leave, end. */
+#include "run/scope.h"
+#include "run/scope_private.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "run/run.h"
+#include "run/inject.h"
+#include "run/points.h"
+#include "target/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+#define LOOK_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
+#define LOOK_LAST_NS (200 * NSEC_PER_MSEC) /* ... and from here on in turn with all other processes */
+#define ROUND_NS (200 * NSEC_PER_MSEC)
+#define ROUND_LOOKS 8 /* of a round: reading a process's mappings takes some 0.1 ms */
+#define SCAN_NS (1 * NSEC_PER_SEC) /* what changes without an exec: user, name, control group */
+
+static void look_later(struct run_scope *s, pid_t pid, uint64_t now)
+{
+	struct look l = {pid, now + LOOK_FIRST_NS, LOOK_FIRST_NS};
+
+	for (size_t i = 0; i < s->n_looks; i++)
+		if (s->looks[i].pid == pid) {
+			s->looks[i] = l;
+			return;
+		}
+	if (array_room(s->looks, s->n_looks) < 0)
+		return;
+	s->looks[s->n_looks++] = l;
+}
+
+void run_scope_look(struct run *r, pid_t pid, uint64_t when)
+{
+	look_later(r->scope, pid, when > LOOK_FIRST_NS ? when - LOOK_FIRST_NS : 0);
+}
+
+/* A program that --only names may fork before we have read of its exec: its child was entered as what the parent still was. */
+static int settle_left_out(struct run *r, struct error *e)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	int err = 0;
+	size_t n;
+
+	if (!r->options.scope.only || session_processes(r->session, &all, &n) < 0)
+		return 0;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		if (!(all[i].flags & ABI_PROC_IN))
+			err = run_scope_settle(r, all[i].pid, e);
+	return err;
+}
+
+static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
+{
+	unsigned int flags;
+	int err;
+
+	/* It has ended since, or its number would be in the map; by now that may be a stranger's. */
+	if (r->options.kind != RUN_SYSTEM && session_flags(r->session, pid, &flags) < 0)
+		return 0;
+	if (r->options.kind != RUN_SYSTEM && r->options.scope.follow == FOLLOW_NONE) {
+		/* But for the launch itself. */
+		if (r->target && !r->scope->launched)
+			r->scope->launched = true;
+		else
+			session_leave(r->session, pid);
+		return 0;
+	}
+	err = run_scope_settle(r, pid, e);
+	if (err < 0 || session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))
+		return err;
+	run_scope_read(r, pid);
+	run_inject_anew(r, pid);
+	look_later(r->scope, pid, now);
+	return settle_left_out(r, e);
+}
+
+static void due_looks(struct run *r, uint64_t now)
+{
+	struct run_scope *s = r->scope;
+
+	for (size_t i = 0; i < s->n_looks;) {
+		struct look *l = &s->looks[i];
+
+		if (l->when > now) {
+			i++;
+			continue;
+		}
+		if (session_look(r->session, l->pid, NULL) < 0 || l->wait >= LOOK_LAST_NS) {
+			*l = s->looks[--s->n_looks];
+			continue;
+		}
+		l->wait *= 2;
+		l->when = now + l->wait;
+	}
+}
+
+/* A few of all processes, in turn: libraries that they load. */
+static void round_of_looks(struct run *r)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	struct run_scope *s = r->scope;
+	size_t n;
+
+	session_maintain(r->session);
+	if (session_processes(r->session, &all, &n) < 0)
+		return;
+	run_inject_rest(r, all, n);
+	for (size_t i = 0; i < n && i < ROUND_LOOKS; i++) {
+		const struct session_process *p = &all[s->at++ % n];
+
+		if (p->flags & ABI_PROC_IN)
+			(void)session_look(r->session, p->pid, NULL);
+	}
+}
+
+static int look_for_new(pid_t pid, void *arg)
+{
+	struct descent *d = arg;
+	unsigned int has = 0;
+
+	if (pid == getpid() || session_flags(d->run->session, pid, &has) == 0 || !(run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN))
+		return 0;
+	return run_scope_settle(d->run, pid, d->e);
+}
+
+/* Who joins or leaves without an exec; and what ended just when it was entered. */
+static int scan(struct run *r, struct error *e)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	struct descent d = {.run = r, .e = e};
+	size_t n;
+	int err = r->scope->rule ? process_rule_refresh(r->scope->rule, e) : 0;
+
+	if (err < 0 || session_processes(r->session, &all, &n) < 0)
+		return err;
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		if (!process_is_live(all[i].pid))
+			session_leave(r->session, all[i].pid);
+		else if (r->scope->rule)
+			err = run_scope_settle(r, all[i].pid, e);
+	}
+	if (err == 0 && r->scope->rule)
+		err = process_each(look_for_new, &d);
+	return err == 0 ? settle_left_out(r, e) : err;
+}
+
+int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error *e)
+{
+	struct run_scope *s = r->scope;
+	const pid_t *pids;
+	size_t n;
+	int err = 0;
+
+	while (err == 0 && (n = session_execs(r->session, &pids))) {
+		if (s->rule) /* who is in the group now: all of these are older */
+			err = process_rule_refresh(s->rule, e);
+		for (size_t i = 0; err == 0 && i < n; i++)
+			err = on_exec(r, pids[i], now, e);
+	}
+	due_looks(r, now);
+	if (err == 0 && now >= s->round_ns) {
+		round_of_looks(r);
+		s->round_ns = now + ROUND_NS;
+	}
+	if (err == 0 && now >= s->scan_ns) {
+		err = scan(r, e);
+		s->scan_ns = now + SCAN_NS;
+	}
+	if (err == 0)
+		run_refresh_points(r);
+	for (size_t i = 0; i < s->n_looks; i++)
+		if (s->looks[i].when < *ret_next)
+			*ret_next = s->looks[i].when;
+	if (s->round_ns < *ret_next)
+		*ret_next = s->round_ns;
+	return err;
+}
+
+bool run_scope_is_over(struct run *r)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	struct run_scope *s = r->scope;
+	struct epoll_event ev;
+	size_t n;
+
+	if (!s || r->options.kind != RUN_ATTACH)
+		return false;
+	while (epoll_wait(s->ends, &ev, 1, 0) == 1)
+		s->n_ended++;
+	if (s->n_ended < s->n_pids || session_processes(r->session, &all, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (process_is_live(all[i].pid))
+			return false;
+	return true;
+}
+
+int run_scope_execs_fd(const struct run *r)
+{
+	return r->scope ? session_execs_fd(r->session) : -1;
+}
+
+int run_scope_ends_fd(const struct run *r)
+{
+	return r->scope ? r->scope->ends : -1;
+}

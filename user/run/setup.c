@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The steps before the program runs. */
+#include "run/run.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "run/point_find.h"
+#include "run/repeat.h"
+#include "code/map.h"
+#include "points/points.h"
+#include "dwarf/lines.h"
+#include "experiment/runner.h"
+#include "kernel/probe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int run_choose_payer(struct run *r, struct error *e)
+{
+	static const enum abi_payer payers[] = {
+		[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
+	/* Loading the programs says what a user without privileges lacks. */
+	bool work = feature_usable("task_work", r->options.disabled) ||
+		    (feature_denied("task_work") && !feature_disabled("task_work", r->options.disabled));
+	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
+	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
+
+	if (r->options.scope.inject && r->options.scope.no_inject)
+		return fail(e, EINVAL, "--inject and --no-inject exclude each other");
+	r->injects = r->options.kind == RUN_ATTACH && (r->options.scope.inject || (!work && !r->options.scope.no_inject));
+	if (r->options.kind != RUN_LAUNCH && !work && !r->injects)
+		return fail(e, EOPNOTSUPP, "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); %sstart the "
+			    "program with cozbpf run instead", r->options.kind == RUN_SYSTEM ? "cozbpf attach can inject a payment handler, or " : "");
+	r->preload = r->dynamic && r->options.kind == RUN_LAUNCH;
+	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
+	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : keep_cpu ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
+	if (r->payer == ABI_PAY_HOLD && !work)
+		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay sleep");
+	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH)
+		return fail(e, EOPNOTSUPP, "%s is a static executable: the payer's library cannot be loaded into it; %s", r->path,
+			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
+	if (!work)
+		(void)snprintf(r->fallback, sizeof(r->fallback),
+			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode%s",
+			       r->injects ? ", in an injected handler" : "");
+	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
+		(void)snprintf(r->fallback, sizeof(r->fallback),
+			       "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
+	return 0;
+}
+
+/* Does the program come with the system, as shells and interpreters do? Such a one may only start what is to be profiled. */
+static bool of_the_system(const char *path)
+{
+	static const char *const places[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/lib/", "/usr/libexec/"};
+	_cleanup_free_ char *real = realpath(path, NULL);
+
+	for (size_t i = 0; real && i < sizeof(places) / sizeof(*places); i++)
+		if (strncmp(real, places[i], strlen(places[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool may_be_wrapper(const struct run *r)
+{
+	const struct scope_options *o = &r->options.scope;
+
+	if (r->options.kind != RUN_LAUNCH)
+		return true;
+	return r->scope && o->follow == FOLLOW_ALL && (o->follow_given || o->only || of_the_system(r->path));
+}
+
+int run_open_code(struct run *r, struct error *e)
+{
+	int err;
+	struct code_scope scope = {
+		.sources = r->options.sources,
+		.n_sources = r->options.n_sources,
+		.binaries = r->options.binaries,
+		.n_binaries = r->options.n_binaries,
+		.inclusive = r->options.attribution == RUN_INCLUSIVE,
+		.functions = r->options.granularity == RUN_BY_FUNCTION,
+		.automatic = r->options.granularity == RUN_BY_EITHER,
+		.lines = &r->options.lines,
+		.named = r->by_script,
+	};
+
+	scope.lenient = may_be_wrapper(r);
+	err = code_map_open(r->path, &scope, &r->code, e);
+	if (err < 0 || !scope.lenient || r->options.kind != RUN_LAUNCH)
+		return err;
+	r->wrapper = !code_map_main_lines(r->code);
+	if (r->wrapper)
+		return 0;
+	code_map_close(r->code);
+	r->code = NULL;
+	scope.lenient = false;
+	return code_map_open(r->path, &scope, &r->code, e);
+}
+
+void run_say_granularity(const struct run *r)
+{
+	const struct elf_object *o = code_map_main(r->code);
+
+	if (r->wrapper)
+		return;
+	if (r->options.granularity == RUN_BY_EITHER && code_map_by_function(r->code))
+		(void)log_error("%s: no line information: trying functions instead of lines; build it with -g for lines", r->path);
+	if (code_map_by_function(r->code) && elf_object_symbol_problem(o))
+		(void)log_error("%s", elf_object_symbol_problem(o));
+}
+
+/* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable, or in a
+ * program that a wrapper starts, cannot be looked up before it is loaded. */
+int run_check_fixed_line(struct run *r, struct error *e)
+{
+	const char *written = r->options.fixed_line, *colon = written ? strrchr(written, ':') : NULL;
+	struct point_spec p = {.name = (char *)written, .kind = POINT_FILE_LINE};
+	const struct elf_object *o = code_map_main(r->code);
+	_cleanup_free_ uint64_t *addrs = NULL;
+	_cleanup_free_ char *file = NULL;
+	struct elf_symbol sym;
+	size_t n;
+	int err;
+
+	/* A line drawn from the samples of an earlier run was there. */
+	if (!written || r->options.n_binaries || r->wrapper || (r->repeat && r->repeat->line == written))
+		return 0;
+	if (r->options.granularity == RUN_BY_FUNCTION) {
+		p.function = (char *)written;
+		err = elf_object_find_function(o, written, &sym);
+		return err < 0 ? point_no_function(o, &p, "--fixed-line", err, e) : 0;
+	}
+	file = strndup(written, colon ? (size_t)(colon - written) : strlen(written));
+	if (!file)
+		return fail(e, ENOMEM, "out of memory");
+	p.file = file;
+	p.line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+	return point_find_line(o, code_map_main_lines(r->code), &p, "--fixed-line", &addrs, &n, e);
+}
+
+int run_open_runner(struct run *r, struct error *e)
+{
+	const struct run_options *o = &r->options;
+	const struct points *points = session_points(r->session);
+	const char *names[ABI_MAX_POINTS];
+	enum profile_point_kind kinds[ABI_MAX_POINTS];
+	struct runner_options ro = {
+		.seed = o->seed,
+		.experiment_ns = o->experiment_ns,
+		.cool_off_ns = o->cool_off_ns,
+		.max_experiment_ns = 16 * o->experiment_ns,
+		.settling_part = 10,
+		.min_visits = 5, /* what Coz's viewer asks of a cell */
+		.fixed_line = o->fixed_line,
+		.fixed_speedup = o->fixed_speedup,
+		.grid = o->grid,
+		.n_grid = o->n_grid,
+		.zero_share = o->zero_share,
+		.point_names = names,
+		.point_kinds = kinds,
+		.n_points = points_count(points),
+		.whole_run = o->runs > 0,
+	};
+	int err;
+
+	for (size_t i = 0; i < ro.n_points; i++) {
+		const struct point *p = points_shown(points, i);
+
+		names[i] = p->name;
+		kinds[i] = p->latency ? PROFILE_LATENCY : PROFILE_THROUGHPUT;
+	}
+	r->n_runner_points = ro.n_points;
+	err = runner_new(&ro, &session_backend, r->session, r->purpose->sink, r, &r->runner);
+	return err < 0 ? fail(e, -err, "cannot plan experiments: %s", strerror(-err)) : 0;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sandbox/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOBODY 65534
+
+/* Memory checkers reserve terabytes of address space. */
+#if defined(__SANITIZE_ADDRESS__)
+#define BOUND_MEMORY 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define BOUND_MEMORY 0
+#endif
+#endif
+#ifndef BOUND_MEMORY
+#define BOUND_MEMORY 1
+#endif
+
+bool sandbox_drop_rights(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	/* Short of memory, the kernel takes decoders first. */
+	if (fd >= 0) {
+		(void)!write(fd, "1000", 4);
+		(void)close(fd);
+	}
+	/* Root that cannot become somebody else (a user namespace without that user, no CAP_SETUID) would read files as root. */
+	if (geteuid() == 0 &&
+	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+		return false;
+	if (syscall(SYS_capset, &head, none) < 0)
+		return false;
+	/* Nobody's other processes must not look into this one; and it goes when its maker does. */
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
+}
+
+static bool bound(int what, rlim_t soft, rlim_t hard)
+{
+	struct rlimit l = {.rlim_cur = soft, .rlim_max = hard};
+
+	return setrlimit(what, &l) == 0;
+}
+
+static uint64_t address_space(void)
+{
+	char text[64] = "";
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	unsigned long pages = 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	return n > 0 && sscanf(text, "%lu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 256ULL << 20;
+}
+
+#define ALLOW(name) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+/* Only with @value as the low half of argument @arg. */
+#define ALLOW_IF(name, arg, value)                                                                                          \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                                                              \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[arg])),                               \
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),             \
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
+/* Code is not made at run time. */
+#define ALLOW_DATA(name)                                                                                                                  \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])), \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                      \
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
+
+/* All else fails, as it would for want of a right. */
+static bool filter_calls(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(sendto), ALLOW(sendmsg), ALLOW(recvfrom), ALLOW(recvmsg), ALLOW(poll),
+		ALLOW(lseek), ALLOW(close), ALLOW(fstat), ALLOW(newfstatat), ALLOW(readlink), ALLOW(brk), ALLOW(munmap),
+		ALLOW(mremap), ALLOW(madvise), ALLOW(futex), ALLOW(getrandom), ALLOW(clock_gettime), ALLOW(setrlimit),
+		ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack), ALLOW(getpid), ALLOW(gettid),
+		/* Of itself. Another decoder has the same user. */
+		ALLOW_IF(prlimit64, 0, 0),
+		/* Not locks and leases, which hold up the file's users, nor signals. */
+		ALLOW_IF(fcntl, 1, F_DUPFD_CLOEXEC), ALLOW_IF(fcntl, 1, F_GETFD), ALLOW_IF(fcntl, 1, F_GETFL),
+		ALLOW(restart_syscall), ALLOW(sched_yield), ALLOW(exit), ALLOW(exit_group), ALLOW_DATA(mmap), ALLOW_DATA(mprotect),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+}
+
+bool sandbox_confine(uint64_t memory_bytes, unsigned int cpu_s)
+{
+	rlim_t memory = address_space() + memory_bytes;
+
+	if (BOUND_MEMORY && !bound(RLIMIT_AS, memory, memory))
+		return false;
+	if (!bound(RLIMIT_CORE, 0, 0) || !bound(RLIMIT_FSIZE, 0, 0) || !bound(RLIMIT_NPROC, 0, 0))
+		return false;
+	sandbox_allow_time(cpu_s);
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return false;
+	/* A kernel without it (CONFIG_SECCOMP_FILTER) leaves the rest. */
+	return filter_calls() || errno == EINVAL;
+}
+
+void sandbox_allow_time(unsigned int cpu_s)
+{
+	struct timespec used = {0};
+	struct rlimit l;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	if (getrlimit(RLIMIT_CPU, &l) == 0) {
+		l.rlim_cur = (rlim_t)used.tv_sec + cpu_s + 1;
+		if (l.rlim_max == RLIM_INFINITY || l.rlim_cur < l.rlim_max)
+			(void)setrlimit(RLIMIT_CPU, &l);
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "sandbox/opener.h"
+#include "sandbox/maker.h"
+
+#include "base/clock.h"
+#include "base/message.h"
+#include "base/open_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NAME "coz-opener"
+#define MOST_AHEAD (1 << 20) /* of one table */
+
+struct request {
+	uint32_t size; /* of the path that follows */
+	uint32_t has_rights;
+	struct file_rights rights;
+};
+
+static struct maker maker = {.control = -1};
+static struct {
+	pthread_mutex_t lock;
+	unsigned int answer_s;
+	int fd, pidfd; /* -1: none is made, or it was given up */
+} opener = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .pidfd = -1};
+
+static void read_ahead(int fd, uint64_t at, uint64_t n)
+{
+	static char room[MOST_AHEAD];
+
+	(void)!pread(fd, room, n < sizeof(room) ? n : sizeof(room), (off_t)at);
+}
+
+/* What elf_object_open_fd reads: who asked does so next, and is not to wait. */
+static void read_headers(int fd)
+{
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+		return;
+	for (uint64_t i = 0; i < h.e_phnum; i++)
+		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) == sizeof(p) &&
+		    (p.p_type == PT_INTERP || p.p_type == PT_NOTE))
+			read_ahead(fd, p.p_offset, p.p_filesz);
+	read_ahead(fd, h.e_shoff, (uint64_t)h.e_shnum * h.e_shentsize);
+}
+
+static bool one_request(int client)
+{
+	struct request q;
+	char path[PATH_MAX];
+	int32_t status;
+	int fd, r;
+
+	if (message_read(client, &q, sizeof(q), 0) < 0 || q.size >= sizeof(path) ||
+	    message_read(client, path, q.size, 0) < 0)
+		return false;
+	path[q.size] = 0;
+	fd = open_file(path, q.has_rights ? &q.rights : NULL);
+	if (fd >= 0)
+		read_headers(fd);
+	status = fd < 0 ? fd : 0;
+	/* A change of rights has cleared it. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	r = message_send_fd(client, fd, &status, sizeof(status), 0);
+	if (fd >= 0)
+		(void)close(fd);
+	return r == 0;
+}
+
+static void serve(int client)
+{
+	char hello = 0;
+
+	(void)prctl(PR_SET_NAME, NAME, 0, 0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (message_send(client, &hello, 1, 0) == 0)
+		while (one_request(client))
+			;
+	_exit(0);
+}
+
+int opener_start(unsigned int answer_s)
+{
+	opener.answer_s = answer_s;
+	return maker.pid ? 0 : maker_start(&maker, serve, true);
+}
+
+static void give_up(void)
+{
+	if (opener.pidfd >= 0) {
+		(void)syscall(SYS_pidfd_send_signal, opener.pidfd, SIGKILL, NULL, 0);
+		(void)close(opener.pidfd);
+	}
+	if (opener.fd >= 0)
+		(void)close(opener.fd);
+	opener.fd = opener.pidfd = -1;
+}
+
+void opener_stop(void)
+{
+	give_up();
+	maker_stop(&maker);
+}
+
+/* Learns who it is, to end it when it does not answer. */
+static int make(uint64_t until)
+{
+	int unwanted = -1, pid = 0, r;
+	char hello;
+
+	opener.fd = maker_make(&maker, until);
+	if (opener.fd < 0)
+		return opener.fd;
+	r = message_read_fd(opener.fd, &hello, 1, until, &unwanted, &pid);
+	if (r == 0 && pid > 0)
+		opener.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return r;
+}
+
+static int ask(const char *path, const struct file_rights *as)
+{
+	struct request q = {.size = (uint32_t)strlen(path), .has_rights = as != NULL};
+	uint64_t until = clock_monotonic_ns() + opener.answer_s * NSEC_PER_SEC;
+	int32_t status = 0;
+	int fd = -1, r = 0;
+
+	if (as)
+		q.rights = *as;
+	if (opener.fd < 0)
+		r = make(until);
+	if (r == 0)
+		r = message_send(opener.fd, &q, sizeof(q), until);
+	if (r == 0)
+		r = message_send(opener.fd, path, q.size, until);
+	if (r == 0)
+		r = message_read_fd(opener.fd, &status, sizeof(status), until, &fd, NULL);
+	if (r < 0) {
+		give_up();
+		return r;
+	}
+	return status < 0 ? status : fd < 0 ? -EIO : fd;
+}
+
+int opener_open(const char *path, const struct file_rights *as)
+{
+	int r;
+
+	/* Another process has another /proc/self. A program's files have no reason to name it. */
+	if (!maker.pid || (!as && !strncmp(path, "/proc/self/", 11)))
+		return open_file(path, as);
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	(void)pthread_mutex_lock(&opener.lock);
+	r = ask(path, as);
+	(void)pthread_mutex_unlock(&opener.lock);
+	return r;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens files in a process of its own, which is given up if a file system does not answer (network, FUSE). */
+#pragma once
+
+struct file_rights;
+
+/* To be called early, as decoder_start. Not started, files are opened in this process. @answer_s: until a file system
+ * that does not answer is given up. */
+int opener_start(unsigned int answer_s);
+void opener_stop(void);
+/* As open_file; what elf_object_open_fd reads of it has been read as well. Also -ETIMEDOUT: the file system does not answer. Can be called by
+ * all threads. */
+int opener_open(const char *path, const struct file_rights *as);
