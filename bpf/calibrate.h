@@ -19,7 +19,7 @@ static __always_inline bool calibrate_ask(struct task_struct *task, u64 now)
 		pay_signal(task, t, 1, now);
 		return true;
 	}
-	ledger_raise(t->local + 1, 1, 0);
+	ledger_raise(t->clock.local + 1, 1, 0);
 	return pay_schedule(task, t, 0, pay_first);
 }
 

@@ -32,7 +32,7 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
  * CPU's clock to be its own, whoever gets the CPU next would have to stay and pay the sleeper's debt as well. */
 static __always_inline bool is_transient_wake(const struct thread *t, bool pays_in_shim)
 {
-	return config.payer == ABI_PAY_HOLD && (t->owes_sleep || pays_in_shim);
+	return config.payer == ABI_PAY_HOLD && (t->pause.owes_sleep || pays_in_shim);
 }
 
 #define TASK_DEAD 0x80 /* include/linux/sched.h: its last switch */
@@ -53,33 +53,33 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_enter(t, epoch);
 		thread_fold(t, now);
 	}
-	if (t->running_at)
+	if (t->wait.running_at)
 		thread_ran(t, now, sum);
-	t->running_at = 0;
-	t->left_at = now;
+	t->wait.running_at = 0;
+	t->wait.left_at = now;
 	if (runnable) {
-		t->runnable_at = now;
-		t->blocked_at = 0;
-		t->foreign_mark = c->foreign;
-		t->foreign_cpu = bpf_get_smp_processor_id();
-		if (t->hold_from)
+		t->wait.runnable_at = now;
+		t->wait.blocked_at = 0;
+		t->wait.foreign_mark = c->foreign;
+		t->wait.foreign_cpu = bpf_get_smp_processor_id();
+		if (t->pause.hold_from)
 			count(COUNTER_hold_preempted);
 	} else {
-		t->blocked_at = now;
-		t->runnable_at = 0;
+		t->wait.blocked_at = now;
+		t->wait.runnable_at = 0;
 	}
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
 	before = cpu_clock(c, now - c->since, epoch);
-	passed = is_transient_wake(t, pays_in_shim) | (t->last_wake_external & (local < before));
+	passed = is_transient_wake(t, pays_in_shim) | (t->wait.last_wake_external & (local < before));
 	c->passed = passed;
 	c->local = passed ? before : local;
 	if (!runnable && !pays_in_shim)
-		t->last_wake_external = 0;
+		t->wait.last_wake_external = 0;
 	c->epoch = epoch;
 	if (dead) {
-		ADD(c->exec, t->exec);
-		t->exec = 0;
+		ADD(c->exec, t->clock.exec);
+		t->clock.exec = 0;
 	}
 }
 
@@ -89,8 +89,8 @@ static __always_inline u64 foreign_wait(const struct thread *t, const struct abi
 {
 	u64 f = 0;
 
-	if (t->foreign_cpu == me)
-		f = c->foreign - t->foreign_mark;
+	if (t->wait.foreign_cpu == me)
+		f = c->foreign - t->wait.foreign_mark;
 	else if (foreign)
 		f = now - c->scope_left;
 	return f < waited ? f : waited;
@@ -109,43 +109,43 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (!t || !sum)
 		return;
 	/* Woken before it was off the CPU: blocked for no time. */
-	if (t->blocked_at) {
-		t->runnable_at = t->blocked_at;
-		t->blocked_at = 0;
+	if (t->wait.blocked_at) {
+		t->wait.runnable_at = t->wait.blocked_at;
+		t->wait.blocked_at = 0;
 	}
 	/* It was not seen to leave: that was after its last tick. */
-	if (t->running_at && !t->runnable_at) {
-		t->runnable_at = t->running_at;
-		t->foreign_mark = c->foreign;
-		t->foreign_cpu = me;
+	if (t->wait.running_at && !t->wait.runnable_at) {
+		t->wait.runnable_at = t->wait.running_at;
+		t->wait.foreign_mark = c->foreign;
+		t->wait.foreign_cpu = me;
 	}
-	t->running_at = now;
-	if (t->signalled_at && t->left_at)
-		t->paying_off += now - t->left_at;
-	if (t->hold_from)
-		t->hold_from = now;
-	paying = t->runnable_at && thread_pays_in_shim(t);
-	if (t->runnable_at) {
-		u64 waited = now - t->runnable_at;
+	t->wait.running_at = now;
+	if (t->pause.signalled_at && t->wait.left_at)
+		t->pause.paying_off += now - t->wait.left_at;
+	if (t->pause.hold_from)
+		t->pause.hold_from = now;
+	paying = t->wait.runnable_at && thread_pays_in_shim(t);
+	if (t->wait.runnable_at) {
+		u64 waited = now - t->wait.runnable_at;
 
 		if (paying)
-			t->paying_waited += waited;
+			t->pause.paying_waited += waited;
 		ADD(sum->wait_ns, waited);
 		ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, foreign, waited, now));
 		/* It waited for one in scope that left just now. */
 		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
 			ADD(sum->cpu_waits, 1);
 	}
-	t->last_wake_external |= t->owes_sleep;
+	t->wait.last_wake_external |= t->pause.owes_sleep;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
-		if (config.rq_edges && t->runnable_at && !paying && !experiment_slows(epoch))
-			thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->runnable_at);
+		if (config.rq_edges && t->wait.runnable_at && !paying && !experiment_slows(epoch))
+			thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
 		pay_awake(t);
 		pay_ask(next, t, now);
 	}
-	t->runnable_at = 0;
+	t->wait.runnable_at = 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -245,20 +245,20 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	if (!w)
 		return 0;
 	now = bpf_ktime_get_ns();
-	blocked_at = __sync_lock_test_and_set(&w->blocked_at, 0);
+	blocked_at = __sync_lock_test_and_set(&w->wait.blocked_at, 0);
 	if (!blocked_at)
 		return 0;
-	w->runnable_at = now;
+	w->wait.runnable_at = now;
 	/* In the middle of a payment by the shim it is the shim's own timer. */
-	w->owes_sleep = !thread_pays_in_shim(w);
+	w->pause.owes_sleep = !thread_pays_in_shim(w);
 	cpu = p->thread_info.cpu;
 	if (cpu < ABI_MAX_CPUS) {
 		struct abi_cpu *c = &cpus[cpu];
 
-		w->foreign_cpu = cpu;
-		w->foreign_mark = c->foreign;
+		w->wait.foreign_cpu = cpu;
+		w->wait.foreign_mark = c->foreign;
 		if (!c->tid && !c->idle && now > c->since)
-			w->foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
+			w->wait.foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
 	}
 	epoch = *(volatile u64 *)&control.epoch;
 	if (!experiment_active(epoch) || experiment_slows(epoch))
@@ -280,13 +280,13 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	k = thread_get(current);
 	if (!k)
 		return 0;
-	w->owes_sleep = 0;
+	w->pause.owes_sleep = 0;
 	thread_enter(w, epoch);
 	thread_enter(k, epoch);
 	thread_fold(w, now);
 	thread_fold(k, now);
 	if (thread_wake_edge(w, expected_local(k, now), now - blocked_at, now))
-		latency_woken(w, k, k->local, epoch, now);
+		latency_woken(w, k, k->clock.local, epoch, now);
 	return 0;
 }
 
@@ -307,7 +307,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 	child = thread_get(p);
 	if (!child)
 		return 0;
-	child->runnable_at = bpf_ktime_get_ns();
+	child->wait.runnable_at = bpf_ktime_get_ns();
 	parent = in_scope(current) ? thread_get(current) : NULL;
 	if (!parent)
 		return 0;
@@ -316,9 +316,9 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 		thread_enter(parent, epoch);
 	expected_receive(child, parent);
 	if (active) {
-		thread_fold(parent, child->runnable_at);
-		thread_birth(child, parent, epoch, child->runnable_at);
-		latency_woken(child, parent, parent->local, epoch, child->runnable_at);
+		thread_fold(parent, child->wait.runnable_at);
+		thread_birth(child, parent, epoch, child->wait.runnable_at);
+		latency_woken(child, parent, parent->clock.local, epoch, child->wait.runnable_at);
 	}
 	return 0;
 }

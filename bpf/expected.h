@@ -7,37 +7,26 @@
 #include "bpf/ledger.h"
 #include "bpf/maps.h"
 
-/* A sample of @t stood for @weight, of which @earned was earned. */
-static __always_inline void expected_learn(struct thread *t, u64 weight, s64 earned)
-{
-	if (t->seen > LEDGER_SEEN_NS) {
-		t->seen >>= 1;
-		t->earned >>= 1;
-	}
-	t->seen += weight;
-	t->earned += (u64)earned;
-}
-
 /* What @t has executed by @now since its last sample. @now: 0 for one that is off its CPU. */
 static __always_inline s64 expected_unseen(const struct thread *t, u64 now)
 {
-	u64 from = t->running_at;
+	u64 from = t->wait.running_at;
 
-	return *(volatile s64 *)&t->exec + (from && now > from ? (s64)(now - from) : 0);
+	return *(volatile s64 *)&t->clock.exec + (from && now > from ? (s64)(now - from) : 0);
 }
 
 /* What @t is known to have earned, but for the quantum that it may still become part of. */
 static __always_inline s64 expected_kept(const struct thread *t)
 {
-	return t->unbooked - (s64)t->unbooked_from;
+	return t->sample.unbooked - (s64)t->sample.unbooked_from;
 }
 
 /* @t's local as it will be in the mean when what it has executed by @now is booked. */
 static __always_inline s64 expected_local(const struct thread *t, u64 now)
 {
 	if (sync_by_calls())
-		return t->local;
-	return t->local + expected_kept(t) + ledger_expected(expected_unseen(t, now), t->earned, t->seen);
+		return t->clock.local;
+	return clock_expected(&t->clock, expected_unseen(t, now)) + expected_kept(t);
 }
 
 /* Notes how much of its debt @t, which is not in the middle of a payment, need not pay yet. */
@@ -47,23 +36,23 @@ static __always_inline void expected_allow(struct thread *t, u64 now, u64 q16)
 
 	if (sync_by_calls())
 		return;
-	t->deferrable = ledger_deferrable(expected_unseen(t, now), t->earned, t->seen, q16) + (kept > 0 ? kept : 0);
+	t->clock.deferrable = ledger_deferrable(expected_unseen(t, now), t->clock.earned, t->clock.seen, q16) + (kept > 0 ? kept : 0);
 }
 
 /* What a thread that ends has left unbooked is left to the next child of its maker, as if that were the same thread going on: of many that
  * live for less than a sample's distance, none would be booked for what it did, or some other thread would. */
 static __always_inline void expected_transfer(struct thread *maker, const struct thread *t, s64 exec)
 {
-	ADD(maker->children.exec, exec);
-	if (t->epoch != maker->epoch || !t->seen)
+	ADD(maker->sample.children.exec, exec);
+	if (t->account.epoch != maker->account.epoch || !t->clock.seen)
 		return;
-	maker->children.seen = t->seen;
-	maker->children.earned = t->earned;
+	maker->sample.children.seen = t->clock.seen;
+	maker->sample.children.earned = t->clock.earned;
 }
 
 static __always_inline void expected_receive(struct thread *child, struct thread *maker)
 {
-	child->exec = (s64)__sync_lock_test_and_set(&maker->children.exec, 0);
-	child->seen = maker->children.seen;
-	child->earned = maker->children.earned;
+	child->clock.exec = (s64)__sync_lock_test_and_set(&maker->sample.children.exec, 0);
+	child->clock.seen = maker->sample.children.seen;
+	child->clock.earned = maker->sample.children.earned;
 }

@@ -97,7 +97,7 @@ static __always_inline u64 latency_speedup(u64 epoch)
 static __always_inline s64 latency_exec(const struct thread *t, u64 now)
 {
 	const struct abi_cpu *c = cpu_here();
-	u64 from = t->running_at;
+	u64 from = t->wait.running_at;
 
 	if (n_latencies == 0)
 		return 0;
@@ -137,7 +137,7 @@ static __always_inline void latency_woken(struct thread *w, const struct thread 
 	if (n_latencies == 0)
 		return;
 	/* The edge compared what is expected of both; the smoothed clocks say better. */
-	ahead = local_k - w->local + (k ? smooth_now(&k->smooth, latency_exec(k, now), q16) : 0);
+	ahead = local_k - w->clock.local + (k ? smooth_now(&k->smooth, latency_exec(k, now), q16) : 0);
 	smooth_woken(&w->smooth, latency_exec(w, now), ahead, q16, now);
 }
 
@@ -157,7 +157,7 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 		b.epoch = epoch;
 		b.ns = bpf_ktime_get_ns();
 		thread_fold(t, b.ns);
-		b.local = t->local;
+		b.local = t->clock.local;
 		b.expected = expected_local(t, b.ns);
 		latency_mark(t, epoch, b.ns);
 		b.tid = tid;
@@ -191,7 +191,7 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 	if (t && b->epoch == epoch) {
 		length = (s64)(now - b->ns);
 		ADD(l->sum, length - (expected_local(t, now) - b->expected));
-		length -= t->local - b->local;
+		length -= t->clock.local - b->local;
 		length -= t->smooth.ahead - b->smooth.ahead;
 		if (learnt)
 			length = smooth_length(&t->smooth, &b->smooth, b->ns, b->tid == tid, length, setup->speedup_q16, learnt->of,

@@ -48,8 +48,8 @@ static __always_inline void exit_transfer(struct thread *t, u64 now)
 	if (!m)
 		ADD(c->exec, exec);
 	/* Whoever gets its CPU waited for its clock as it is expected to be. */
-	t->unbooked += ledger_expected(exec, t->earned, t->seen);
-	ADD(t->exec, -exec);
+	t->sample.unbooked += ledger_expected(exec, t->clock.earned, t->clock.seen);
+	ADD(t->clock.exec, -exec);
 }
 
 /* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
@@ -105,12 +105,12 @@ static __always_inline void lifecycle_exit(struct task_struct *p)
 	t = thread_get(p);
 	if (t && sum) {
 		thread_fold(t, control.exit_ns);
-		if (experiment_active(epoch) && t->epoch == epoch) {
+		if (experiment_active(epoch) && t->account.epoch == epoch) {
 			s64 owed = thread_owes(t);
 
 			if (owed > 0)
 				ADD(sum->owed_at_exit, owed);
-			if (t->local - t->start != t->hits + t->paid + t->credited + t->rq_credited)
+			if (t->clock.local - t->account.start != t->account.hits + t->account.paid + t->account.credited + t->account.rq_credited)
 				count(COUNTER_imbalance);
 		}
 		exit_transfer(t, control.exit_ns);

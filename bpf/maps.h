@@ -10,6 +10,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "shared/abi.h"
+#include "bpf/clock.h"
 #include "bpf/smooth.h"
 
 const volatile struct abi_config config __weak SEC(".rodata") = {};
@@ -18,53 +19,56 @@ struct abi_global global __weak SEC(".bss") = {};
 /* How many latency points there are; with none, all that is for them is dead code. */
 const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
 
-/* A thread's books. Who may write what, and when:
- *   local and the account    the thread's own interrupt or payment, its waker while it is blocked, the switch that puts it on a
- *                            CPU: never two at once but for own interrupt against own payment, hence atomic adds
- *   blocked_at               set when switched out, taken (exchanged) by the waker
+/* What is known of a thread. Who may write what, and when:
+ *   clock.local and account  the thread's own interrupt or pause, its waker while it is blocked, the switch that puts it on a
+ *                            CPU: never two at once but for own interrupt against own pause, hence atomic adds
+ *   wait.blocked_at          set when switched out, taken (exchanged) by the waker
  * Everything else belongs to the CPU that runs the thread or switches it. */
 struct thread {
-	s64 local;
-	u64 epoch; /* the experiment that the account below belongs to */
-	u64 blocked_at, runnable_at, running_at;
-	s64 unused_wait; /* blocked time that no edge has used yet, as of unused_wait_at */
-	u64 unused_wait_at;
-	u64 hold_from;   /* holding: the time up to which it is paid; 0: not holding */
-	u64 asked_at;    /* when the debt was noticed, for the latency; 0: nothing asked */
-	u64 signalled_at; /* when the last payment signal was raised */
-	u64 paying_off;  /* time off the CPU since then */
-	u64 paying_waited; /* of that, runnable */
-	u64 left_at;     /* when it last left a CPU */
-	u64 paid_seen;   /* of the slot's paid_ns, folded in */
-	u64 delivery_seen;
-	u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
-	u32 foreign_cpu;
-	u32 slot;        /* index + 1; 0: none */
-	u32 owes_sleep;  /* an event outside of the scope ended its last wait: it must sleep its debt, not be held for it (R6) */
-	u32 last_wake_external; /* it owed such a sleep at some time since it last blocked. In virtual time it is awake too early by its debt, so the
-				 * next thread on the CPU does not take over its clock (R4) */
-	u32 pending;     /* a callback is scheduled */
-	u32 work;        /* which of its two task works is next */
-	u32 last_slice;  /* holding, and no further callback will go on with it */
-	u32 sync_blocked; /* --sync pthread: in a call that blocks: pays nothing, what it owes may be credited when that returns */
-	u32 sync_pay;     /* ... but for once, before it wakes others */
-	u32 maker; /* the thread that made it */
-	s64 sync_paid; /* its payments when that call began */
-	u64 sync_info; /* where that call says who sent the signal */
-	u64 spun_seen; /* of the slot's spun_ns, folded in */
-	s64 unbooked;    /* earned in the line and not booked yet: less than abi_setup.quantum_ns */
-	u64 unbooked_from; /* of that, what it began with and did not earn */
-	s64 exec; /* executed since its last sample, without the time it was stopped and what goes on since running_at; not with --sync pthread */
-	u64 seen, earned; /* what its samples in this experiment stood for, lately, and what that earned */
-	s64 ahead;       /* of global, by edges, in ns: its own hits do not raise G by this part */
-	s64 deferrable;  /* part of its debt that its own next sample may turn out to have earned, in ns: not paid yet (expected_allow) */
+	struct clock clock;
+	/* Of this experiment: clock.local - start is the sum of the rest. */
 	struct {
-		s64 exec;
-		u64 seen, earned;
-	} children; /* what those that ended have left: expected_transfer */
+		u64 epoch; /* the experiment */
+		s64 start, hits, paid, credited, rq_credited;
+	} account;
+	struct {
+		u64 blocked_at, runnable_at, running_at;
+		u64 left_at;      /* when it last left a CPU */
+		u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
+		u32 foreign_cpu;
+		u32 last_wake_external; /* it owed a sleep (pause.owes_sleep) at some time since it last blocked. In virtual time it is awake too
+					 * early by its debt, so the next thread on the CPU does not take over its clock (R4) */
+	} wait;
+	struct {
+		u64 hold_from;     /* holding: the time up to which it is paid; 0: not holding */
+		u64 asked_at;      /* when the debt was noticed, for the latency; 0: nothing asked */
+		u64 signalled_at;  /* when the last payment signal was raised */
+		u64 paying_off;    /* time off the CPU since then */
+		u64 paying_waited; /* of that, runnable */
+		u64 paid_seen, delivery_seen, spun_seen; /* of the slot's counters, folded in */
+		u32 owes_sleep; /* an event outside of the scope ended its last wait: it must sleep its debt, not be held for it (R6) */
+		u32 pending;    /* a callback is scheduled */
+		u32 work;       /* which of its two task works is next */
+		u32 last_slice; /* holding, and no further callback will go on with it */
+	} pause;
+	struct {
+		s64 unbooked;      /* earned in the line and not booked yet: less than abi_setup.quantum_ns */
+		u64 unbooked_from; /* of that, what it began with and did not earn */
+		struct {
+			s64 exec;
+			u64 seen, earned;
+		} children; /* what those that ended have left: expected_transfer */
+	} sample;
+	/* --sync pthread: a call that blocks. */
+	struct {
+		u32 blocked;   /* in one: pays nothing, what it owes may be credited when that returns ... */
+		u32 pays_once; /* ... but for once, before it wakes others */
+		s64 paid;      /* its payments when the call began */
+		u64 info;      /* where the call says who sent the signal */
+	} call;
+	u32 slot;  /* index + 1; 0: none */
+	u32 maker; /* the thread that made it */
 	struct smooth smooth; /* with latency points only */
-	/* The account of this experiment: local - start is the sum of the rest. */
-	s64 start, hits, paid, credited, rq_credited;
 };
 
 struct {

@@ -13,15 +13,15 @@ int owed_threads(struct bpf_iter__task *ctx)
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	/* epoch: even by now, the experiment's was one less. */
-	if (!t || t->epoch != control.epoch - 1)
+	if (!t || t->account.epoch != control.epoch - 1)
 		return 0;
 	r.tid = task->pid;
 	r.owed = thread_owes(t);
-	r.hits = t->hits;
-	r.paid = t->paid;
-	r.credited = t->credited;
-	r.rq_credited = t->rq_credited;
-	r.change = t->local - t->start;
+	r.hits = t->account.hits;
+	r.paid = t->account.paid;
+	r.credited = t->account.credited;
+	r.rq_credited = t->account.rq_credited;
+	r.change = t->clock.local - t->account.start;
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }

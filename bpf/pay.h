@@ -19,18 +19,18 @@ static __always_inline bool pay_schedule(struct task_struct *task, struct thread
 		count(COUNTER_no_slot);
 		return false;
 	}
-	if (__sync_lock_test_and_set(&t->pending, 1))
+	if (__sync_lock_test_and_set(&t->pause.pending, 1))
 		return false;
-	i = 2 * (t->slot - 1) + (t->work & 1);
+	i = 2 * (t->slot - 1) + (t->pause.work & 1);
 	w = bpf_map_lookup_elem(&works, &i);
 	if (!w) {
-		t->pending = 0;
+		t->pause.pending = 0;
 		return false;
 	}
-	t->asked_at = asked_at;
+	t->pause.asked_at = asked_at;
 	err = task_work_schedule(task, &w->tw, &works, callback);
 	if (err) {
-		t->pending = 0;
+		t->pause.pending = 0;
 		count(err == -16 /* EBUSY */ ? COUNTER_work_busy : COUNTER_work_failed);
 	}
 	return !err;
@@ -38,9 +38,9 @@ static __always_inline bool pay_schedule(struct task_struct *task, struct thread
 
 static __always_inline void pay_note_latency(struct thread *t, u64 now, struct abi_totals *sum)
 {
-	u64 asked = t->asked_at;
+	u64 asked = t->pause.asked_at;
 
-	t->asked_at = 0;
+	t->pause.asked_at = 0;
 	if (asked && now > asked)
 		ADD(sum->late[index_below(ledger_bucket(now - asked), ABI_LATE_BUCKETS)], 1);
 }
@@ -59,10 +59,10 @@ static long hold_step(u64 i, struct hold *h)
 	if (!t || !h->sum)
 		return 1;
 	/* The switch that puts us back on a CPU moves hold_from: time off the CPU is not paid. */
-	from = *(volatile u64 *)&t->hold_from;
+	from = *(volatile u64 *)&t->pause.hold_from;
 	if (now > from) {
 		thread_paid(t, now - from, h->sum);
-		t->hold_from = now;
+		t->pause.hold_from = now;
 	}
 	return thread_due(t) <= 0 || now >= h->until || *(volatile u64 *)&control.epoch != h->epoch;
 }
@@ -75,9 +75,9 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 	trace_stop(ABI_TRACE_HOLD, now, 0);
 	thread_paid(t, control.pay.ns, sum);
 	ADD(sum->payments, 1);
-	t->hold_from = now;
+	t->pause.hold_from = now;
 	bpf_loop(1 << 20, hold_step, &h, 0);
-	t->hold_from = 0;
+	t->pause.hold_from = 0;
 }
 
 /* Would the current task's handler of the payment signal run at once, and do no harm? The program may have put another one in the shim's place,
@@ -128,8 +128,8 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 	s->owed_ns = ledger_min(owed, (s64)config.max_pay_ns);
 	s->raised_at = now;
 	ADD(s->asked, 1);
-	t->signalled_at = now;
-	t->paying_off = t->paying_waited = 0;
+	t->pause.signalled_at = now;
+	t->pause.paying_off = t->pause.paying_waited = 0;
 	if (config.has_send_signal_task)
 		err = bpf_send_signal_task(task, config.signo, PIDTYPE_PID, 0);
 	else
@@ -155,7 +155,7 @@ static __always_inline void pay_extend(struct thread *t)
 	if (s)
 		s->owed_ns = ledger_min(owed, most);
 	if (owed > most && config.payer == ABI_PAY_HOLD && !sync_by_calls())
-		t->owes_sleep = 1; /* the rest is slept, too: pay_asleep */
+		t->pause.owes_sleep = 1; /* the rest is slept, too: pay_asleep */
 }
 
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
@@ -170,9 +170,9 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 	/* Nobody says who woke it. But a thread that runs pays within a tick or two: whoever owes more was away. */
 	if (sync_by_calls())
 		return owed >= PAY_AWAY_NS;
-	if (!t->owes_sleep)
+	if (!t->pause.owes_sleep)
 		return false;
-	t->owes_sleep = owed > (s64)config.max_pay_ns; /* what is more than one payment is slept in several */
+	t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* what is more than one payment is slept in several */
 	return owed >= PAY_ASLEEP_NS;
 }
 
@@ -180,21 +180,21 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
  * of this thread but not of its CPU, where others run meanwhile. */
 static __always_inline void pay_awake(struct thread *t)
 {
-	if (t->owes_sleep && thread_owes(t) < PAY_ASLEEP_NS)
-		t->owes_sleep = 0;
+	if (t->pause.owes_sleep && thread_owes(t) < PAY_ASLEEP_NS)
+		t->pause.owes_sleep = 0;
 }
 
 /* --sync pthread: while it waits for another thread nobody pays, also when it runs on its way out of the kernel: what accrued may be
  * credited as soon as the call returns. A call that wakes others and then waits pays once, first. */
 static __always_inline bool pay_waits(const struct thread *t)
 {
-	return sync_by_calls() && t->sync_blocked && !t->sync_pay;
+	return sync_by_calls() && t->call.blocked && !t->call.pays_once;
 }
 
 /* Was a payment signal raised a moment ago? The shim pays then, or is about to. */
 static __always_inline bool pay_signalled(struct thread *t, u64 now)
 {
-	return pay_unanswered(t) && (now - t->signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t));
+	return pay_unanswered(t) && (now - t->pause.signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t));
 }
 
 /* In the debtor's context, on its way back to user mode. Returns whether it was held for a whole slice and owes more. */
@@ -206,10 +206,10 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 
 	bool waits = pay_waits(t), asleep;
 
-	t->work++;
-	t->pending = 0;
-	t->sync_pay = 0;
-	if (waits || !sum || !experiment_active(epoch) || t->epoch != epoch)
+	t->pause.work++;
+	t->pause.pending = 0;
+	t->call.pays_once = 0;
+	if (waits || !sum || !experiment_active(epoch) || t->account.epoch != epoch)
 		return false;
 	now = bpf_ktime_get_ns();
 	thread_fold(t, now);
@@ -231,7 +231,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	/* Also where a signal would not be answered, or would kill for want of a handler. */
 	pay_note_latency(t, now, sum);
 	if (asleep)
-		ADD(sum->held_asleep, t->owes_sleep ? config.slice_ns : (u64)owed);
+		ADD(sum->held_asleep, t->pause.owes_sleep ? config.slice_ns : (u64)owed);
 	pay_hold(task, t, epoch, now, sum);
 	return thread_due(t) > config.threshold_ns;
 }
@@ -257,9 +257,9 @@ static int pay_third(struct bpf_map *map, void *key, void *value)
 
 	if (!t)
 		return 0;
-	t->last_slice = 1;
+	t->pause.last_slice = 1;
 	pay_now(task, t);
-	t->last_slice = 0;
+	t->pause.last_slice = 0;
 	return 0;
 }
 
@@ -269,14 +269,14 @@ PAY_CALLBACK(pay_first, pay_schedule(task, t, 0, pay_second))
 /* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
 static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
-	if (config.payer == ABI_PAY_NONE || (t->hold_from && !t->last_slice) || pay_waits(t) || thread_due(t) < config.threshold_ns)
+	if (config.payer == ABI_PAY_NONE || (t->pause.hold_from && !t->pause.last_slice) || pay_waits(t) || thread_due(t) < config.threshold_ns)
 		return false;
 	/* In the middle of a payment by the shim: what was added to the debt since is paid in the same go. */
 	if (thread_pays_in_shim(t)) {
 		pay_extend(t);
 		return false;
 	}
-	expected_allow(t, bpf_ktime_get_ns(), control.setups[(t->epoch >> 1) & 1].speedup_q16);
+	expected_allow(t, bpf_ktime_get_ns(), control.setups[(t->account.epoch >> 1) & 1].speedup_q16);
 	if (thread_due(t) < config.threshold_ns)
 		return false;
 	return pay_schedule(task, t, asked_at, pay_first);

@@ -29,19 +29,19 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 	thread_fold(t, now);
 	if (p->epoch != epoch) {
 		p->first_ns = now;
-		p->first_local = t->local;
+		p->first_local = t->clock.local;
 		p->first_visits = p->visits;
 		p->epoch = epoch;
 	}
 	settled = *(volatile u64 *)&control.setups[(epoch >> 1) & 1].settled_ns;
 	if (p->settled_epoch != epoch && settled && now >= settled) {
 		p->settled_ns = now;
-		p->settled_local = t->local;
+		p->settled_local = t->clock.local;
 		p->settled_visits = p->visits;
 		p->settled_epoch = epoch;
 	}
 	p->last_ns = now;
-	p->last_local = t->local;
+	p->last_local = t->clock.local;
 	latency_visit(i, task, regs, t, epoch, now);
 }
 

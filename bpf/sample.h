@@ -91,7 +91,7 @@ abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
  * pause swallowed is missing. */
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
-	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->exec;
+	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->clock.exec;
 
 	/* Unknown: each tick stands for the mean distance on this CPU. */
 	if (sync_by_calls() && !config.has_switch)
@@ -99,8 +99,8 @@ static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 
 	ADD(c->exec, -w);
 	c->sampled_at = now;
 	if (!sync_by_calls()) {
-		ADD(t->exec, -own);
-		t->deferrable = 0;
+		ADD(t->clock.exec, -own);
+		t->clock.deferrable = 0;
 		w += own;
 	}
 	return idle_weight(w > 0 ? w : 0);
@@ -110,10 +110,10 @@ static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 
  * machine, some two to four times a second); without this nobody would ask the thread to pay until its next switch. Returns how long it waited. */
 static __always_inline u64 missed_switch_in(struct abi_cpu *c, struct task_struct *task, struct thread *t, u64 now)
 {
-	u64 from = t->runnable_at;
+	u64 from = t->wait.runnable_at;
 
 	c->tid = task->pid;
-	t->runnable_at = t->blocked_at = 0;
+	t->wait.runnable_at = t->wait.blocked_at = 0;
 	count(COUNTER_unseen_switch);
 	return from && now > from ? now - from : 0;
 }
@@ -151,11 +151,11 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	if (!sync_by_calls()) {
 		idle_ends(cpu_index());
-		if (t->running_at)
+		if (t->wait.running_at)
 			thread_ran(t, now, sum);
 		else
 			waited = missed_switch_in(c, task, t, now);
-		t->running_at = now;
+		t->wait.running_at = now;
 	}
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
@@ -164,12 +164,12 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		if (waited && config.rq_edges && !thread_pays_in_shim(t) && !experiment_slows(epoch))
 			thread_cpu_edge(t, global_now(), true, waited);
 		/* A stopped thread runs nothing: neither a sample of the program nor a hit. */
-		if (t->hold_from || thread_pays_in_shim(t)) {
+		if (t->pause.hold_from || thread_pays_in_shim(t)) {
 			ADD(sum->samples_held, 1);
 			return 0;
 		}
 	}
-	trace_stop(ABI_TRACE_TICK, now, t->paid);
+	trace_stop(ABI_TRACE_TICK, now, t->account.paid);
 	exec = latency_exec(t, now);
 	weight = take_weight(c, t, now);
 	if (last_sampled != (u32)task->pid) {
@@ -196,9 +196,9 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));
 	earned = in_line ? ledger_hit(weight, setup->speedup_q16) : 0;
-	expected_learn(t, weight, earned);
+	clock_learn(&t->clock, weight, earned);
 	if (in_line)
-		earned = ledger_quanta(earned, setup->quantum_ns, &t->unbooked);
+		earned = ledger_quanta(earned, setup->quantum_ns, &t->sample.unbooked);
 	latency_sampled(t, exec, in_line, earned, setup->speedup_q16);
 	if (in_line) {
 		u64 from = bpf_ktime_get_ns();

@@ -48,9 +48,9 @@ static __always_inline void slot_claim(struct thread *t, u32 tid)
 	slot->owed_ns = 0;
 	slot->asked = slot->payments = 0;
 	slot->paying = 0;
-	t->paid_seen = slot->paid_ns;
-	t->delivery_seen = slot->delivery_ns;
-	t->spun_seen = slot->spun_ns;
+	t->pause.paid_seen = slot->paid_ns;
+	t->pause.delivery_seen = slot->delivery_ns;
+	t->pause.spun_seen = slot->spun_ns;
 	/* Two CPUs can meet a thread for the first time at once. */
 	if (__sync_val_compare_and_swap(&t->slot, 0, s.found) != 0)
 		slot_release_index(s.found);

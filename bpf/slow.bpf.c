@@ -22,10 +22,10 @@ static long spin_step(u64 i, struct spin *s)
 
 	if (!t)
 		return 1;
-	from = *(volatile u64 *)&t->hold_from;
+	from = *(volatile u64 *)&t->pause.hold_from;
 	if (now > from) {
 		s->spun += (s64)(now - from);
-		t->hold_from = now;
+		t->pause.hold_from = now;
 	}
 	return s->spun >= s->wanted || *(volatile u64 *)&control.epoch != s->epoch;
 }
@@ -38,9 +38,9 @@ static __always_inline void spin(struct task_struct *task, struct abi_slowed *he
 	if (!s.t)
 		return;
 	if (s.wanted > 0) {
-		s.t->hold_from = bpf_ktime_get_ns();
+		s.t->pause.hold_from = bpf_ktime_get_ns();
 		bpf_loop(1 << 20, spin_step, &s, 0);
-		s.t->hold_from = 0;
+		s.t->pause.hold_from = 0;
 		thread_stopped(s.t, s.spun);
 		ADD(here->spun_ns, s.spun);
 	}

@@ -14,8 +14,8 @@ static __always_inline bool experiment_slows(u64 epoch)
 /* The opposite of a hit's earning. The payer stops the thread until it is level with G again, before it goes on. */
 static __always_inline void thread_slow(struct thread *t, s64 ns, struct abi_totals *sum)
 {
-	ADD(t->local, -ns);
-	ADD(t->hits, -ns);
+	ADD(t->clock.local, -ns);
+	ADD(t->account.hits, -ns);
 	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, ns);

@@ -43,7 +43,7 @@ static __always_inline void sync_pay(struct task_struct *task, struct thread *t,
 	if (config.payer == ABI_PAY_NONE || owed < config.threshold_ns)
 		return;
 	if (config.has_task_work) {
-		t->sync_pay = 1;
+		t->call.pays_once = 1;
 		pay_ask(task, t, 0);
 	} else if (!pay_unanswered(t) && pay_may_signal(task)) {
 		pay_signal(task, t, owed, now);
@@ -53,20 +53,20 @@ static __always_inline void sync_pay(struct task_struct *task, struct thread *t,
 /* The current thread has come back from a call that blocks. */
 static __always_inline void sync_end(struct task_struct *task, struct thread *t, bool credit)
 {
-	u64 epoch = *(volatile u64 *)&control.epoch, now = bpf_ktime_get_ns(), from = t->blocked_at;
-	bool known = t->epoch == epoch;
+	u64 epoch = *(volatile u64 *)&control.epoch, now = bpf_ktime_get_ns(), from = t->wait.blocked_at;
+	bool known = t->account.epoch == epoch;
 
-	t->sync_blocked = 0;
-	t->blocked_at = 0;
+	t->call.blocked = 0;
+	t->wait.blocked_at = 0;
 	if (from)
-		latency_waited(t, ledger_waited(from, now, t->paid - t->sync_paid));
+		latency_waited(t, ledger_waited(from, now, t->account.paid - t->call.paid));
 	sync_runs(task->pid);
 	if (!experiment_active(epoch))
 		return;
 	thread_enter(t, epoch);
 	thread_fold(t, now);
 	if (credit && from && known && !experiment_slows(epoch)) {
-		s64 blocked = ledger_waited(from, now, t->paid - t->sync_paid);
+		s64 blocked = ledger_waited(from, now, t->account.paid - t->call.paid);
 
 		if (blocked >= SYNC_SHORTEST_NS) {
 			s64 g = global_now();
@@ -92,8 +92,8 @@ int sync_enter(struct user_regs *ctx)
 	if (!t)
 		return 0;
 	now = bpf_ktime_get_ns();
-	t->sync_blocked = 0;
-	t->blocked_at = 0;
+	t->call.blocked = 0;
+	t->wait.blocked_at = 0;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);
@@ -101,10 +101,10 @@ int sync_enter(struct user_regs *ctx)
 			sync_pay(task, t, now);
 	}
 	if (call & ABI_CALL_BLOCKS) {
-		t->sync_info = call & ABI_CALL_SIGNAL ? ctx->si : 0;
-		t->sync_paid = t->paid;
-		t->blocked_at = now;
-		t->sync_blocked = 1;
+		t->call.info = call & ABI_CALL_SIGNAL ? ctx->si : 0;
+		t->call.paid = t->account.paid;
+		t->wait.blocked_at = now;
+		t->call.blocked = 1;
 	}
 	return 0;
 }
@@ -157,7 +157,7 @@ int sync_returned(struct user_regs *ctx)
 	if (!t)
 		return 0;
 	if (call & ABI_CALL_SIGNAL)
-		credit = credit && sync_sent_from_inside(t->sync_info);
+		credit = credit && sync_sent_from_inside(t->call.info);
 	sync_end(task, t, credit);
 	return 0;
 }

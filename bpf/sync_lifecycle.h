@@ -37,8 +37,8 @@ int sync_exit(void *ctx)
 	/* What it still does is no longer its program's. */
 	t = in_scope(task) ? bpf_task_storage_get(&threads, task, 0, 0) : NULL;
 	if (t) {
-		t->sync_pay = 0;
-		t->sync_blocked = 1;
+		t->call.pays_once = 0;
+		t->call.blocked = 1;
 	}
 	return 0;
 }

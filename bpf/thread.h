@@ -44,7 +44,7 @@ static __always_inline void thread_publish(const struct thread *t)
 		return;
 	s = thread_slot(t);
 	if (s)
-		*(volatile long long *)&s->level = t->local - (s64)t->paid_seen;
+		*(volatile long long *)&s->level = t->clock.local - (s64)t->pause.paid_seen;
 }
 
 /* ... and where everybody should be. Another CPU may raise G meanwhile and be faster: the last one to look writes the highest. */
@@ -70,38 +70,38 @@ static __always_inline void unbooked_begin(struct thread *t, u64 epoch)
 {
 	u64 quantum = control.setups[(epoch >> 1) & 1].quantum_ns;
 
-	t->unbooked_from = quantum ? bpf_get_prandom_u32() % quantum : 0;
-	t->unbooked = (s64)t->unbooked_from;
+	t->sample.unbooked_from = quantum ? bpf_get_prandom_u32() % quantum : 0;
+	t->sample.unbooked = (s64)t->sample.unbooked_from;
 }
 
 /* R7: a thread that is seen for the first time in this experiment starts level. Whoever exchanges the epoch does it. */
 static __always_inline void thread_enter(struct thread *t, u64 epoch)
 {
-	u64 seen = t->epoch;
+	u64 seen = t->account.epoch;
 	s64 g, gap;
 
-	if (seen == epoch || __sync_val_compare_and_swap(&t->epoch, seen, epoch) != seen)
+	if (seen == epoch || __sync_val_compare_and_swap(&t->account.epoch, seen, epoch) != seen)
 		return;
 	if (t->slot) {
 		struct shim_slot *s = thread_slot(t);
 
 		if (s) {
-			t->paid_seen = s->paid_ns;
-			t->delivery_seen = s->delivery_ns;
-			t->spun_seen = s->spun_ns;
+			t->pause.paid_seen = s->paid_ns;
+			t->pause.delivery_seen = s->delivery_ns;
+			t->pause.spun_seen = s->spun_ns;
 		}
 	}
 	g = global_now();
-	gap = g - t->local;
-	t->start = g;
-	t->hits = t->paid = t->credited = t->rq_credited = 0;
-	t->unused_wait = 0;
+	gap = g - t->clock.local;
+	t->account.start = g;
+	t->account.hits = t->account.paid = t->account.credited = t->account.rq_credited = 0;
+	t->clock.unused_wait = 0;
 	unbooked_begin(t, epoch);
-	t->seen = t->earned = t->children.seen = t->children.earned = 0;
-	t->ahead = t->deferrable = 0;
+	t->clock.seen = t->clock.earned = t->sample.children.seen = t->sample.children.earned = 0;
+	t->clock.ahead = t->clock.deferrable = 0;
 	/* What it executed before is none of this experiment. */
 	t->smooth = (struct smooth){.visited = 1};
-	t->local = g;
+	t->clock.local = g;
 	thread_publish(t);
 	if (gap > 0 && seen) {
 		struct abi_totals *sum = totals_here();
@@ -114,10 +114,10 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 /* Books what @t has run since the last time. It must be running: running_at is not 0. */
 static __always_inline void thread_ran(struct thread *t, u64 now, struct abi_totals *sum)
 {
-	ADD(sum->run_ns, now - t->running_at);
-	ADD(t->exec, now - t->running_at);
+	ADD(sum->run_ns, now - t->wait.running_at);
+	ADD(t->clock.exec, now - t->wait.running_at);
 	if (n_latencies)
-		ADD(t->smooth.exec, now - t->running_at);
+		ADD(t->smooth.exec, now - t->wait.running_at);
 }
 
 /* @t, this CPU's thread, was stopped for @ns while it was on the CPU: that was not execution. */
@@ -132,7 +132,7 @@ static __always_inline void thread_stopped(struct thread *t, s64 ns)
 	if (sync_by_calls())
 		ADD(c->exec, -ns);
 	else
-		ADD(t->exec, -ns);
+		ADD(t->clock.exec, -ns);
 	if (n_latencies)
 		ADD(t->smooth.exec, -ns);
 }
@@ -141,9 +141,9 @@ static __always_inline void thread_stopped(struct thread *t, s64 ns)
 static __always_inline s64 thread_spun(struct thread *t, const struct shim_slot *s, s64 d)
 {
 	u64 total = *(volatile unsigned long long *)&s->spun_ns;
-	s64 spun = (s64)(total - t->spun_seen);
+	s64 spun = (s64)(total - t->pause.spun_seen);
 
-	t->spun_seen = total;
+	t->pause.spun_seen = total;
 	return spun < 0 || spun > d ? d : spun;
 }
 
@@ -151,9 +151,9 @@ static __always_inline s64 thread_spun(struct thread *t, const struct shim_slot 
 static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slot *s)
 {
 	u64 total = *(volatile unsigned long long *)&s->delivery_ns;
-	u64 delivery = total - t->delivery_seen;
+	u64 delivery = total - t->pause.delivery_seen;
 
-	t->delivery_seen = total;
+	t->pause.delivery_seen = total;
 	/* Answered late, or the program has written there. */
 	if (!delivery || delivery > SHIM_ANSWER_NS)
 		return control.pay.ns;
@@ -164,9 +164,9 @@ static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slo
  * thread ahead of G would take G along with its next hit, for all to pay. Of @paid, what is too much. */
 static __always_inline s64 thread_overwaited(struct thread *t, s64 paid)
 {
-	s64 over = t->local + paid - global_now(), waited = (s64)t->paying_waited;
+	s64 over = t->clock.local + paid - global_now(), waited = (s64)t->pause.paying_waited;
 
-	t->paying_waited = 0;
+	t->pause.paying_waited = 0;
 	if (!config.rq_edges || over <= 0)
 		return 0;
 	return ledger_min(over, waited);
@@ -181,31 +181,31 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 	u64 total, seen;
 	s64 d, unseen;
 
-	if (!t->slot || !t->signalled_at)
+	if (!t->slot || !t->pause.signalled_at)
 		return;
 	s = thread_slot(t);
 	if (!s)
 		return;
 	total = *(volatile unsigned long long *)&s->paid_ns;
-	seen = t->paid_seen;
-	if (total == seen || __sync_val_compare_and_swap(&t->paid_seen, seen, total) != seen)
+	seen = t->pause.paid_seen;
+	if (total == seen || __sync_val_compare_and_swap(&t->pause.paid_seen, seen, total) != seen)
 		return;
 	d = (s64)(total - seen);
-	if (d < 0 || (u64)d > now - t->signalled_at) {
+	if (d < 0 || (u64)d > now - t->pause.signalled_at) {
 		count(COUNTER_paid_clamped);
-		d = d < 0 ? 0 : (s64)(now - t->signalled_at);
+		d = d < 0 ? 0 : (s64)(now - t->pause.signalled_at);
 	}
 	unseen = thread_unseen(t, s);
-	thread_stopped(t, (sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->paying_off) + unseen);
-	trace_stop(ABI_TRACE_SHIM, t->signalled_at, 0);
+	thread_stopped(t, (sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->pause.paying_off) + unseen);
+	trace_stop(ABI_TRACE_SHIM, t->pause.signalled_at, 0);
 	d += unseen;
 	d -= thread_overwaited(t, d);
-	ADD(t->local, d);
-	ADD(t->paid, d);
+	ADD(t->clock.local, d);
+	ADD(t->account.paid, d);
 	thread_publish(t);
 	sum = totals_here();
 	if (sum) {
-		s64 over = t->local - global_now();
+		s64 over = t->clock.local - global_now();
 
 		ADD(sum->paid, d);
 		ADD(sum->payments, 1);
@@ -219,7 +219,7 @@ static __always_inline bool thread_pays_in_shim(const struct thread *t)
 {
 	struct shim_slot *s;
 
-	if (!t->slot || !t->signalled_at)
+	if (!t->slot || !t->pause.signalled_at)
 		return false;
 	s = thread_slot(t);
 	return s && *(volatile unsigned int *)&s->paying;
@@ -227,13 +227,13 @@ static __always_inline bool thread_pays_in_shim(const struct thread *t)
 
 static __always_inline s64 thread_owes(const struct thread *t)
 {
-	return global_now() - *(volatile s64 *)&t->local;
+	return global_now() - *(volatile s64 *)&t->clock.local;
 }
 
 /* What it must pay now. */
 static __always_inline s64 thread_due(const struct thread *t)
 {
-	return thread_owes(t) - *(volatile s64 *)&t->deferrable;
+	return thread_owes(t) - *(volatile s64 *)&t->clock.deferrable;
 }
 
 /* R1, for a hit that took its thread to @local. Returns whether G grew. */
@@ -255,53 +255,41 @@ static __always_inline bool ledger_raise(s64 local, s64 earned, s64 by_edges)
 
 static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_totals *sum)
 {
-	s64 local = ADD(t->local, earned) + earned;
+	s64 local = ADD(t->clock.local, earned) + earned;
 
-	ADD(t->hits, earned);
+	ADD(t->account.hits, earned);
 	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, earned);
-	return ledger_raise(local, earned, t->ahead);
+	return ledger_raise(local, earned, t->clock.ahead);
 }
 
 /* R2, for time that the kernel measured itself. */
 static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_totals *sum)
 {
 	thread_stopped(t, ns);
-	ADD(t->local, ns);
-	ADD(t->paid, ns);
+	ADD(t->clock.local, ns);
+	ADD(t->account.paid, ns);
 	thread_publish(t);
 	ADD(sum->paid, ns);
 }
 
-/* Of the @change that an edge makes, what does not take @t too far beyond G. */
+/* Of the @change that an edge makes, what does not take @t too far beyond G. --sync pthread does not know how far a thread is. */
 static __always_inline s64 clamp_ahead(struct thread *t, s64 change)
 {
-	s64 g = global_now(), ahead;
-
-	if (sync_by_calls())
-		return change;
-	change = ledger_min(change, g + LEDGER_AHEAD_NS - t->local);
-	ahead = t->local + change - g;
-	if (ahead < 0)
-		ahead = 0;
-	t->ahead = change > 0 ? ahead : ledger_min(t->ahead, ahead);
-	return change;
+	return sync_by_calls() ? change : clock_clamp_ahead(&t->clock, change, global_now());
 }
 
 /* R3. @local_k is that of who wakes @w, with what it is expected to have earned. Returns whether @w goes on by that clock. */
 static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
 {
 	struct abi_totals *sum = totals_here();
-	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, now - w->unused_wait_at, config.unused_wait_age_ns), local = expected_local(w, 0);
-	s64 change = ledger_wake(local, local_k, blocked, unused_wait, config.unused_wait_ns, &unused_wait);
-	bool level = local + change == local_k;
+	int level;
+	s64 change = clock_wake(&w->clock, expected_local(w, 0), local_k, blocked, now, config.unused_wait_ns, config.unused_wait_age_ns, &level);
 
 	change = clamp_ahead(w, change);
-	w->unused_wait = unused_wait;
-	w->unused_wait_at = now;
-	ADD(w->local, change);
-	ADD(w->credited, change);
+	ADD(w->clock.local, change);
+	ADD(w->account.credited, change);
 	thread_publish(w);
 	if (sum) {
 		ADD(sum->credited, change);
@@ -310,18 +298,17 @@ static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 
 	return level;
 }
 
-/* R4. @outside: who left the CPU is not in scope. */
-static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, bool outside, u64 waited)
+/* R4. @external: who left the CPU is not in scope. */
+static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, bool external, u64 waited)
 {
 	struct abi_totals *sum = totals_here();
-	s64 change = ledger_cpu_edge(expected_local(w, 0), cpu_local, waited);
+	s64 change;
 
-	/* Nobody in scope was there that it could have waited for: it stays ahead. */
-	if (change < 0 && outside && cpu_local >= global_now())
+	if (!clock_cpu_edge(expected_local(w, 0), cpu_local, waited, external, global_now(), &change))
 		return;
 	change = clamp_ahead(w, change);
-	ADD(w->local, change);
-	ADD(w->rq_credited, change);
+	ADD(w->clock.local, change);
+	ADD(w->account.rq_credited, change);
 	if (sum)
 		ADD(sum->rq_credited, change);
 }
@@ -329,10 +316,10 @@ static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, boo
 /* R5. */
 static __always_inline void thread_birth(struct thread *child, struct thread *parent, u64 epoch, u64 now)
 {
-	child->epoch = epoch;
+	child->account.epoch = epoch;
 	unbooked_begin(child, epoch);
-	child->local = parent->local;
-	child->ahead = parent->ahead;
-	child->local += clamp_ahead(child, expected_local(parent, now) - expected_local(child, 0));
-	child->start = child->local;
+	child->clock.local = parent->clock.local;
+	child->clock.ahead = parent->clock.ahead;
+	child->clock.local += clamp_ahead(child, expected_local(parent, now) - expected_local(child, 0));
+	child->account.start = child->clock.local;
 }

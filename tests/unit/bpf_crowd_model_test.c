@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "bpf_native.h"
-#include "bpf/ledger.h"
+#include "bpf/clock.h"
 
 #include "base/rng.h"
 
@@ -99,10 +99,9 @@ struct thread {
 	enum state state;
 	size_t at;
 	s64 left;  /* of the work under way; 0: it begins */
-	s64 local; /* R1 - R4 */
-	s64 unused_wait;
+	struct clock clock;
 	s64 vruntime;
-	u64 unused_wait_at, blocked_at, runnable_at, wakes_at;
+	u64 blocked_at, runnable_at, wakes_at;
 	u64 queued;	    /* its place among those who wait for a permit */
 	bool owes_sleep;    /* woken by a timer, and what it owes since is to be slept */
 	bool paying;	    /* on its CPU */
@@ -138,16 +137,16 @@ static s64 next_tick(struct model *m)
 
 static s64 owes(const struct model *m, const struct thread *t)
 {
-	return m->g - t->local;
+	return m->g - t->clock.local;
 }
 
-/* R3, as bpf/thread.h has it. */
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
-	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, m->now - w->unused_wait_at, UNUSED_WAIT_AGE_NS);
+	int level;
+	s64 change = clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
-	w->local += ledger_wake(w->local, k->local, (s64)(m->now - w->blocked_at), unused_wait, UNUSED_WAIT_NS, &w->unused_wait);
-	w->unused_wait_at = w->runnable_at = m->now;
+	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
+	w->runnable_at = m->now;
 	w->state = WAITS;
 	w->owes_sleep = false;
 }
@@ -178,7 +177,7 @@ static void leave(struct model *m, struct cpu *c, enum state state)
 	if ((t->in_shim || t->owes_sleep) && m->without != PASSING_BY)
 		c->local = ledger_cpu_advance(c->local, m->now - c->since, m->g);
 	else
-		c->local = t->local;
+		c->local = t->clock.local;
 	c->runs = NULL;
 	c->since = m->now;
 }
@@ -208,11 +207,11 @@ static void shim_extends(struct model *m, struct thread *t)
 
 static void shim_ends(struct model *m, struct thread *t)
 {
-	s64 d = (s64)(m->now - t->shim_from), over = t->local + d - m->g;
+	s64 d = (s64)(m->now - t->shim_from), over = t->clock.local + d - m->g;
 
 	if (over > 0)
 		d -= ledger_min(over, (s64)t->shim_waited);
-	t->local += d;
+	t->clock.local += d;
 	t->in_shim = false;
 	t->unasked = true;
 }
@@ -238,6 +237,8 @@ static bool pay_asleep(struct model *m, struct cpu *c)
 /* R4, and what is asked of a thread that gets a CPU. */
 static void enter(struct model *m, struct cpu *c, struct thread *t)
 {
+	s64 change;
+
 	t->state = RUNS;
 	t->unasked = false;
 	c->runs = t;
@@ -248,7 +249,8 @@ static void enter(struct model *m, struct cpu *c, struct thread *t)
 		shim_goes_on(m, c);
 		return;
 	}
-	t->local += ledger_cpu_edge(t->local, c->local, (s64)(m->now - t->runnable_at));
+	if (clock_cpu_edge(t->clock.local, c->local, m->now - t->runnable_at, false, m->g, &change))
+		t->clock.local += clock_clamp_ahead(&t->clock, change, m->g);
 	if (t->owes_sleep && owes(m, t) < PAY_ASLEEP_NS && m->without != AWAKE)
 		t->owes_sleep = false;
 	if (owes(m, t) >= THRESHOLD_NS)
@@ -323,14 +325,15 @@ static void schedule(struct model *m)
 /* R1. */
 static void sample(struct model *m, struct cpu *c, bool in_line)
 {
-	s64 earned = in_line ? ledger_hit((u64)c->unseen, m->q16) : 0;
+	s64 earned = in_line ? ledger_hit((u64)c->unseen, m->q16) : 0, by;
 
 	c->tick = next_tick(m);
 	c->unseen = 0;
 	c->runs->unasked = false;
-	c->runs->local += earned;
-	if (c->runs->local > m->g)
-		m->g = c->runs->local;
+	c->runs->clock.local += earned;
+	by = earned ? ledger_growth(m->g, c->runs->clock.local, earned, c->runs->clock.ahead) : 0;
+	if (by > 0)
+		m->g += by;
 }
 
 /* Works for up to @budget; returns what is left of that. */
@@ -402,7 +405,7 @@ static bool pays(struct model *m, struct cpu *c)
 	if (pay_asleep(m, c))
 		return true;
 	t->paying = true;
-	t->local += ledger_min(owes(m, t), STEP_NS);
+	t->clock.local += ledger_min(owes(m, t), STEP_NS);
 	return true;
 }
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "bpf_native.h"
-#include "bpf/ledger.h"
+#include "bpf/clock.h"
 #include "bpf/smooth.h"
 
 #include "base/rng.h"
@@ -40,8 +40,9 @@
 #define WINDOW 2
 
 struct thread {
-	s64 local, left, unseen, unused_wait;
-	u64 unused_wait_at, blocked_at;
+	struct clock clock;
+	s64 left, unseen;
+	u64 blocked_at;
 	bool blocked, paying, slow;
 	s64 clocks[CLOCKS], periods[CLOCKS];
 	struct smooth smooth;
@@ -76,25 +77,26 @@ static s64 period(struct model *m)
 /* R1. */
 static void sample(struct model *m, struct thread *t, bool in_line)
 {
-	s64 earned = in_line ? ledger_hit((u64)t->unseen, m->q16) : 0;
+	s64 earned = in_line ? ledger_hit((u64)t->unseen, m->q16) : 0, by;
 
 	t->unseen = 0;
-	t->local += earned;
-	if (t->local > m->g)
-		m->g = t->local;
+	t->clock.local += earned;
+	by = earned ? ledger_growth(m->g, t->clock.local, earned, t->clock.ahead) : 0;
+	if (by > 0)
+		m->g += by;
 	smooth_sampled(&t->smooth, t->smooth.exec, in_line, earned, m->q16);
 	t->smooth.exec = 0;
 }
 
-/* R3, as bpf/thread.h and bpf/latency.h have it. */
+/* As bpf/latency.h has it. */
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
-	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, m->now - w->unused_wait_at, UNUSED_WAIT_AGE_NS);
+	int level;
+	s64 change = clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
-	w->local += ledger_wake(w->local, k->local, (s64)(m->now - w->blocked_at), unused_wait, UNUSED_WAIT_NS, &w->unused_wait);
-	w->unused_wait_at = m->now;
+	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->blocked = w->paying = false;
-	if (w->local == k->local)
+	if (level)
 		smooth_woken(&w->smooth, w->smooth.exec, smooth_now(&k->smooth, k->smooth.exec, m->q16), m->q16, m->now);
 }
 
@@ -113,7 +115,7 @@ static void mark(struct model *m, struct thread *t)
 static void begins(struct model *m, struct thread *t, unsigned int request)
 {
 	mark(m, t);
-	m->begins[request % WINDOW] = (struct begin){m->now, t->local, t->smooth, t};
+	m->begins[request % WINDOW] = (struct begin){m->now, t->clock.local, t->smooth, t};
 }
 
 static void ends(struct model *m, struct thread *t, unsigned int request)
@@ -122,7 +124,7 @@ static void ends(struct model *m, struct thread *t, unsigned int request)
 	s64 length;
 
 	mark(m, t);
-	length = (s64)(m->now - b->ns) - (t->local - b->local) - (t->smooth.ahead - b->smooth.ahead);
+	length = (s64)(m->now - b->ns) - (t->clock.local - b->local) - (t->smooth.ahead - b->smooth.ahead);
 	length = smooth_length(&t->smooth, &b->smooth, b->ns, t == b->thread, length, m->q16, m->shares, 1);
 	assert_true(m->n < MAX_INTERVALS);
 	m->lengths[m->n++] = (double)length;
@@ -166,14 +168,14 @@ static void serve_queue(struct model *m, struct thread *t, struct thread *maker)
 /* R2: who owes does nothing else. */
 static bool pays(struct model *m, struct thread *t)
 {
-	s64 owes = m->g - t->local;
+	s64 owes = m->g - t->clock.local;
 
 	if (owes <= 0 || (!t->paying && owes < THRESHOLD_NS)) {
 		t->paying = false;
 		return false;
 	}
 	t->paying = true;
-	t->local += STEP_NS; /* as long as it is stopped */
+	t->clock.local += STEP_NS; /* as long as it is stopped */
 	return true;
 }
 

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "bpf_native.h"
-#include "bpf/ledger.h"
+#include "bpf/clock.h"
 
 #include "base/rng.h"
 
@@ -138,12 +138,8 @@ static const struct program programs[] = {
 struct thread {
 	size_t at;
 	s64 left;     /* of the work under way; 0: it begins */
-	s64 local;    /* R1 - R3 */
-	s64 exec;     /* since the last sample */
-	u64 seen, earned;
-	s64 ahead, deferrable;
-	s64 unused_wait;
-	u64 unused_wait_at, blocked_at;
+	struct clock clock;
+	u64 blocked_at;
 	enum what waits_for;
 	int semaphore, cpu;
 	bool blocked, paying;
@@ -212,22 +208,17 @@ static void block(struct model *m, struct thread *t, enum what why, int semaphor
 	t->blocked_at = m->now;
 }
 
-/* As bpf/expected.h and bpf/thread.h have them. */
 static s64 clock_of(const struct thread *t)
 {
-	return t->local + ledger_expected(t->exec, t->earned, t->seen);
+	return clock_expected(&t->clock, t->clock.exec);
 }
 
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
-	s64 unused_wait = ledger_unused_wait_left(w->unused_wait, m->now - w->unused_wait_at, UNUSED_WAIT_AGE_NS);
-	s64 change = ledger_wake(clock_of(w), clock_of(k), (s64)(m->now - w->blocked_at), unused_wait, UNUSED_WAIT_NS, &w->unused_wait);
+	int level;
+	s64 change = clock_wake(&w->clock, clock_of(w), clock_of(k), m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
-	change = ledger_min(change, m->g + LEDGER_AHEAD_NS - w->local);
-	w->local += change;
-	if (change > 0 || w->ahead > w->local - m->g)
-		w->ahead = w->local > m->g ? w->local - m->g : 0;
-	w->unused_wait_at = m->now;
+	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->blocked = false;
 	w->paying = false;
 	/* Now and then to where its waker is, or to the other CPU. */
@@ -248,17 +239,12 @@ static struct thread *waiting(struct model *m, enum what why, int semaphore)
 /* R1. */
 static void sample(struct model *m, struct thread *t, bool in_line)
 {
-	s64 earned = in_line ? ledger_hit((u64)t->exec, m->q16) : 0, by;
+	s64 earned = in_line ? ledger_hit((u64)t->clock.exec, m->q16) : 0, by;
 
-	if (t->seen > LEDGER_SEEN_NS) {
-		t->seen >>= 1;
-		t->earned >>= 1;
-	}
-	t->seen += (u64)t->exec;
-	t->earned += (u64)earned;
-	t->exec = t->deferrable = 0;
-	t->local += earned;
-	by = ledger_growth(m->g, t->local, earned, t->ahead);
+	clock_learn(&t->clock, (u64)t->clock.exec, earned);
+	t->clock.exec = t->clock.deferrable = 0;
+	t->clock.local += earned;
+	by = ledger_growth(m->g, t->clock.local, earned, t->clock.ahead);
 	if (by > 0)
 		m->g += by;
 	m->hits += earned;
@@ -276,7 +262,7 @@ static s64 work(struct model *m, struct thread *t, const struct step *s, s64 bud
 		t->left = (s64)(s->arg * US * uneven(m, UNEVEN));
 	ran = t->left < budget ? t->left : budget;
 	t->left -= ran;
-	t->exec += ran;
+	t->clock.exec += ran;
 	if (c->tick) {
 		c->tick = false;
 		sample(m, t, s->what == LINE || s->what == TASK);
@@ -373,14 +359,14 @@ static bool pays(struct model *m, struct thread *t)
 	s64 owes;
 
 	if (!t->paying)
-		t->deferrable = ledger_deferrable(t->exec, t->earned, t->seen, m->q16);
-	owes = m->g - t->local - t->deferrable;
+		t->clock.deferrable = ledger_deferrable(t->clock.exec, t->clock.earned, t->clock.seen, m->q16);
+	owes = m->g - t->clock.local - t->clock.deferrable;
 	if (owes <= 0 || (!t->paying && owes < THRESHOLD_NS)) {
 		t->paying = false;
 		return false;
 	}
 	t->paying = true;
-	t->local += owes < STEP_NS ? owes : STEP_NS;
+	t->clock.local += owes < STEP_NS ? owes : STEP_NS;
 	return true;
 }
 
