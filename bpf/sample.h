@@ -165,7 +165,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			thread_cpu_edge(t, global_now(), true, waited);
 		/* A stopped thread runs nothing: neither a sample of the program nor a hit. */
 		if (t->pause.hold_from || thread_pays_in_shim(t)) {
-			ADD(sum->samples_held, 1);
+			ADD(sum->held, 1);
 			return 0;
 		}
 	}

@@ -242,25 +242,19 @@ enum abi_counter {
 };
 
 /* Cumulative since load, one copy a CPU. */
+#define ABI_SUM_U64 abi_u64
+#define ABI_SUM_I64 abi_s64
+
 struct abi_totals {
-	abi_u64 samples;          /* in scope */
+#define SUM(kind, name, json) ABI_SUM_##kind name;
+#include "shared/sums.def"
+#undef SUM
 	abi_u64 samples_outside;  /* of the process, without an in-scope frame */
-	abi_u64 samples_held;     /* ticks that found the thread stopped: not samples of the program */
-	abi_u64 selected_samples; /* in the selected line, at any speedup */
-	abi_u64 selected_ns;      /* the time they stand for */
-	abi_u64 hits, hit_ns;     /* R1 */
-	abi_u64 payments, paid;   /* R2 */
-	abi_u64 held_asleep;      /* of paid: owed for a sleep, and held all the same, since nothing could make the thread sleep it off */
-	abi_s64 credited;         /* R3 */
-	abi_s64 rq_credited;      /* R4 */
-	abi_u64 forgiven;         /* R7 */
-	abi_s64 oversleep;        /* stopped beyond the debt */
 	abi_u64 wakes;            /* edges of R3 */
 	abi_u64 cpu_waits;        /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
 	abi_u64 turns;            /* samples of another thread than the one before, on whatever CPU */
 	abi_u64 run_ns, wait_ns, foreign_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind foreign tasks */
 	abi_u64 stopped_ns;       /* of run_ns: in payments, and in asking for them */
-	abi_u64 owed_at_exit;     /* debts that died with their threads */
 	abi_u64 late[ABI_LATE_BUCKETS];
 	abi_u64 counters[COUNTER_MAX];
 };

@@ -49,13 +49,13 @@ def native(path, repeats, noise):
         growth = duration * percent // 400
         runtime += duration + growth
         records.append({"type": "experiment", "selected": DIRECTORY + line, "speedup": share(percent), "duration": duration,
-                        "selected_samples": 25, "function": function, "elapsed": duration + growth, "growth": growth, "hits": 25,
-                        "hit_ns": growth, "owed": 1000, "ahead": 900, "paid": growth - 1000 if growth else 0, "payments": 25 if growth else 0,
-                        "credited": 2000, "rq_credited": -300, "forgiven": 500, "late": 40000 if growth else 0,
-                        "oversleep": 700, "samples": 50, "threads": 4, "imbalance": -12,
-                        "began": 5000, "selected_ns": 12000000, "executed_ns": 80000000,
+                        "selected_samples": 25, "samples": 50, "selected_ns": 12000000, "held": 3, "hits": 25, "hit_ns": growth,
+                        "payments": 25 if growth else 0, "paid": growth - 1000 if growth else 0, "held_asleep": 250, "credited": 2000,
+                        "rq_credited": -300, "forgiven": 500, "oversleep": 700, "owed_at_exit": 400,
+                        "function": function, "elapsed": duration + growth, "growth": growth, "owed": 1000, "ahead": 900,
+                        "late": 40000 if growth else 0, "threads": 4, "imbalance": -12, "began": 5000, "executed_ns": 80000000,
                         "settled_elapsed": (duration + growth) * 9 // 10, "settled_duration": duration * 9 // 10, "settled_executed_ns": 72000000,
-                        "held": 3, "owed_at_exit": 400, "period_ns": 1000000, "held_asleep": 250,
+                        "period_ns": 1000000,
                         "stolen": share(0), "foreign": share(10 if line == "cold.c:30" else 0)})
         records.append({"type": "throughput-point", "name": "frame", "delta": visits, "first_ns": 1000, "last_ns": 1000 + span,
                         "effective_ns": span, "settled_delta": visits * 9 // 10})

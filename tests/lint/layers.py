@@ -9,9 +9,9 @@ import tree
 ALLOWED = {
     "base": [],
     # The layout of histograms is the kernel side's and the file format's.
-    "profile": ["base", "shared/histogram.h"],
-    "analysis": ["profile", "base", "shared/histogram.h"],
-    "report": ["analysis", "profile", "base"],
+    "profile": ["base", "shared/histogram.h", "shared/sums.def"],
+    "analysis": ["profile", "base", "shared/histogram.h", "shared/sums.def"],
+    "report": ["analysis", "profile", "base", "shared/sums.def"],
     "sandbox": ["base"],
     "elf": ["sandbox", "base"],
     "dwarf": ["elf", "base"],
@@ -24,7 +24,7 @@ ALLOWED = {
     # Of experiments, the interface that the session implements.
     "points": ["experiment/backend.h", "kernel", "code", "dwarf", "elf", "base", "shared"],
     "session": ["points", "calibration", "kernel", "experiment/backend.h", "code", "target", "dwarf", "elf", "base", "shared", "shim/image.h"],
-    "experiment": ["profile", "base"],
+    "experiment": ["profile", "base", "shared/sums.def"],
     "options": ["experiment/backend.h", "profile", "target", "elf", "base", "shared"],
     "run": ["options", "report", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder", "dwarf",
             "elf", "base", "shared", "shim/image.h"],

@@ -255,11 +255,11 @@ static void fidelity_adds_up(void **state)
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	near(a.elapsed_ns, 600e6);
 	near(a.growth_ns, 15);
-	near(a.paid_ns, 21);
+	near(a.sums.paid, 21);
 	near(a.owed_ns, 3);
-	near(a.credited_ns, -6);
-	near(a.rq_credited_ns, 9);
-	near(a.oversleep_ns, -3);
+	near(a.sums.credited, -6);
+	near(a.sums.rq_credited, 9);
+	near(a.sums.oversleep, -3);
 	near(a.late_ns, 15);
 	near(a.foreign, (0.01 * 100 + 0.01 * 200 + 0.5 * 300) / 600);
 	assert_int_equal(a.foreign_flagged, 1);

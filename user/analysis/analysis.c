@@ -248,14 +248,10 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 		int64_t imbalance = x->imbalance == INT64_MIN ? INT64_MAX : x->imbalance < 0 ? -x->imbalance : x->imbalance;
 
 		a->owed_ns += (double)x->owed;
-		a->paid_ns += (double)x->paid;
-		a->held_asleep_ns += (double)x->held_asleep;
-		a->credited_ns += (double)x->credited;
-		a->rq_credited_ns += (double)x->rq_credited;
-		a->forgiven_ns += (double)x->forgiven;
-		a->oversleep_ns += (double)x->oversleep;
 		a->growth_ns += (double)x->growth;
-		a->hit_ns += (double)x->hit_ns;
+#define SUM(kind, name, json) a->sums.name += (double)x->name;
+#include "shared/sums.def"
+#undef SUM
 		a->elapsed_ns += experiment_length(x);
 		foreign += share * experiment_length(x);
 		stolen += taken * experiment_length(x);

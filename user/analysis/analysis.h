@@ -125,7 +125,12 @@ struct analysis {
 	struct analysis_point *points;
 	size_t n_points;
 	/* fidelity over all experiments */
-	double owed_ns, paid_ns, held_asleep_ns, credited_ns, rq_credited_ns, forgiven_ns, oversleep_ns, growth_ns, elapsed_ns, hit_ns;
+	struct {
+#define SUM(kind, name, json) double name;
+#include "shared/sums.def"
+#undef SUM
+	} sums;
+	double owed_ns, growth_ns, elapsed_ns;
 	double late_ns; /* median of medians */
 	double foreign; /* time-weighted mean */
 	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */

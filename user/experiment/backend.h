@@ -38,15 +38,11 @@ struct backend_point {
 struct backend_totals {
 	uint64_t time_ns;
 	uint64_t growth;  /* of G */
-	uint64_t hits, hit_ns, paid, payments;
-	int64_t credited, rq_credited;
-	uint64_t forgiven;
-	int64_t oversleep;
-	uint64_t samples, selected_samples;
-	uint64_t selected_ns;  /* what the selected samples stand for */
-	uint64_t held_asleep;  /* of paid: for sleeps, and held on a CPU all the same */
-	uint64_t held;         /* ticks that found their thread stopped: no samples */
-	uint64_t owed_at_exit; /* debts that ended with their threads */
+#define SUM_U64 uint64_t
+#define SUM_I64 int64_t
+#define SUM(kind, name, json) SUM_##kind name;
+#include "shared/sums.def"
+#undef SUM
 	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */
 	uint64_t stolen_ns;       /* taken by a hypervisor, of all CPUs */
 	uint64_t busy_ns;         /* in-scope threads running or runnable */

@@ -36,21 +36,12 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->began = begin->time_ns;
 	ret->growth = since(end->growth, begin->growth);
 	ret->duration = since(ret->elapsed, ret->growth);
-	ret->selected_samples = since(end->selected_samples, begin->selected_samples);
-	ret->samples = since(end->samples, begin->samples);
-	ret->selected_ns = since(end->selected_ns, begin->selected_ns);
 	ret->executed_ns = since(end->executed_ns, begin->executed_ns);
-	ret->held = since(end->held, begin->held);
-	ret->owed_at_exit = since(end->owed_at_exit, begin->owed_at_exit);
-	ret->hits = since(end->hits, begin->hits);
-	ret->hit_ns = since(end->hit_ns, begin->hit_ns);
-	ret->paid = since(end->paid, begin->paid);
-	ret->payments = since(end->payments, begin->payments);
-	ret->held_asleep = since(end->held_asleep, begin->held_asleep);
-	ret->credited = change(end->credited, begin->credited);
-	ret->rq_credited = change(end->rq_credited, begin->rq_credited);
-	ret->forgiven = since(end->forgiven, begin->forgiven);
-	ret->oversleep = change(end->oversleep, begin->oversleep);
+#define SUM_OF_U64 since
+#define SUM_OF_I64 change
+#define SUM(kind, name, json) ret->name = SUM_OF_##kind(end->name, begin->name);
+#include "shared/sums.def"
+#undef SUM
 	ret->late = end->late_ns;
 	ret->period_ns = begin->period_ns;
 	ret->owed = owed->owed;

@@ -14,25 +14,22 @@
 #define P(member, kind, required) FIELD(profile_point, member, kind, required)
 #define L(member, kind) FIELD(profile_latency, member, kind, true)
 
+#define SUM(kind, name, json) X(name, FIELD_##kind, false),
 static const struct field experiment_list[] = {
 	X(selected, FIELD_STRING, true),  X(speedup, FIELD_SHARE, true),
-	X(duration, FIELD_U64, true),	  X(selected_samples, FIELD_U64, false),
-	X(function, FIELD_STRING, false), X(elapsed, FIELD_U64, false),
-	X(growth, FIELD_U64, false),	  X(hits, FIELD_U64, false),
-	X(hit_ns, FIELD_U64, false),	  X(owed, FIELD_U64, false), X(ahead, FIELD_U64, false),
-	X(paid, FIELD_U64, false),	  X(payments, FIELD_U64, false),
-	X(credited, FIELD_I64, false),	  X(rq_credited, FIELD_I64, false),
-	X(forgiven, FIELD_U64, false),	  X(late, FIELD_U64, false),
-	X(oversleep, FIELD_I64, false),	  X(samples, FIELD_U64, false),
-	X(threads, FIELD_U64, false),	  X(imbalance, FIELD_I64, false),
-	X(began, FIELD_U64, false),	  X(selected_ns, FIELD_U64, false),
-	X(executed_ns, FIELD_U64, false),
-	X(settled_elapsed, FIELD_U64, false), X(settled_duration, FIELD_U64, false),
-	X(settled_executed_ns, FIELD_U64, false),
-	X(held, FIELD_U64, false),	  X(owed_at_exit, FIELD_U64, false),
-	X(period_ns, FIELD_U64, false),  X(held_asleep, FIELD_U64, false),
-	X(stolen, FIELD_SHARE, false),	  X(foreign, FIELD_SHARE, false),
+	X(duration, FIELD_U64, true),
+#include "shared/sums.def"
+	X(function, FIELD_STRING, false),
+	X(elapsed, FIELD_U64, false),	  X(growth, FIELD_U64, false),
+	X(owed, FIELD_U64, false),	  X(ahead, FIELD_U64, false),
+	X(late, FIELD_U64, false),	  X(threads, FIELD_U64, false),
+	X(imbalance, FIELD_I64, false),	  X(began, FIELD_U64, false),
+	X(executed_ns, FIELD_U64, false), X(settled_elapsed, FIELD_U64, false),
+	X(settled_duration, FIELD_U64, false), X(settled_executed_ns, FIELD_U64, false),
+	X(period_ns, FIELD_U64, false),	  X(stolen, FIELD_SHARE, false),
+	X(foreign, FIELD_SHARE, false),
 };
+#undef SUM
 const struct field_table experiment_fields = {experiment_list, COUNT(experiment_list)};
 
 static const struct field startup_list[] = {

@@ -25,32 +25,23 @@ struct profile_experiment {
 	char *selected;            /* "<file>:<line>" or, with function granularity, the function's name */
 	double speedup;            /* 0..1 */
 	uint64_t duration;         /* effective: elapsed - growth of G */
-	uint64_t selected_samples; /* samples in the selected line */
 	/* ours */
 	char *function;     /* the function around the line, or NULL */
 	uint64_t began;     /* CLOCK_MONOTONIC */
 	uint64_t elapsed;   /* wall clock */
 	uint64_t growth;    /* of G */
-	uint64_t hits;      /* samples that were hits */
-	uint64_t hit_ns;    /* virtual time they earned (sum of s*P) */
-	uint64_t selected_ns; /* execution that the samples in the line stand for */
+#define PROFILE_SUM_U64 uint64_t
+#define PROFILE_SUM_I64 int64_t
+#define SUM(kind, name, json) PROFILE_SUM_##kind name;
+#include "shared/sums.def"
+#undef SUM
 	uint64_t executed_ns; /* CPU time of what is in scope, without pauses; 0: not known */
 	uint64_t settled_elapsed, settled_duration, settled_executed_ns; /* of elapsed, duration and executed_ns, what comes after the experiment's first
 									   * part; 0: not known */
-	uint64_t held;      /* ticks that found their thread stopped: no samples */
 	uint64_t owed;      /* debts still open at the end, summed over threads */
 	uint64_t ahead;     /* what threads were stopped for beyond G at the end, summed */
-	uint64_t owed_at_exit; /* debts that ended with their threads */
-	uint64_t paid;      /* time really stopped, summed over threads */
-	uint64_t payments;  /* how many */
-	uint64_t held_asleep; /* of paid, what was owed for a sleep and yet kept a CPU, since nothing could make the thread sleep longer */
-	int64_t credited;   /* R3, net */
-	int64_t rq_credited; /* R4, net */
-	uint64_t forgiven;  /* R7 */
 	uint64_t period_ns; /* between samples, mean */
 	uint64_t late;      /* hit to pause, median ns; 0: no payment by another thread */
-	int64_t oversleep;  /* stopped beyond what was owed, net */
-	uint64_t samples;   /* samples in scope */
 	uint64_t threads;   /* threads that were seen */
 	int64_t imbalance;  /* largest per-thread conservation error, ns: |change of local - (hits+paid+credited+forgiven)| */
 	double stolen;      /* CPU time that a hypervisor took from the machine, relative to in-scope threads' running or runnable, at most 1 */

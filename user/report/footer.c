@@ -19,7 +19,7 @@ static void amount(const struct report *r, const char *name, double ns, const ch
 
 static bool has_books(const struct analysis *a)
 {
-	return a->hit_ns != 0 || a->growth_ns != 0 || a->paid_ns != 0 || a->credited_ns != 0 || a->owed_ns != 0;
+	return a->sums.hit_ns != 0 || a->growth_ns != 0 || a->sums.paid != 0 || a->sums.credited != 0 || a->owed_ns != 0;
 }
 
 static void print_fidelity(const struct report *r)
@@ -34,16 +34,16 @@ static void print_fidelity(const struct report *r)
 	}
 	text_duration(a->elapsed_ns, text);
 	heading(r, "Fidelity: %zu experiments, %s", r->p->n_experiments, text);
-	amount(r, "earned", a->hit_ns, "virtual time won by samples in the selected line");
+	amount(r, "earned", a->sums.hit_ns, "virtual time won by samples in the selected line");
 	amount(r, "required", a->growth_ns, "delay that every other thread had to take for it");
-	amount(r, "paid", a->paid_ns, "time that threads were really stopped");
-	amount(r, "credited", a->credited_ns, "not to be paid: spent waiting for threads that had paid");
-	if (a->rq_credited_ns != 0)
-		amount(r, "cpu credit", a->rq_credited_ns,
+	amount(r, "paid", a->sums.paid, "time that threads were really stopped");
+	amount(r, "credited", a->sums.credited, "not to be paid: spent waiting for threads that had paid");
+	if (a->sums.rq_credited != 0)
+		amount(r, "cpu credit", a->sums.rq_credited,
 		       "not to be paid: spent waiting for a CPU behind threads that had paid");
 	amount(r, "owed", a->owed_ns, "still open when experiments ended");
-	amount(r, "forgiven", a->forgiven_ns, "open debts that ended with their experiment");
-	amount(r, "oversleep", a->oversleep_ns, "stopped beyond what was owed, carried to the next payment");
+	amount(r, "forgiven", a->sums.forgiven, "open debts that ended with their experiment");
+	amount(r, "oversleep", a->sums.oversleep, "stopped beyond what was owed, carried to the next payment");
 	if (a->late_ns > 0)
 		amount(r, "late", a->late_ns, "from a hit to the pause that it causes (median)");
 	if (a->imbalance_max)
@@ -70,7 +70,7 @@ static void print_foreign(const struct report *r)
 static void print_held(const struct report *r)
 {
 	const struct profile_machine *m = &r->p->machine;
-	double used = (double)m->scope_ns + (double)m->foreign_ns, share = r->a->held_asleep_ns / r->a->elapsed_ns;
+	double used = (double)m->scope_ns + (double)m->foreign_ns, share = r->a->sums.held_asleep / r->a->elapsed_ns;
 	double spare = ((double)m->scope_of_ns - used) / (double)r->p->runtime_ns;
 
 	if (!(share > HELD_TOLD) || (m->scope_of_ns && spare >= CPUS_TO_SPARE))

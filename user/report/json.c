@@ -223,11 +223,10 @@ static struct json_object *point_of(const struct profile *all, const struct anal
 static struct json_object *fidelity_of(const struct analysis *a)
 {
 	struct json_object *o = json_object_new_object();
-	int r = add_number(o, "elapsed_ns", a->elapsed_ns) | add_number(o, "growth_ns", a->growth_ns) |
-		add_number(o, "hit_ns", a->hit_ns) | add_number(o, "paid_ns", a->paid_ns) |
-		add_number(o, "held_asleep_ns", a->held_asleep_ns) | add_number(o, "owed_ns", a->owed_ns) |
-		add_number(o, "credited_ns", a->credited_ns) | add_number(o, "rq_credited_ns", a->rq_credited_ns) |
-		add_number(o, "forgiven_ns", a->forgiven_ns) | add_number(o, "oversleep_ns", a->oversleep_ns) |
+	int r = add_number(o, "elapsed_ns", a->elapsed_ns) | add_number(o, "growth_ns", a->growth_ns) | add_number(o, "owed_ns", a->owed_ns) |
+#define SUM(kind, name, json) add_number(o, json, a->sums.name) |
+#include "shared/sums.def"
+#undef SUM
 		add_number(o, "late_ns", a->late_ns) | add_number(o, "foreign", a->foreign) |
 		add_count(o, "foreign_flagged", a->foreign_flagged) | add_number(o, "stolen", a->stolen) |
 		add_count(o, "stolen_flagged", a->stolen_flagged) | add_count(o, "marked", a->marked) |

@@ -53,20 +53,9 @@ static int snapshot(void *b, struct backend_totals *ret)
 	*ret = (struct backend_totals){
 		.time_ns = clock_monotonic_ns(),
 		.growth = (uint64_t)__atomic_load_n(&s->skel->bss->global.g, __ATOMIC_SEQ_CST),
-		.hits = t.hits,
-		.hit_ns = t.hit_ns,
-		.paid = t.paid,
-		.payments = t.payments,
-		.held_asleep = t.held_asleep,
-		.credited = t.credited,
-		.rq_credited = t.rq_credited,
-		.forgiven = t.forgiven,
-		.oversleep = t.oversleep,
-		.samples = t.samples,
-		.selected_samples = t.selected_samples,
-		.selected_ns = t.selected_ns,
-		.held = t.samples_held,
-		.owed_at_exit = t.owed_at_exit,
+#define SUM(kind, name, json) .name = t.name,
+#include "shared/sums.def"
+#undef SUM
 		.foreign_wait_ns = t.foreign_wait_ns,
 		.stolen_ns = stolen,
 		.busy_ns = t.run_ns + t.wait_ns,
