@@ -37,9 +37,9 @@ static void speedups_follow_the_weights(void **state)
 		uint64_t seen[N_GRID + 1] = { 0 };
 		struct plan p;
 
-		assert_int_equal(plan_init(&p, seed, -1, 1.0 / 3, grid, N_GRID), 0);
+		assert_int_equal(plan_init(&p, seed, -1, 1.0 / 3, grid, N_GRID, 0), 0);
 		for (size_t i = 0; i < DRAWS; i++)
-			seen[cell(plan_speedup(&p))]++;
+			seen[cell(plan_speedup(&p, NULL))]++;
 		assert_share(seen[0], 1.0 / 3);
 		for (size_t i = 1; i <= N_GRID; i++)
 			assert_share(seen[i], 2.0 / 3 / N_GRID);
@@ -53,12 +53,12 @@ static void a_deck_holds_every_cell(void **state)
 	struct plan p;
 
 	(void)state;
-	assert_int_equal(plan_init(&p, 7, -1, 0.5, grid, N_GRID), 0);
+	assert_int_equal(plan_init(&p, 7, -1, 0.5, grid, N_GRID, 0), 0);
 	for (size_t deck = 0; deck < 500; deck++) {
 		uint64_t seen[N_GRID + 1] = { 0 };
 
 		for (size_t i = 0; i < 2 * N_GRID; i++) {
-			size_t c = cell(plan_speedup(&p));
+			size_t c = cell(plan_speedup(&p, NULL));
 
 			first_is_zero += i == 0 && c == 0;
 			seen[c]++;
@@ -78,17 +78,17 @@ static void a_seed_repeats_and_another_differs(void **state)
 	size_t differ = 0;
 
 	(void)state;
-	assert_int_equal(plan_init(&a, 11, -1, 0.4, grid, N_GRID), 0);
-	assert_int_equal(plan_init(&b, 11, -1, 0.4, grid, N_GRID), 0);
-	assert_int_equal(plan_init(&c, 12, -1, 0.4, grid, N_GRID), 0);
+	assert_int_equal(plan_init(&a, 11, -1, 0.4, grid, N_GRID, 0), 0);
+	assert_int_equal(plan_init(&b, 11, -1, 0.4, grid, N_GRID, 0), 0);
+	assert_int_equal(plan_init(&c, 12, -1, 0.4, grid, N_GRID, 0), 0);
 	for (size_t i = 0; i < 200; i++) {
-		double s = plan_speedup(&a);
+		double s = plan_speedup(&a, NULL);
 
 		/* Draws of lines in between, as many as the program's timing brings, leave the speedups alone. */
 		for (size_t k = 0; k < i % 3; k++)
 			(void)plan_sample(&b, 100);
-		assert_true(s == plan_speedup(&b));
-		differ += s != plan_speedup(&c);
+		assert_true(s == plan_speedup(&b, NULL));
+		differ += s != plan_speedup(&c, NULL);
 	}
 	assert_true(differ > 50);
 	plan_free(&a);
@@ -102,7 +102,7 @@ static void samples_are_equally_likely(void **state)
 	struct plan p;
 
 	(void)state;
-	assert_int_equal(plan_init(&p, 3, -1, 0.5, grid, N_GRID), 0);
+	assert_int_equal(plan_init(&p, 3, -1, 0.5, grid, N_GRID, 0), 0);
 	for (size_t i = 0; i < DRAWS; i++) {
 		uint64_t n = plan_sample(&p, 10);
 
@@ -120,36 +120,59 @@ static void fixed_and_degenerate_plans(void **state)
 	struct plan p;
 
 	(void)state;
-	assert_int_equal(plan_init(&p, 1, 0.35, 0.5, NULL, 0), 0);
+	assert_int_equal(plan_init(&p, 1, 0.35, 0.5, NULL, 0, 0), 0);
 	for (size_t i = 0; i < 20; i++)
-		assert_true(plan_speedup(&p) == 0.35);
+		assert_true(plan_speedup(&p, NULL) == 0.35);
 	plan_free(&p);
-	assert_int_equal(plan_init(&p, 1, 0, 0.5, grid, N_GRID), 0);
+	assert_int_equal(plan_init(&p, 1, 0, 0.5, grid, N_GRID, 0), 0);
 	for (size_t i = 0; i < 20; i++)
-		assert_true(plan_speedup(&p) == 0);
+		assert_true(plan_speedup(&p, NULL) == 0);
 	plan_free(&p);
-	assert_int_equal(plan_init(&p, 1, -1, 1, NULL, 0), 0);
-	assert_true(plan_speedup(&p) == 0);
+	assert_int_equal(plan_init(&p, 1, -1, 1, NULL, 0, 0), 0);
+	assert_true(plan_speedup(&p, NULL) == 0);
 	plan_free(&p);
-	assert_int_equal(plan_init(&p, 1, -1, 0, grid, N_GRID), 0);
+	assert_int_equal(plan_init(&p, 1, -1, 0, grid, N_GRID, 0), 0);
 	for (size_t i = 0; i < 200; i++)
-		assert_true(plan_speedup(&p) > 0);
+		assert_true(plan_speedup(&p, NULL) > 0);
+	plan_free(&p);
+}
+
+static void the_last_ones_slow(void **state)
+{
+	static const double twice[] = { 0.25, 0.5, 0.25, 0.5 };
+	size_t seen[2][2] = { 0 };
+	struct plan p;
+
+	(void)state;
+	assert_int_equal(plan_init(&p, 5, -1, 0.5, twice, 4, 2), 0);
+	for (size_t i = 0; i < 800; i++) {
+		bool slows;
+		double s = plan_speedup(&p, &slows);
+
+		if (s > 0)
+			seen[slows][s == 0.5]++;
+		else
+			assert_false(slows);
+	}
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(seen[i / 2][i % 2], 100);
 	plan_free(&p);
 }
 
 static void values_out_of_range_are_refused(void **state)
 {
-	static const double bad[] = { -1.5, 0, 1.01, 25, NAN, INFINITY };
+	static const double bad[] = { -1.5, -0.25, 0, 1.01, 25, NAN, INFINITY };
 	struct plan p;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_equal(plan_init(&p, 1, -1, 0.5, &bad[i], 1), -EINVAL);
-	assert_int_equal(plan_init(&p, 1, -1, 1.5, grid, N_GRID), -EINVAL);
-	assert_int_equal(plan_init(&p, 1, -1, NAN, grid, N_GRID), -EINVAL);
-	assert_int_equal(plan_init(&p, 1, NAN, 0.5, grid, N_GRID), -EINVAL);
-	assert_int_equal(plan_init(&p, 1, 1.5, 0.5, grid, N_GRID), -EINVAL);
-	assert_int_equal(plan_init(&p, 1, -1, 0.5, NULL, 0), -EINVAL);
+		assert_int_equal(plan_init(&p, 1, -1, 0.5, &bad[i], 1, 0), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, -1, 1.5, grid, N_GRID, 0), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, -1, NAN, grid, N_GRID, 0), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, NAN, 0.5, grid, N_GRID, 0), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, 1.5, 0.5, grid, N_GRID, 0), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, -1, 0.5, NULL, 0, 0), -EINVAL);
+	assert_int_equal(plan_init(&p, 1, -1, 0.5, grid, N_GRID, N_GRID + 1), -EINVAL);
 }
 
 int main(void)
@@ -160,6 +183,7 @@ int main(void)
 		cmocka_unit_test(a_seed_repeats_and_another_differs),
 		cmocka_unit_test(samples_are_equally_likely),
 		cmocka_unit_test(fixed_and_degenerate_plans),
+		cmocka_unit_test(the_last_ones_slow),
 		cmocka_unit_test(values_out_of_range_are_refused),
 	};
 

@@ -16,8 +16,9 @@
 #include <string.h>
 
 /* Near 0, where the curve is to be continued; and two ways to be slow, twice each, since they are all that the truth rests on. */
-static const double speedups[] = {0.1, 0.2, 0.3, 0.4, 0.5, -0.25, -0.25, -0.5, -0.5};
+static const double speedups[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.25, 0.25, 0.5, 0.5};
 #define N_SPEEDUPS (sizeof(speedups) / sizeof(speedups[0]))
+#define N_SLOW 4 /* the last ones */
 
 static const struct option_row rows[] = {
 	{"slow-by", 0, "HOW",
@@ -47,6 +48,7 @@ static int prepare(struct run_options *o, struct error *e)
 		return fail(e, EINVAL, "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND...");
 	memcpy(o->grid, speedups, sizeof(speedups));
 	o->n_grid = N_SPEEDUPS;
+	o->n_slow = N_SLOW;
 	return 0;
 }
 
@@ -55,10 +57,8 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	struct run *r = arg;
 	struct profile_experiment seen = *x;
 
-	if (x->speedup < 0) {
+	if (x->slowed)
 		seen.selected = (char *)VALIDATION_SLOWED;
-		seen.speedup = -x->speedup;
-	}
 	/* What the method can be off by is the question here: the intervals are to be those of the noise alone. */
 	seen.period_ns = 0;
 	return run_keep(&r->profile, &seen, points, n_points);

@@ -14,12 +14,13 @@ static bool within(double v, double low, double high)
 	return v >= low && v <= high;
 }
 
-int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid)
+int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid,
+	      size_t n_slow)
 {
-	if (!within(fixed_speedup, -1, 1) || !within(zero_share, 0, 1))
+	if (!within(fixed_speedup, -1, 1) || !within(zero_share, 0, 1) || n_slow > n_grid)
 		return -EINVAL;
 	for (size_t i = 0; i < n_grid; i++)
-		if (!within(grid[i], -1, 1) || grid[i] == 0)
+		if (!within(grid[i], 0, 1) || grid[i] == 0)
 			return -EINVAL;
 	if (fixed_speedup < 0 && n_grid == 0 && zero_share < 1)
 		return -EINVAL;
@@ -27,6 +28,7 @@ int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_s
 	rng_seed(&p->lines, rng_next(&p->speedups));
 	p->grid = grid;
 	p->n_grid = n_grid;
+	p->n_slow = n_slow;
 	p->zero_share = zero_share;
 	p->fixed_speedup = fixed_speedup;
 	p->n_deck = 0;
@@ -70,10 +72,12 @@ static void shuffle(struct plan *p)
 	}
 }
 
-double plan_speedup(struct plan *p)
+double plan_speedup(struct plan *p, bool *ret_slows)
 {
 	size_t card;
 
+	if (ret_slows)
+		*ret_slows = false;
 	if (p->fixed_speedup >= 0)
 		return p->fixed_speedup;
 	if (p->n_grid == 0 || p->zero_share >= 1)
@@ -81,7 +85,11 @@ double plan_speedup(struct plan *p)
 	if (p->n_deck == 0)
 		shuffle(p);
 	card = p->deck[--p->n_deck];
-	return card == p->n_grid ? 0 : p->grid[card];
+	if (card == p->n_grid)
+		return 0;
+	if (ret_slows)
+		*ret_slows = card >= p->n_grid - p->n_slow;
+	return p->grid[card];
 }
 
 uint64_t plan_sample(struct plan *p, uint64_t n_samples)

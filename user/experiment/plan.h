@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,7 +13,7 @@
 struct plan {
 	struct rng speedups, lines;
 	const double *grid; /* not owned */
-	size_t n_grid;
+	size_t n_grid, n_slow;
 	double zero_share;
 	double fixed_speedup;
 	/* What is left of the deck that speedups are dealt from, as indexes into the grid; n_grid: 0 %. Owned. */
@@ -20,13 +21,14 @@ struct plan {
 	size_t n_deck;
 };
 
-/* @fixed_speedup negative: random, 0 with probability @zero_share, else uniform over @grid (which outlives the plan; values in [-1,1],
- * none of them 0: below 0 the line is to be slowed). They are dealt like cards, each value of the grid once before any comes again, so that a
+/* @fixed_speedup negative: random, 0 with probability @zero_share, else uniform over @grid (which outlives the plan; values in (0,1];
+ * by the last @n_slow of them the line is to be slowed for real). They are dealt like cards, each value of the grid once before any comes again, so that a
  * short run has no cell left empty by chance, and with the zeros spread among them.
  * -EINVAL: a value out of range, or random without a grid; -ENOMEM. */
-int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid);
+int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid,
+	      size_t n_slow);
 void plan_free(struct plan *p); /* frees the contents, not @p */
-/* The next experiment's speedup: 0, or one of the grid. */
-double plan_speedup(struct plan *p);
+/* The next experiment's speedup: 0, or one of the grid. *ret_slows (NULL is allowed): the line is to be slowed by it instead. */
+double plan_speedup(struct plan *p, bool *ret_slows);
 /* One of @n_samples samples, each as likely as any other: its line is so drawn in proportion to time. @n_samples > 0. */
 uint64_t plan_sample(struct plan *p, uint64_t n_samples);

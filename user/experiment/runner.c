@@ -39,6 +39,7 @@ struct runner {
 	struct backend_totals settled; /* time_ns 0: not yet, or never */
 	const char *selected, *function;
 	double speedup;
+	bool slows;
 	struct backend_totals begin;
 };
 
@@ -98,7 +99,7 @@ int runner_new(const struct runner_options *o, const struct backend_ops *ops, vo
 	r->sink_arg = sink_arg;
 	err = copy_options(r, o);
 	if (err >= 0)
-		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid, o->n_grid);
+		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid, o->n_grid, o->n_slow);
 	if (err >= 0)
 		err = tally_new(ops, backend, &r->tally);
 	if (err < 0) {
@@ -235,9 +236,9 @@ static int try_begin(struct runner *r, uint64_t now)
 	}
 	if (err < 0)
 		return err;
-	r->speedup = plan_speedup(&r->plan);
-	setup.speedup = r->speedup > 0 ? r->speedup : 0;
-	setup.slow = r->speedup < 0 ? -r->speedup : 0;
+	r->speedup = plan_speedup(&r->plan, &r->slows);
+	setup.speedup = r->slows ? 0 : r->speedup;
+	setup.slow = r->slows ? r->speedup : 0;
 	settling = r->o.settling_part && !r->o.whole_run ? r->next_length / r->o.settling_part : 0;
 	setup.settling_ns = settling;
 	err = r->ops->begin(r->backend, &setup);
@@ -275,6 +276,7 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 		.selected = (char *)r->selected,
 		.function = (char *)r->function,
 		.speedup = r->speedup,
+		.slowed = r->slows,
 	};
 	struct backend_totals end;
 	struct backend_owed owed;
@@ -403,6 +405,7 @@ void runner_get_status(const struct runner *r, struct runner_status *ret)
 	if (r->state == EXPERIMENT) {
 		ret->selected = r->selected;
 		ret->speedup = r->speedup;
+		ret->slows = r->slows;
 	}
 }
 

@@ -19,8 +19,8 @@ struct runner_options {
 	uint64_t min_visits;    /* fewer visits of every point than this: the next experiments are twice as long */
 	const char *fixed_line; /* or NULL */
 	double fixed_speedup;   /* negative: random */
-	const double *grid;     /* speedups to draw from, each in (0,1]; or in [-1,0): the line is slowed for real by as much */
-	size_t n_grid;
+	const double *grid;     /* speedups to draw from, each in (0,1] */
+	size_t n_grid, n_slow;  /* by the last n_slow of them the line is slowed for real instead */
 	double zero_share;      /* probability of 0 %, 0.25..0.5 by default 1/3 */
 	const char *const *point_names;
 	const enum profile_point_kind *point_kinds;
@@ -57,6 +57,7 @@ struct runner_status {
 	bool no_debug_info;           /* some sample fell into an object without it */
 	const char *selected;         /* of the experiment under way, or NULL */
 	double speedup;
+	bool slows;                   /* ... by which the line is slowed instead */
 };
 void runner_get_status(const struct runner *r, struct runner_status *ret);
 /* Samples per line since the start, largest first; locations point into the backend's interned names. The array is the caller's. */

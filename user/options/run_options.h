@@ -63,6 +63,7 @@ struct run_options {
 	double fixed_speedup;   /* 0..1; negative: drawn from the grid */
 	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
 	size_t n_grid;
+	size_t n_slow; /* by the last so many of them the line is slowed for real; `validate` alone */
 	double zero_share; /* probability of 0 %, in (0,1) */
 	uint64_t experiment_ns, cool_off_ns;
 	unsigned int rate_hz; /* samples per second of CPU time */

@@ -24,6 +24,7 @@ struct profile_startup {
 struct profile_experiment {
 	char *selected;            /* "<file>:<line>" or, with function granularity, the function's name */
 	double speedup;            /* 0..1 */
+	bool slowed;               /* the line was slowed by it instead, for real. Stands in no file */
 	uint64_t duration;         /* effective: elapsed - growth of G */
 	/* ours */
 	char *function;     /* the function around the line, or NULL */

@@ -246,6 +246,7 @@ static void show_status(struct loop *l, uint64_t now)
 		.visits_per_s = visits * (double)NSEC_PER_SEC / (double)(now - r->start_ns + 1),
 		.selected = s.selected,
 		.speedup = s.speedup,
+		.slows = s.slows,
 		.best = r->certainty.best,
 		.best_effect = r->certainty.effect,
 		.best_low = r->certainty.low,

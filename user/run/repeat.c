@@ -16,7 +16,7 @@ int repeat_init(struct repeat *x, const struct run_options *o, struct error *e)
 		return fail(e, EINVAL, "--runs measures whole runs: leave out -p, or --runs");
 	if (o->duration_ns)
 		return fail(e, EINVAL, "--runs measures until the program ends by itself: leave out --duration, or --runs");
-	if (plan_init(&x->plan, o->seed, o->fixed_speedup, o->zero_share, o->grid, o->n_grid) < 0)
+	if (plan_init(&x->plan, o->seed, o->fixed_speedup, o->zero_share, o->grid, o->n_grid, 0) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	return 0;
 }
@@ -54,7 +54,7 @@ int repeat_next(struct repeat *x, struct run_options *o, struct error *e)
 		o->fixed_speedup = 0;
 		return 0;
 	}
-	o->fixed_speedup = plan_speedup(&x->plan);
+	o->fixed_speedup = plan_speedup(&x->plan, NULL);
 	if (o->fixed_line && o->fixed_line != x->line)
 		return 0;
 	free(x->line);

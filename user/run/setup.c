@@ -158,6 +158,7 @@ int run_open_runner(struct run *r, struct error *e)
 		.fixed_speedup = o->fixed_speedup,
 		.grid = o->grid,
 		.n_grid = o->n_grid,
+		.n_slow = o->n_slow,
 		.zero_share = o->zero_share,
 		.point_names = names,
 		.point_kinds = kinds,

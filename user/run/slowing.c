@@ -81,8 +81,8 @@ static double largest_slow(const struct run_options *o)
 {
 	double most = 0;
 
-	for (size_t i = 0; i < o->n_grid; i++)
-		most = fmax(most, -o->grid[i]);
+	for (size_t i = o->n_grid - o->n_slow; i < o->n_grid; i++)
+		most = fmax(most, o->grid[i]);
 	return most;
 }
 

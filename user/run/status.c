@@ -70,7 +70,7 @@ void status_format(const struct status_facts *f, size_t width, char *buf, size_t
 	if (f->until_ci > 0 && isfinite(f->missing_s))
 		append(buf, size, ", about %.0f s more to +-%g points", f->missing_s, 100 * f->until_ci);
 	if (f->selected)
-		append(buf, size, ", now %s at %.0f %%", short_name(f->selected), f->speedup * 100);
+		append(buf, size, ", now %s %s %.0f %%", short_name(f->selected), f->slows ? "slowed by" : "at", f->speedup * 100);
 	if (width && strlen(buf) > width)
 		buf[width] = '\0';
 	utf8_make_printable(buf, utf8_locale());

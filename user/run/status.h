@@ -13,7 +13,8 @@ struct status_facts {
 	size_t experiments, lines;
 	double visits_per_s;  /* of all progress points; NaN: not known */
 	const char *selected; /* line under experiment, or NULL */
-	double speedup;       /* of that experiment, 0..1 */
+	double speedup;       /* of that experiment, 0..1 ... */
+	bool slows;           /* ... by which the line is slowed instead */
 	const char *best;     /* line with the best effect so far, or NULL */
 	double best_effect, best_low, best_high; /* at 50 %, 0..1, 95 % interval */
 	double until_ci;      /* asked for: half-width of the top lines' effects, 0..1; 0: nothing */
