@@ -6,12 +6,12 @@
 #include "bpf/ledger.h"
 
 struct clock {
-	s64 local;       /* the local delay */
-	s64 exec;        /* executed since its last sample, without the time it was stopped and what goes on now */
+	s64 local;	  /* the local delay */
+	s64 exec;	  /* executed since its last sample, without the time it was stopped and what goes on now */
 	u64 seen, earned; /* what its samples in this experiment stood for, lately, and what that earned */
-	s64 ahead;       /* of global, by edges: its own selected samples do not raise G by this part */
-	s64 deferrable;  /* part of its debt that its own next sample may turn out to have earned: not paid yet */
-	s64 unused_wait; /* blocked time that no edge has used yet, as of unused_wait_at */
+	s64 ahead;	  /* of global, by edges: its own selected samples do not raise G by this part */
+	s64 deferrable;	  /* part of its debt that its own next sample may turn out to have earned: not paid yet */
+	s64 unused_wait;  /* blocked time that no edge has used yet, as of unused_wait_at */
 	u64 unused_wait_at;
 };
 

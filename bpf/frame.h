@@ -9,10 +9,10 @@ struct frame {
 };
 
 enum frame_outcome {
-	FRAME_CALLER,     /* one step up */
-	FRAME_END,        /* the outermost frame */
+	FRAME_CALLER,	  /* one step up */
+	FRAME_END,	  /* the outermost frame */
 	FRAME_UNREADABLE, /* the stack cannot be read there */
-	FRAME_LOST,       /* nothing says how to go on */
+	FRAME_LOST,	  /* nothing says how to go on */
 };
 
 /* Nothing is mapped below: who "returns" there has no caller. */

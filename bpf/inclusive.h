@@ -25,7 +25,7 @@ struct chain_walk {
 	struct frame frame;
 	u64 modules;
 	u32 outcome; /* enum frame_outcome; FRAME_CALLER: the chain goes on */
-	u32 n;       /* sites in chain_here */
+	u32 n;	     /* sites in chain_here */
 };
 
 /* Adds a site to the @n that are there, unless it is one of them; returns how many there are then. */

@@ -13,8 +13,8 @@
  *
  * What a hit earns stands for all execution since the sample before, so single intervals would be off by up to what the line
  * gains between two samples, one up and the next one down. Their sum is not, with what is expected to be booked (expected.h), and the
- * mean is made of it; it is signed, since an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread begins and another
- * ends, their smoothed clocks must have something to do with each other: whoever is woken, and takes over the waker's clock, takes
+ * mean is made of it; it is signed, since an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread
+ * begins and another ends, their smoothed clocks must have something to do with each other: whoever is woken, and takes over the waker's clock, takes
  * over its smoothed one (latency_woken).
  *
  * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a
@@ -73,10 +73,10 @@ static __always_inline u64 latency_argument(const struct pt_regs *regs, u32 n)
 {
 	u64 v = 0;
 
-#define ARGUMENT(number, reg)                                                                                               \
-	if (n == (number)) {                                                                                                \
-		v = regs->reg;                                                                                              \
-		asm volatile("" ::: "memory");                                                                              \
+#define ARGUMENT(number, reg)                  \
+	if (n == (number)) {                   \
+		v = regs->reg;                 \
+		asm volatile("" ::: "memory"); \
 	}
 	ARGUMENT(1, di)
 	ARGUMENT(2, si)
@@ -173,8 +173,7 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 	}
 }
 
-static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u32 tid, u64 epoch,
-					   u64 now)
+static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u32 tid, u64 epoch, u64 now)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	struct latency_shares *learnt = bpf_map_lookup_elem(&shares, &key->latency);
@@ -208,8 +207,7 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 
 /* A visit of point @i at @now. @regs: where the point has a function's arguments, else NULL. @t: the visitor with its
  * payments folded in, NULL while no experiment runs. */
-static __always_inline void latency_visit(u32 i, struct task_struct *task, const struct pt_regs *regs, struct thread *t,
-					  u64 epoch, u64 now)
+static __always_inline void latency_visit(u32 i, struct task_struct *task, const struct pt_regs *regs, struct thread *t, u64 epoch, u64 now)
 {
 	const struct abi_latency_role *role = &latency_roles[i & (ABI_MAX_POINTS - 1)];
 	struct latency_key key = {};

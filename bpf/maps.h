@@ -33,26 +33,26 @@ struct thread {
 	} account;
 	struct {
 		u64 blocked_at, runnable_at, running_at;
-		u64 left_at;      /* when it last left a CPU */
+		u64 left_at;	  /* when it last left a CPU */
 		u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
 		u32 foreign_cpu;
 		u32 last_wake_external; /* it owed a sleep (pause.owes_sleep) at some time since it last blocked. In virtual time it is awake too
 					 * early by its debt, so the next thread on the CPU does not take over its clock (R4) */
 	} wait;
 	struct {
-		u64 hold_from;     /* holding: the time up to which it is paid; 0: not holding */
-		u64 asked_at;      /* when the debt was noticed, for the latency; 0: nothing asked */
-		u64 signalled_at;  /* when the last payment signal was raised */
-		u64 paying_off;    /* time off the CPU since then */
-		u64 paying_waited; /* of that, runnable */
+		u64 hold_from;				 /* holding: the time up to which it is paid; 0: not holding */
+		u64 asked_at;				 /* when the debt was noticed, for the latency; 0: nothing asked */
+		u64 signalled_at;			 /* when the last payment signal was raised */
+		u64 paying_off;				 /* time off the CPU since then */
+		u64 paying_waited;			 /* of that, runnable */
 		u64 paid_seen, delivery_seen, spun_seen; /* of the slot's counters, folded in */
 		u32 owes_sleep; /* an event outside of the scope ended its last wait: it must sleep its debt, not be held for it (R6) */
-		u32 pending;    /* a callback is scheduled */
-		u32 work;       /* which of its two task works is next */
+		u32 pending;	/* a callback is scheduled */
+		u32 work;	/* which of its two task works is next */
 		u32 last_slice; /* holding, and no further callback will go on with it */
 	} pause;
 	struct {
-		s64 unbooked;      /* earned in the line and not booked yet: less than abi_setup.quantum_ns */
+		s64 unbooked;	   /* earned in the line and not booked yet: less than abi_setup.quantum_ns */
 		u64 unbooked_from; /* of that, what it began with and did not earn */
 		struct {
 			s64 exec;
@@ -66,8 +66,8 @@ struct thread {
 		s64 paid;      /* its payments when the call began */
 		u64 info;      /* where the call says who sent the signal */
 	} call;
-	u32 slot;  /* index + 1; 0: none */
-	u32 maker; /* the thread that made it */
+	u32 slot;	      /* index + 1; 0: none */
+	u32 maker;	      /* the thread that made it */
 	struct smooth smooth; /* with latency points only */
 };
 
@@ -134,7 +134,7 @@ struct {
 
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak; /* 6.13 */
 extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
-extern void bpf_preempt_disable(void) __ksym __weak; /* 6.11, as the next */
+extern void bpf_preempt_disable(void) __ksym __weak;		     /* 6.11, as the next */
 extern void bpf_preempt_enable(void) __ksym __weak;
 extern void bpf_task_release(struct task_struct *p) __ksym __weak;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock; and of the first one after the experiment's
- * first part, in which the program gets used to it. */
+/* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock; and of the first one after the
+ * experiment's first part, in which the program gets used to it. */
 #include "bpf/latency.h"
 
 /* @regs: a function's arguments are in them; NULL: they are not. */

@@ -85,10 +85,10 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 /* Between the ticks of each CPU in the mean, with the periods that its clocks have now; ns. */
 abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
 
-/* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's period would have the same mean, but
- * ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a line earned over a few
- * milliseconds would be off by half, and short rounds would see large steps. This way it is off by the last distance only, and no tick that a
- * pause swallowed is missing. */
+/* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's
+ * period would have the same mean, but ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a
+ * line earned over a few milliseconds would be off by half, and short rounds would see large steps. This way it is off by the last distance only, and
+ * no tick that a pause swallowed is missing. */
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
 	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->clock.exec;

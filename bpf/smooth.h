@@ -12,14 +12,14 @@
 #include "shared/histogram.h"
 
 struct smooth {
-	s64 exec;    /* executed since the last mark, as far as it is known: what goes on since running_at is not in it */
-	s64 ahead;   /* of local, at the last mark */
-	u32 in_line; /* the last sample was in the selected line */
-	u32 visited; /* there was a visit since */
+	s64 exec;      /* executed since the last mark, as far as it is known: what goes on since running_at is not in it */
+	s64 ahead;     /* of local, at the last mark */
+	u32 in_line;   /* the last sample was in the selected line */
+	u32 visited;   /* there was a visit since */
 	s64 forgotten; /* of ahead, in all */
-	u64 taken;   /* when another thread's clock was taken over */
-	u64 line;    /* time in the line since, by our best guess */
-	u64 blur;    /* the variance of that: sum of (1024 ns)^2, in twelfths */
+	u64 taken;     /* when another thread's clock was taken over */
+	u64 line;      /* time in the line since, by our best guess */
+	u64 blur;      /* the variance of that: sum of (1024 ns)^2, in twelfths */
 };
 
 /* Of what is ahead, 1/256 is forgotten at each sample. Where threads wait for each other that is never needed, since each edge makes two
@@ -81,8 +81,8 @@ struct smooth_share {
 	u64 variance, blur; /* 1 / 2^32 */
 };
 
-#define SMOOTH_FEW 8    /* of so many intervals the variance means nothing */
-#define SMOOTH_MANY 512 /* what was longer ago is forgotten */
+#define SMOOTH_FEW 8		    /* of so many intervals the variance means nothing */
+#define SMOOTH_MANY 512		    /* what was longer ago is forgotten */
 #define SMOOTH_LONGEST (1ULL << 40) /* ns; the products below have room for that */
 
 /* The square root of @v, rounded down; @v < 2^32. Without branches, and the compiler must not make any: the verifier would follow 2^16 ways. */

@@ -16,7 +16,7 @@ extern int bpf_task_work_schedule_resume_impl(struct task_struct *task, struct b
 					      void *aux__prog) __ksym __weak;
 #define task_work_schedule(task, tw, map, callback) bpf_task_work_schedule_resume_impl(task, tw, map, callback, NULL)
 #else
-extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *tw, void *map__map, task_work_callback callback)
-	__ksym __weak;
+extern int bpf_task_work_schedule_resume(struct task_struct *task, struct bpf_task_work *tw, void *map__map,
+					 task_work_callback callback) __ksym __weak;
 #define task_work_schedule(task, tw, map, callback) bpf_task_work_schedule_resume(task, tw, map, callback)
 #endif

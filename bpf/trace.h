@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* For developers (--trace-payments): when the ledger stopped whom, and at each tick what it has booked for that, so that a program that watches its own
- * clock can hold it against what it saw (tools/bench/paid.py). Told inside of what is measured of each stop, so as not to make it longer unseen. Where
- * that is not asked for, the verifier takes it all out. */
+/* For developers (--trace-payments): when the ledger stopped whom, and at each tick what it has booked for that, so that a program that watches its
+ * own clock can hold it against what it saw (tools/bench/paid.py). Told inside of what is measured of each stop, so as not to make it longer unseen.
+ * Where that is not asked for, the verifier takes it all out. */
 #pragma once
 
 #include "bpf/maps.h"

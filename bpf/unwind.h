@@ -42,7 +42,7 @@ struct {
 struct chain {
 	struct frame frame;
 	u64 modules;
-	u64 found; /* ABI_CODE */
+	u64 found;   /* ABI_CODE */
 	u32 outcome; /* enum frame_outcome; FRAME_CALLER: the chain goes on */
 };
 

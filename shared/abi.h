@@ -15,15 +15,15 @@ typedef long long abi_s64;
 #define ABI_MAX_POINTS 64
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
 #define ABI_MAX_FRAMES 64
-#define ABI_MAX_MODULES 2048 /* executable mappings of an address space that can be unwound */
+#define ABI_MAX_MODULES 2048  /* executable mappings of an address space that can be unwound */
 #define ABI_MODULE_POOL 32768 /* ... of all address spaces */
 #define ABI_MAX_SPACES 1024
 #define ABI_SPACE_NONE 0xffffffffU /* nothing is known of it yet */
-#define ABI_MAX_PROCESSES 8192 /* followed at one time */
-#define ABI_MAX_CHAIN_FRAMES 128 /* inclusive attribution walks on after the first frame in scope */
-#define ABI_CHAIN_SITES 64       /* of those in scope; before Linux 5.13 no key could be longer */
-#define ABI_MAX_CHAINS 8192      /* different ones between two drains */
-#define ABI_MAX_ROWS (1U << 22) /* of all unwinding tables; clang with all its libraries has 2.5 million */
+#define ABI_MAX_PROCESSES 8192	   /* followed at one time */
+#define ABI_MAX_CHAIN_FRAMES 128   /* inclusive attribution walks on after the first frame in scope */
+#define ABI_CHAIN_SITES 64	   /* of those in scope; before Linux 5.13 no key could be longer */
+#define ABI_MAX_CHAINS 8192	   /* different ones between two drains */
+#define ABI_MAX_ROWS (1U << 22)	   /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
 #define ABI_LATE_BUCKETS 128 /* quarter octaves: ABI_LATE_BUCKETS / 4 octaves of nanoseconds */
 
@@ -52,7 +52,7 @@ enum abi_trace_kind {
 	ABI_TRACE_TICK,
 	ABI_TRACE_HOLD, /* a payment by the kernel */
 	ABI_TRACE_SHIM, /* a payment by the shim, from the raising of the signal on */
-	ABI_TRACE_HIT,  /* a hit's asking others to pay */
+	ABI_TRACE_HIT,	/* a hit's asking others to pay */
 };
 
 struct abi_trace {
@@ -66,36 +66,36 @@ _Static_assert(sizeof(struct abi_trace) == 24, "abi_trace");
 /* Fixed at load; the verifier removes what it switches off. */
 struct abi_config {
 	abi_u32 nr_cpus;
-	abi_u32 payer;         /* enum abi_payer */
-	abi_u32 signo;         /* payment signal (sleep, spin) */
+	abi_u32 payer;	       /* enum abi_payer */
+	abi_u32 signo;	       /* payment signal (sleep, spin) */
 	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
 	abi_u32 has_send_signal_task;
 	abi_u32 has_preempt_disable;
-	abi_u32 rq_edges; /* rule R4 (payers that keep the CPU) */
-	abi_u32 many;      /* the scope is the map of processes, not abi_control.tgid alone */
-	abi_u32 all_execs; /* report every exec on the machine, not only those of processes in the map */
-	abi_u32 sync;     /* enum abi_sync */
-	abi_u32 has_switch; /* --sync pthread: the kernel reports switches all the same: execution times are exact */
-	abi_u32 max_frames; /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
-	abi_u32 slows;      /* experiments may slow the line instead (abi_setup.slow_q16) */
-	abi_s64 threshold_ns;   /* smaller debts wait for more */
-	abi_s64 unused_wait_ns; /* most unused blocked time a thread keeps as credit */
+	abi_u32 rq_edges;	    /* rule R4 (payers that keep the CPU) */
+	abi_u32 many;		    /* the scope is the map of processes, not abi_control.tgid alone */
+	abi_u32 all_execs;	    /* report every exec on the machine, not only those of processes in the map */
+	abi_u32 sync;		    /* enum abi_sync */
+	abi_u32 has_switch;	    /* --sync pthread: the kernel reports switches all the same: execution times are exact */
+	abi_u32 max_frames;	    /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
+	abi_u32 slows;		    /* experiments may slow the line instead (abi_setup.slow_q16) */
+	abi_s64 threshold_ns;	    /* smaller debts wait for more */
+	abi_s64 unused_wait_ns;	    /* most unused blocked time a thread keeps as credit */
 	abi_s64 unused_wait_age_ns; /* ... and how long until it has forgotten all of it */
-	abi_u64 slice_ns;       /* hold: at most this long between two looks of the scheduler */
-	abi_u64 max_pay_ns;     /* one payment at most */
-	abi_u32 inclusive;      /* a sample belongs to all frames in scope, not to the first one only */
-	abi_u32 has_sampled;    /* some points count samples */
-	abi_u32 event_point;    /* of progress_event: which point it counts */
-	abi_u32 traces;         /* --trace-payments */
-	abi_u64 kernel_base;    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
+	abi_u64 slice_ns;	    /* hold: at most this long between two looks of the scheduler */
+	abi_u64 max_pay_ns;	    /* one payment at most */
+	abi_u32 inclusive;	    /* a sample belongs to all frames in scope, not to the first one only */
+	abi_u32 has_sampled;	    /* some points count samples */
+	abi_u32 event_point;	    /* of progress_event: which point it counts */
+	abi_u32 traces;		    /* --trace-payments */
+	abi_u64 kernel_base;	    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
 _Static_assert(sizeof(struct abi_config) == 120, "abi_config");
 
 /* A process that is in scope, or whose children may be. */
-#define ABI_PROC_IN 1      /* in scope */
+#define ABI_PROC_IN 1	   /* in scope */
 #define ABI_PROC_FOLLOW 2  /* its children are entered as it is */
 #define ABI_PROC_SIGNALS 4 /* the shim's handler is in place; BPF clears it at an exec */
-#define ABI_PROC_TREE 8    /* below the process of --pid-tree: for the controller alone */
+#define ABI_PROC_TREE 8	   /* below the process of --pid-tree: for the controller alone */
 struct abi_proc {
 	abi_u32 flags;
 	abi_u32 space; /* its address space; BPF: ABI_SPACE_NONE after an exec */
@@ -111,13 +111,13 @@ _Static_assert(sizeof(struct abi_proc) == 8, "abi_proc");
 
 /* How to find the caller's frame. */
 enum abi_row_kind {
-	ABI_ROW_NONE,   /* not known: by frame pointer, if there is one */
-	ABI_ROW_RSP,    /* the CFA, which is the caller's rsp, is rsp + cfa_offset */
-	ABI_ROW_RBP,    /* ... rbp + cfa_offset */
-	ABI_ROW_PLT,    /* ... rsp + 8, and 8 more from the cfa_offset'th byte of a stub of 16 on */
+	ABI_ROW_NONE,	/* not known: by frame pointer, if there is one */
+	ABI_ROW_RSP,	/* the CFA, which is the caller's rsp, is rsp + cfa_offset */
+	ABI_ROW_RBP,	/* ... rbp + cfa_offset */
+	ABI_ROW_PLT,	/* ... rsp + 8, and 8 more from the cfa_offset'th byte of a stub of 16 on */
 	ABI_ROW_SIGNAL, /* all registers are in the ucontext at rsp */
-	ABI_ROW_END,    /* there is no caller */
-	ABI_ROW_DRAP,   /* the CFA is in memory at rbp + cfa_offset, the caller's rbp at rbp */
+	ABI_ROW_END,	/* there is no caller */
+	ABI_ROW_DRAP,	/* the CFA is in memory at rbp + cfa_offset, the caller's rbp at rbp */
 };
 #define ABI_ROW_KIND 0x7f
 #define ABI_ROW_IN_SCOPE 0x80 /* in abi_row.kind */
@@ -133,10 +133,10 @@ _Static_assert(sizeof(struct abi_row) == 8, "abi_row");
 
 /* An executable mapping. */
 struct abi_module {
-	abi_u64 start, end;     /* in the process, half-open */
-	abi_u64 base;           /* what the rows' pc is relative to */
+	abi_u64 start, end;	/* in the process, half-open */
+	abi_u64 base;		/* what the rows' pc is relative to */
 	abi_u32 row_lo, row_hi; /* its rows; several mappings of a file share them */
-	abi_u32 object;         /* its number */
+	abi_u32 object;		/* its number */
 	abi_u32 pad;
 };
 _Static_assert(sizeof(struct abi_module) == 40, "abi_module");
@@ -169,16 +169,16 @@ struct abi_unseen {
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {
-	abi_u64 epoch;    /* odd: an experiment runs; it changes by 1 at each begin and end */
-	abi_u64 tgid;     /* the scope: one process; 0: nothing yet. Of many, one that is in scope and so need not be looked up, or 0 */
-	abi_u64 main;     /* the process whose execs are counted */
-	abi_u64 execs;    /* BPF: so far */
-	abi_u64 signals_ok; /* the shim's handler is in place; BPF clears it at an exec. Of many: of each process, in abi_proc */
-	abi_u64 exit_ns;  /* BPF: the last exit of a thread in scope */
+	abi_u64 epoch;	       /* odd: an experiment runs; it changes by 1 at each begin and end */
+	abi_u64 tgid;	       /* the scope: one process; 0: nothing yet. Of many, one that is in scope and so need not be looked up, or 0 */
+	abi_u64 main;	       /* the process whose execs are counted */
+	abi_u64 execs;	       /* BPF: so far */
+	abi_u64 signals_ok;    /* the shim's handler is in place; BPF clears it at an exec. Of many: of each process, in abi_proc */
+	abi_u64 exit_ns;       /* BPF: the last exit of a thread in scope */
 	struct abi_unseen pay; /* what a payment stops its thread for beside what it measures itself; beside: the signal's way to its
 				* handler, 0 where the kernel pays */
 	struct abi_unseen hit; /* what a hit that asks another to pay stops its own thread for; beside: the asking */
-	abi_u64 spacing_ns;      /* between the ticks of a CPU, mean */
+	abi_u64 spacing_ns;    /* between the ticks of a CPU, mean */
 	struct abi_setup setups[2];
 };
 _Static_assert(sizeof(struct abi_control) == 104 + 2 * sizeof(struct abi_setup), "abi_control");
@@ -186,8 +186,8 @@ _Static_assert(sizeof(struct abi_control) == 104 + 2 * sizeof(struct abi_setup),
 /* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {
 	abi_u32 asker, payer; /* thread ids; payer 0: off */
-	abi_u64 ticks;        /* BPF: of the asker */
-	abi_u64 kicks;        /* BPF: those that had the payer pay */
+	abi_u64 ticks;	      /* BPF: of the asker */
+	abi_u64 kicks;	      /* BPF: those that had the payer pay */
 	abi_u64 asking_ns;    /* BPF: what those took of its own time, which it can measure by itself */
 };
 _Static_assert(sizeof(struct abi_calibration) == 32, "abi_calibration");
@@ -202,18 +202,18 @@ _Static_assert(sizeof(struct abi_global) == 64, "abi_global");
 /* The sampling clocks of a CPU are stopped while no thread in scope runs there. */
 enum abi_idle {
 	ABI_IDLE_RUNNING,
-	ABI_IDLE_STOPPED,  /* set by the controller */
-	ABI_IDLE_CALLED, /* by BPF: a thread in scope has come, the controller has been told */
-	ABI_IDLE_WOKEN,  /* by the controller: the clocks go, none has ticked yet */
+	ABI_IDLE_STOPPED, /* set by the controller */
+	ABI_IDLE_CALLED,  /* by BPF: a thread in scope has come, the controller has been told */
+	ABI_IDLE_WOKEN,	  /* by the controller: the clocks go, none has ticked yet */
 };
 #define ABI_IDLE_LOOPBACK 0xffffffffU /* among the CPUs' numbers: the events that follow loopback packets are needed again */
 
 /* A CPU's part in telling what a thread's own packets wake from other interrupts. A cache line each. */
 struct abi_loopback {
 	abi_u32 sender; /* the thread whose own packets the network softirq is about to deliver, in its name; 0: none */
-	abi_u32 used;   /* a thread in scope was woken by packets of another one; cleared by the controller */
+	abi_u32 used;	/* a thread in scope was woken by packets of another one; cleared by the controller */
 	abi_u64 raised; /* softirqs seen */
-	abi_u32 timer;  /* a timer has interrupted whatever is done there */
+	abi_u32 timer;	/* a timer has interrupted whatever is done there */
 	abi_u32 pad[11];
 };
 _Static_assert(sizeof(struct abi_loopback) == 64, "abi_loopback");
@@ -223,13 +223,13 @@ struct abi_cpu {
 	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by foreign time */
 	abi_u64 since; /* the last switch */
 	abi_u64 epoch;
-	abi_u64 foreign;    /* cumulative time of foreign tasks */
-	abi_u64 scope_left; /* when an in-scope thread left last */
-	abi_u32 tid;        /* in-scope thread on the CPU; 0: none */
+	abi_u64 foreign;       /* cumulative time of foreign tasks */
+	abi_u64 scope_left;    /* when an in-scope thread left last */
+	abi_u32 tid;	       /* in-scope thread on the CPU; 0: none */
 	unsigned short idle;   /* nobody is on the CPU */
 	unsigned short passed; /* the in-scope thread that left last counts as not having been there */
-	abi_s64 exec;       /* what in-scope threads executed here since the last sample, without the time they were stopped */
-	abi_u64 sampled_at; /* when that was */
+	abi_s64 exec;	       /* what in-scope threads executed here since the last sample, without the time they were stopped */
+	abi_u64 sampled_at;    /* when that was */
 };
 _Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
 
@@ -249,12 +249,12 @@ struct abi_totals {
 #define SUM(kind, name, json) ABI_SUM_##kind name;
 #include "shared/sums.def"
 #undef SUM
-	abi_u64 samples_outside;  /* of the process, without an in-scope frame */
-	abi_u64 wakes;            /* edges of R3 */
-	abi_u64 cpu_waits;        /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
-	abi_u64 turns;            /* samples of another thread than the one before, on whatever CPU */
+	abi_u64 samples_outside;		  /* of the process, without an in-scope frame */
+	abi_u64 wakes;				  /* edges of R3 */
+	abi_u64 cpu_waits;			  /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
+	abi_u64 turns;				  /* samples of another thread than the one before, on whatever CPU */
 	abi_u64 run_ns, wait_ns, foreign_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind foreign tasks */
-	abi_u64 stopped_ns;       /* of run_ns: in payments, and in asking for them */
+	abi_u64 stopped_ns;			  /* of run_ns: in payments, and in asking for them */
 	abi_u64 late[ABI_LATE_BUCKETS];
 	abi_u64 counters[COUNTER_MAX];
 };
@@ -262,10 +262,10 @@ struct abi_totals {
 /* A progress point's state on one CPU. */
 struct abi_point {
 	abi_u64 visits; /* of a sampled point: nanoseconds */
-	abi_u64 epoch; /* of the stamps below */
+	abi_u64 epoch;	/* of the stamps below */
 	abi_u64 first_ns, last_ns;
 	abi_s64 first_local, last_local;
-	abi_u64 first_visits; /* what visits was at the first of the epoch */
+	abi_u64 first_visits;  /* what visits was at the first of the epoch */
 	abi_u64 settled_epoch; /* of the three below: the same of the first one after abi_setup.settled_ns */
 	abi_u64 settled_ns;
 	abi_s64 settled_local;
@@ -282,7 +282,7 @@ _Static_assert(sizeof(struct abi_point) == 88, "abi_point");
 struct abi_slowed {
 	abi_u64 visits;
 	abi_u64 spun_ns; /* by which they were made longer */
-	abi_s64 ahead;   /* BPF: how much the last one was too long */
+	abi_s64 ahead;	 /* BPF: how much the last one was too long */
 	abi_u64 pad[5];
 };
 _Static_assert(sizeof(struct abi_slowed) == 64, "abi_slowed");
@@ -321,7 +321,7 @@ _Static_assert(sizeof(struct abi_chain) == 512, "abi_chain");
 struct abi_thread_record {
 	abi_u32 tid;
 	abi_u32 pad;
-	abi_s64 owed;   /* G - local */
+	abi_s64 owed;	/* G - local */
 	abi_s64 change; /* of local since the thread entered the experiment */
 	abi_s64 hits, paid, credited, rq_credited;
 };

@@ -22,10 +22,10 @@ _Static_assert(sizeof(struct abi_latency_role) == 16, "abi_latency_role");
 /* Of one latency point on one CPU, cumulative since load. `sum` and the buckets are of intervals that began and ended in the
  * same experiment, in virtual time; the rest is counted at all times. */
 struct abi_latency {
-	abi_s64 sum;	/* of the intervals, ns; the parts that payments and hits are taken from can be shorter than these:
-			   signed */
-	abi_u64 opened; /* begins that were remembered */
-	abi_u64 closed; /* ... and of those, what is no longer under way */
+	abi_s64 sum;	   /* of the intervals, ns; the parts that payments and hits are taken from can be shorter than these:
+			      signed */
+	abi_u64 opened;	   /* begins that were remembered */
+	abi_u64 closed;	   /* ... and of those, what is no longer under way */
 	abi_u64 unmatched; /* ends whose begin was never seen */
 	abi_u64 unended;   /* begins that another begin or the thread's exit followed instead of an end */
 	abi_u64 crossed;   /* ends in an experiment that began after the interval: not timed */

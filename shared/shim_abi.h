@@ -23,12 +23,12 @@
 #define SHIM_SERVER_NAME 24
 enum shim_request {
 	SHIM_ASK_DESCRIPTORS = 'd', /* the three of above, to be handed to a program that is about to be executed */
-	SHIM_ASK_READY = 'r',       /* nothing: this process has a handler of the payment signal now */
+	SHIM_ASK_READY = 'r',	    /* nothing: this process has a handler of the payment signal now */
 };
 
 /* How the shim pays. */
 enum shim_pay {
-	SHIM_PAY_NONE = 0,  /* install no handler: the kernel pays, or nobody */
+	SHIM_PAY_NONE = 0, /* install no handler: the kernel pays, or nobody */
 	SHIM_PAY_SLEEP = 1,
 	SHIM_PAY_SPIN = 2,
 };
@@ -38,20 +38,20 @@ enum shim_pay {
 #define SHIM_SLOTS 16384
 #define SHIM_PROBES 64
 struct shim_slot {
-	unsigned int tid;        /* ledger writes; 0: free */
-	unsigned int asked;      /* ledger increments with every payment signal it raises */
-	long long owed_ns; /* ledger writes before the signal what to pay, and while `paying` what it comes to since the payment began;
-			    * the shim takes it (exchange with 0) */
+	unsigned int tid;	    /* ledger writes; 0: free */
+	unsigned int asked;	    /* ledger increments with every payment signal it raises */
+	long long owed_ns;	    /* ledger writes before the signal what to pay, and while `paying` what it comes to since the payment began;
+				     * the shim takes it (exchange with 0) */
 	unsigned long long paid_ns; /* shim adds what it was really stopped for; the ledger folds it in, clamped */
-	unsigned int payments;   /* shim increments when a payment is over */
-	unsigned int paying;     /* shim: 1 while it pays */
+	unsigned int payments;	    /* shim increments when a payment is over */
+	unsigned int paying;	    /* shim: 1 while it pays */
 	/* --sync pthread only: */
-	long long level; /* ledger writes: the thread's local without what it has folded in of paid_ns; so level + paid_ns is what the
-			  * thread has been delayed by, at any time */
+	long long level;	    /* ledger writes: the thread's local without what it has folded in of paid_ns; so level + paid_ns is what the
+				     * thread has been delayed by, at any time */
 	unsigned long long spun_ns; /* shim adds: of paid_ns, the time in which it kept the CPU */
 	/* any mode: */
-	unsigned long long raised_at; /* ledger writes before the signal: when it raised it, on CLOCK_MONOTONIC. From there on the thread
-				       * executes nothing of its own */
+	unsigned long long raised_at;	/* ledger writes before the signal: when it raised it, on CLOCK_MONOTONIC. From there on the thread
+					 * executes nothing of its own */
 	unsigned long long delivery_ns; /* shim adds: of paid_ns, what passed from there to the handler's first instruction */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 64);
@@ -77,7 +77,7 @@ static inline long long shim_payment_began(struct shim_slot *slot, long long now
 /* --sync pthread: what is everybody's, in the entry after the last slot. */
 #define SHIM_ENTRIES (SHIM_SLOTS + 1)
 struct shim_sync {
-	long long g;         /* ledger writes: what everybody must have been delayed by */
+	long long g;	     /* ledger writes: what everybody must have been delayed by */
 	unsigned int active; /* controller: 1 while an experiment runs, else nobody owes anything */
 	unsigned int reserved[13];
 };
@@ -95,19 +95,19 @@ enum shim_counter_type { SHIM_COUNTER_FREE = 0, SHIM_COUNTER_THROUGHPUT = 1, SHI
 struct shim_counter {
 	unsigned long long count; /* with backoff: coz_counter_t */
 	unsigned long long backoff;
-	unsigned int type;  /* enum shim_counter_type; written last, with release order */
+	unsigned int type; /* enum shim_counter_type; written last, with release order */
 	unsigned int reserved;
 	char name[SHIM_NAME_MAX - 8]; /* NUL-terminated; a longer name is cut */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_counter) == 128);
 
 struct shim_page {
-	unsigned int loaded;       /* shim: 1 once its constructor ran */
+	unsigned int loaded;	   /* shim: 1 once its constructor ran */
 	unsigned int slots_mapped; /* shim: 1 if n+2 could be mapped */
 	unsigned int n_counters;   /* shim: entries claimed in counters[] (atomic add, may exceed the maximum: then the surplus is lost) */
 	unsigned int lost_counters;
-	unsigned long long no_slot;  /* shim: payment signals whose thread had no slot */
-	unsigned int serves;         /* controller: 1 while it answers on its socket. A hint: the shim checks who answers */
+	unsigned long long no_slot; /* shim: payment signals whose thread had no slot */
+	unsigned int serves;	    /* controller: 1 while it answers on its socket. A hint: the shim checks who answers */
 	unsigned int reserved[9];
 	struct shim_counter counters[SHIM_MAX_COUNTERS];
 };
@@ -119,9 +119,9 @@ SHIM_STATIC_ASSERT(sizeof(struct shim_page) == 64 + SHIM_MAX_COUNTERS * 128);
 struct shim_blob {
 	unsigned long long magic;
 	unsigned long long handler, restorer; /* offsets */
-	unsigned long long flags, mask;       /* as the kernel's sigaction has them */
-	unsigned long long data, end;         /* offsets */
-	unsigned long long slots;             /* injector: the address where the slots are mapped */
-	unsigned long long pay;               /* injector: enum shim_pay */
+	unsigned long long flags, mask;	      /* as the kernel's sigaction has them */
+	unsigned long long data, end;	      /* offsets */
+	unsigned long long slots;	      /* injector: the address where the slots are mapped */
+	unsigned long long pay;		      /* injector: enum shim_pay */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_blob) == 72);

@@ -26,11 +26,11 @@ struct shim_identity {
 struct shim_launch {
 	unsigned long long magic;
 	struct shim_identity page;
-	struct shim_identity slots; /* ino 0: there are none */
-	unsigned int pay;           /* enum shim_pay */
-	unsigned int signo;         /* the payment signal */
-	int server_pid;             /* the controller, in the PID namespace that it launched from */
-	unsigned int server_uid;    /* and its user, in that user namespace */
+	struct shim_identity slots;    /* ino 0: there are none */
+	unsigned int pay;	       /* enum shim_pay */
+	unsigned int signo;	       /* the payment signal */
+	int server_pid;		       /* the controller, in the PID namespace that it launched from */
+	unsigned int server_uid;       /* and its user, in that user namespace */
 	char server[SHIM_SERVER_NAME]; /* the socket to ask for the descriptors at the next exec; "": there is none */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_launch) == 72 + SHIM_SERVER_NAME);

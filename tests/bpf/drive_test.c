@@ -11,8 +11,14 @@
 
 static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 {
-	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .disabled = disabled, .slows = true,
-				    .slow_probes = true, .needs = POINTS_NEED_PROBES};
+	struct session_options o = {.payer = payer,
+				    .signo = SIGRTMAX - 3,
+				    .rate_hz = 1000,
+				    .seed = 1,
+				    .disabled = disabled,
+				    .slows = true,
+				    .slow_probes = true,
+				    .needs = POINTS_NEED_PROBES};
 	struct point_site site = {0};
 	size_t point;
 	struct elf_symbol sym;
@@ -24,7 +30,8 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 	site.object = code_map_main(d->code);
 	assert_int_equal(elf_object_find_function(site.object, "driven_item_done", &sym), 0);
 	site.vaddr = sym.addr;
-	if (points_add(session_points(d->session), "item", &point, &e) < 0 || points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
+	if (points_add(session_points(d->session), "item", &point, &e) < 0 ||
+	    points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 	driven_go(d);
 }
@@ -263,14 +270,10 @@ static void a_machine_with_too_many_cpus_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_name_the_hot_function),
-		cmocka_unit_test(hold_books_balance),
-		cmocka_unit_test(slowing_charges_nobody),
-		cmocka_unit_test(slowing_by_probe),
-		cmocka_unit_test(books_balance_without_payer),
-		cmocka_unit_test(exits_are_stamped_and_slots_released),
-		cmocka_unit_test(a_hit_asks_only_what_is_in_scope),
-		cmocka_unit_test(a_machine_with_too_many_cpus_is_refused),
+		cmocka_unit_test(samples_name_the_hot_function),    cmocka_unit_test(hold_books_balance),
+		cmocka_unit_test(slowing_charges_nobody),	    cmocka_unit_test(slowing_by_probe),
+		cmocka_unit_test(books_balance_without_payer),	    cmocka_unit_test(exits_are_stamped_and_slots_released),
+		cmocka_unit_test(a_hit_asks_only_what_is_in_scope), cmocka_unit_test(a_machine_with_too_many_cpus_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,13 +27,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REQUIRE_FEATURE(name, what)                                                \
-	do {                                                                       \
-		REQUIRE_BPF();                                                     \
-		if (!feature_usable(name, NULL)) {                                 \
-			print_message("skipped: no " what " on this kernel\n");    \
-			skip();                                                    \
-		}                                                                  \
+#define REQUIRE_FEATURE(name, what)                                             \
+	do {                                                                    \
+		REQUIRE_BPF();                                                  \
+		if (!feature_usable(name, NULL)) {                              \
+			print_message("skipped: no " what " on this kernel\n"); \
+			skip();                                                 \
+		}                                                               \
 	} while (0)
 
 static volatile uint64_t sink;

@@ -43,7 +43,7 @@ static struct {
 	int ready, stop, fork, filter, filtered; /* filter: bits of the kinds that are to filter their system calls */
 	pid_t tids[KINDS], child;
 	uint64_t eintr, turns[KINDS];
-} *shared;
+} * shared;
 
 static int signo, slots_fd;
 static struct shim_slot *slots;
@@ -59,8 +59,8 @@ static void note(int kind, long r)
 /* What threads that sleep or compute need, and no more: for any other call the process is killed. */
 static void filter_all_but_own(void)
 {
-	static const int own[] = {SYS_clock_nanosleep, SYS_nanosleep, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_madvise, SYS_munmap, SYS_futex, SYS_exit,
-				  SYS_exit_group};
+	static const int own[] = {SYS_clock_nanosleep, SYS_nanosleep, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_madvise,
+				  SYS_munmap,	       SYS_futex,     SYS_exit,		SYS_exit_group};
 	enum { OWN = sizeof(own) / sizeof(*own) };
 	struct sock_filter f[2 * OWN + 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* the number */)};
 	struct sock_fprog p = {2 * OWN + 2, f};
@@ -247,8 +247,7 @@ static void finish_as_before(pid_t pid, char *before)
 
 static struct injector *begin(void)
 {
-	const struct injector_options o = {
-		.image = shim_blob_image, .size = shim_blob_image_size, .pay = SHIM_PAY_SLEEP, .signo = signo};
+	const struct injector_options o = {.image = shim_blob_image, .size = shim_blob_image_size, .pay = SHIM_PAY_SLEEP, .signo = signo};
 	struct injector *i = NULL;
 	struct error e = {""};
 

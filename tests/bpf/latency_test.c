@@ -45,11 +45,11 @@ static sem_t stepped, handed;
 #else
 #define KEEP __attribute__((noipa))
 #endif
-#define PLACE(name)							\
-	KEEP void name(long unused, long key);				\
-	KEEP void name(long unused, long key)				\
-	{								\
-		__asm__ volatile("" : : "r"(unused), "r"(key));		\
+#define PLACE(name)                                             \
+	KEEP void name(long unused, long key);                  \
+	KEEP void name(long unused, long key)                   \
+	{                                                       \
+		__asm__ volatile("" : : "r"(unused), "r"(key)); \
 	}
 PLACE(lat_req_begin)
 PLACE(lat_req_end)
@@ -249,13 +249,13 @@ static void add_point(struct driven *d, const char *function, const char *name)
 
 	assert_int_equal(elf_object_find_function(site.object, function, &sym), 0);
 	site.vaddr = sym.addr;
-	if (points_add(session_points(d->session), name, &point, &e) < 0 || points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
+	if (points_add(session_points(d->session), name, &point, &e) < 0 ||
+	    points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
 /* The next two points, the first of them being number @n. */
-static void add_latency(struct driven *d, size_t n, const char *begin, const char *end, unsigned int begin_argument,
-			unsigned int end_argument)
+static void add_latency(struct driven *d, size_t n, const char *begin, const char *end, unsigned int begin_argument, unsigned int end_argument)
 {
 	struct error e = {.text = ""};
 
@@ -479,8 +479,7 @@ static bool means(struct driven *d, double speedup, double virtual[2], double cl
 
 		assert_true(n > 5);
 		virtual[i] = (double)l.sum_ns / (double)n;
-		clock[i] =
-			(double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
+		clock[i] = (double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
 	}
 	return 20 * (b.foreign_wait_ns - a.foreign_wait_ns) < b.busy_ns - a.busy_ns;
 }
@@ -517,8 +516,8 @@ static void payments_do_not_count(void **state)
 
 		if (!ours)
 			continue;
-		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3,
-			      fast[0] / 1e3, plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
+		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3, fast[0] / 1e3,
+			      plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
 		ratios[HOT][n] = fast[0] / plain[0];
 		ratios[COLD][n] = fast[1] / plain[1];
 		ratios[COLD_BY_CLOCK][n] = clock_fast[1] / clock_plain[1];
@@ -550,7 +549,8 @@ static void handed_over(struct driven *d, double speedup, unsigned int ms, doubl
 	*ret_buckets = 0;
 	for (size_t i = 0; i < l.n_buckets; i++) {
 		n += l.buckets[i].count;
-		*ret_buckets += (double)l.buckets[i].count * ((double)histogram_low(l.buckets[i].bucket) + (double)histogram_width(l.buckets[i].bucket) / 2);
+		*ret_buckets +=
+			(double)l.buckets[i].count * ((double)histogram_low(l.buckets[i].bucket) + (double)histogram_width(l.buckets[i].bucket) / 2);
 	}
 	free(l.buckets);
 	assert_true(n > 0);

@@ -46,8 +46,7 @@ static void choose(struct cozbpf_bpf *skel, enum abi_sync sync)
 {
 	struct bpf_program *p;
 
-	bpf_object__for_each_program(p, skel->obj)
-	{
+	bpf_object__for_each_program (p, skel->obj) {
 		if (strncmp(bpf_program__name(p), "edge_", 5) == 0)
 			assert_int_equal(bpf_program__set_autoload(p, sync == ABI_SYNC_SCHED), 0);
 		if (strncmp(bpf_program__name(p), "sync_", 5) == 0)
@@ -59,8 +58,7 @@ static void check_budgets(struct cozbpf_bpf *skel)
 {
 	struct bpf_program *p;
 
-	bpf_object__for_each_program(p, skel->obj)
-	{
+	bpf_object__for_each_program (p, skel->obj) {
 		struct bpf_prog_info info = {0};
 		unsigned int size = sizeof(info), allowed = budget_of(bpf_program__name(p));
 
@@ -75,12 +73,11 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
-static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive,
-			unsigned int latencies)
+static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive, unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = programs_open();
-	static const char *const points[] = {"progress_enter", "progress_leave", "progress_event", "progress_traced", "progress_enter_traced",
-				      "progress_leave_traced", "slow_visit"};
+	static const char *const points[] = {"progress_enter",	      "progress_leave",	       "progress_event", "progress_traced",
+					     "progress_enter_traced", "progress_leave_traced", "slow_visit"};
 	struct abi_config *c;
 	int r;
 
@@ -149,8 +146,7 @@ static void loads_with_latency_points(void **state)
 	(void)state;
 	REQUIRE_BPF();
 	loads_scope(ABI_SYNC_SCHED, ABI_PAY_NONE, false, false, true, true, ABI_MAX_LATENCIES);
-	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SLEEP, feature_usable("task_work", NULL), feature_usable("send_signal_task", NULL), false, false,
-		    1);
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SLEEP, feature_usable("task_work", NULL), feature_usable("send_signal_task", NULL), false, false, 1);
 	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, feature_usable("task_work", NULL), false, false, false, 1);
 }
 
@@ -232,16 +228,14 @@ static void variants_differ_in_one_function(void **state)
 	assert_int_equal(arguments_of(bpf_object__btf(o), TASK_WORK "_impl"), -1);
 	assert_int_equal(arguments_of(bpf_object__btf(impl), TASK_WORK), -1);
 	assert_int_equal(arguments_of(bpf_object__btf(impl), TASK_WORK "_impl"), 5);
-	bpf_object__for_each_program(p, o)
-	{
+	bpf_object__for_each_program (p, o) {
 		q = bpf_object__next_program(impl, q);
 		assert_non_null(q);
 		assert_string_equal(bpf_program__name(p), bpf_program__name(q));
 		assert_string_equal(bpf_program__section_name(p), bpf_program__section_name(q));
 	}
 	assert_null(bpf_object__next_program(impl, q));
-	bpf_object__for_each_map(m, o)
-	{
+	bpf_object__for_each_map (m, o) {
 		n = bpf_object__next_map(impl, n);
 		assert_non_null(n);
 		assert_string_equal(strchr(bpf_map__name(m), '.') ?: bpf_map__name(m), strchr(bpf_map__name(n), '.') ?: bpf_map__name(n));
@@ -278,12 +272,9 @@ static void task_work_is_found(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loads_with_this_kernels_features),
-		cmocka_unit_test(loads_without_newer_features),
-		cmocka_unit_test(loads_with_latency_points),
-		cmocka_unit_test(probes_agree_with_disable),
-		cmocka_unit_test(variants_differ_in_one_function),
-		cmocka_unit_test(task_work_is_found),
+		cmocka_unit_test(loads_with_this_kernels_features), cmocka_unit_test(loads_without_newer_features),
+		cmocka_unit_test(loads_with_latency_points),	    cmocka_unit_test(probes_agree_with_disable),
+		cmocka_unit_test(variants_differ_in_one_function),  cmocka_unit_test(task_work_is_found),
 	};
 
 	one_each = argc > 1 && strcmp(argv[1], "--one-each") == 0;

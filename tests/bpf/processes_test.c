@@ -43,7 +43,7 @@ static void *busy(void *arg)
 
 static void family(int go)
 {
-	char *sleeping[] = {(char *)(uintptr_t)"sleep", (char *)(uintptr_t)"100", NULL};
+	char *sleeping[] = {(char *)(uintptr_t) "sleep", (char *)(uintptr_t) "100", NULL};
 	pthread_t t;
 	char c;
 
@@ -76,8 +76,7 @@ static void open_session(bool many)
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 
-	if (code_map_open("/proc/self/exe", &scope, &code, &e) < 0 || session_open(&o, &session, &e) < 0 ||
-	    session_set_code(session, code, &e) < 0)
+	if (code_map_open("/proc/self/exe", &scope, &code, &e) < 0 || session_open(&o, &session, &e) < 0 || session_set_code(session, code, &e) < 0)
 		fail_msg("%s", e.text);
 }
 

@@ -30,7 +30,7 @@
 static bool dies_at_options; /* the calling process, before it has set a tracee's options */
 static bool memory_lies;     /* every word that is read of a tracee is 0 */
 static bool helper_dies;     /* before anybody has waited for it */
-static size_t steered;       /* the register, by its offset, that gets another value just before a call; 0, which is r15: none */
+static size_t steered;	     /* the register, by its offset, that gets another value just before a call; 0, which is r15: none */
 static uint64_t steered_at;  /* ... that is made here */
 static pid_t killed;
 
@@ -238,7 +238,8 @@ static void takes_no_descriptor_from_memory(void **state)
 	remote_end(&helper, &r, number);
 	assert_true(l.slots != 0);
 	/* It is found again. */
-	(void)snprintf(maps, sizeof(maps), "%llx-0 r-xp 0\n%llx-0 rw-s 0 anon_inode:bpf-map\n", (unsigned long long)l.blob, (unsigned long long)l.slots);
+	(void)snprintf(maps, sizeof(maps), "%llx-0 r-xp 0\n%llx-0 rw-s 0 anon_inode:bpf-map\n", (unsigned long long)l.blob,
+		       (unsigned long long)l.slots);
 	assert_ptr_equal(inject_layout_in(pid, maps, &l, 1), &l);
 	assert_int_equal(inject_unmap(&r, &l), 0);
 	assert_int_equal(remote_release(&r), 0);
@@ -336,12 +337,9 @@ static void stops_threads_of_the_process_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_helper_outlives_us),
-		cmocka_unit_test(kills_its_own_helper_only),
-		cmocka_unit_test(takes_no_descriptor_from_memory),
-		cmocka_unit_test(has_no_other_call_made),
-		cmocka_unit_test(lets_go_of_another_program),
-		cmocka_unit_test(stops_threads_of_the_process_only),
+		cmocka_unit_test(no_helper_outlives_us),	   cmocka_unit_test(kills_its_own_helper_only),
+		cmocka_unit_test(takes_no_descriptor_from_memory), cmocka_unit_test(has_no_other_call_made),
+		cmocka_unit_test(lets_go_of_another_program),	   cmocka_unit_test(stops_threads_of_the_process_only),
 	};
 	sigset_t all;
 

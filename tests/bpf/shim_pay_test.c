@@ -153,8 +153,7 @@ static void a_debt_is_slept_off_once(void **state)
 	assert_true(paid > 0);
 	assert_true(slot->payments - before.payments >= 3);
 	/* What is not folded in yet may be missing; there must be nothing else. */
-	assert_true(paid <= (int64_t)(slot->paid_ns - before.paid_ns +
-				      (slot->payments - before.payments + 1) * OVERHEAD_NS));
+	assert_true(paid <= (int64_t)(slot->paid_ns - before.paid_ns + (slot->payments - before.payments + 1) * OVERHEAD_NS));
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	(void)munmap(slots, SHIM_SLOTS * sizeof(*slots));

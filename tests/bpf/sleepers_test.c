@@ -20,7 +20,7 @@ static struct shim_slot *slots;
 static struct shared {
 	uint32_t bystander; /* its thread id */
 	uint32_t cycles;    /* sleeps of the sleeper */
-} *shared;
+} * shared;
 
 static struct shim_slot *slot_of(unsigned int tid)
 {

@@ -14,8 +14,8 @@ static void work_and_rest(void)
 
 static void start(struct driven *d, enum abi_payer payer, const char *disabled, void (*body)(void))
 {
-	struct session_options o = {.payer = payer, .sync = ABI_SYNC_PTHREAD, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1,
-				    .disabled = disabled};
+	struct session_options o = {
+		.payer = payer, .sync = ABI_SYNC_PTHREAD, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .disabled = disabled};
 	struct error e = {.text = ""};
 
 	driven_open(d, &o);

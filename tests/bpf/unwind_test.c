@@ -219,8 +219,7 @@ static void attributes(void (*work)(void), const char *function)
 	/* The rest: the child's loop, which calls it. */
 	assert_true(in * 100 >= all * 95);
 	if (outside * 100 > all + outside)
-		fail_msg("%llu of %llu samples are outside: %s", (unsigned long long)outside, (unsigned long long)(all + outside),
-			 words_of_it);
+		fail_msg("%llu of %llu samples are outside: %s", (unsigned long long)outside, (unsigned long long)(all + outside), words_of_it);
 	free(words_of_it);
 }
 
@@ -261,11 +260,11 @@ static void test_large_library(void **state)
 	attributes(unwind_printf, "unwind_printf");
 }
 
-#define TEST(name)                           \
+#define TEST(name)                            \
 	static void test_##name(void **state) \
-	{                                    \
-		(void)state;                 \
-		attributes(name, #name);     \
+	{                                     \
+		(void)state;                  \
+		attributes(name, #name);      \
 	}
 TEST(unwind_memcpy)
 TEST(unwind_qsort)

@@ -18,14 +18,29 @@
 enum {
 	ELF_STRIPPED = 1, /* its symbols are in mini debug information */
 	ELF_GO = 2,
-	ELF_LINES = 4,    /* of the kind that the bits above these say */
-	ELF_PACKED = 8,   /* and compressed */
+	ELF_LINES = 4,	   /* of the kind that the bits above these say */
+	ELF_PACKED = 8,	   /* and compressed */
 	ELF_HEADLESS = 16, /* no section headers */
 	ELF_LINES_SHIFT = 5,
 };
 
-enum elf_part { E_TEXT, E_NOTE, E_PROBES, E_PROBES_BASE, E_INTERP, E_DYNSYM, E_DYNSTR, E_DYNAMIC, E_FRAME, E_FRAME_HDR, E_MINI, E_SYMTAB, E_STRTAB,
-		E_GO, N_ELF_PARTS };
+enum elf_part {
+	E_TEXT,
+	E_NOTE,
+	E_PROBES,
+	E_PROBES_BASE,
+	E_INTERP,
+	E_DYNSYM,
+	E_DYNSTR,
+	E_DYNAMIC,
+	E_FRAME,
+	E_FRAME_HDR,
+	E_MINI,
+	E_SYMTAB,
+	E_STRTAB,
+	E_GO,
+	N_ELF_PARTS
+};
 
 struct elf_parts {
 	struct bytes p[N_ELF_PARTS];
@@ -36,11 +51,31 @@ static inline void seed_code(struct rng *r, struct bytes *b)
 {
 	static const struct {
 		unsigned char n, code[10];
-	} all[] = {{1, {0x55}}, {1, {0x90}}, {1, {0xc3}}, {3, {0x48, 0x89, 0xe5}}, {4, {0xf3, 0x0f, 0x1e, 0xfa}}, {2, {0x66, 0x90}},
-		   {5, {0x0f, 0x1f, 0x44, 0, 0}}, {2, {0xeb, 0xfa}}, {2, {0x75, 0x05}}, {2, {0x74, 0xf0}}, {5, {0xe8, 0x10}},
-		   {5, {0xe9, 0xf0, 0xff, 0xff, 0xff}}, {6, {0x0f, 0x84, 0x20}}, {2, {0xff, 0xe0}}, {6, {0xff, 0x25, 0x10}},
-		   {3, {0xff, 0x24, 0xc5}}, {4, {0xf0, 0x48, 0xff, 0x07}}, {9, {0x64, 0x48, 0x8b, 0x04, 0x25, 0x28}}, {2, {0x0f, 0x05}},
-		   {1, {0xcc}}, {2, {0x0f, 0x0b}}, {4, {0x48, 0x83, 0xec, 0x18}}, {2, {0xe2, 0xfb}}, {6, {0xc7, 0xf8, 4}}, {1, {0xc9}}};
+	} all[] = {{1, {0x55}},
+		   {1, {0x90}},
+		   {1, {0xc3}},
+		   {3, {0x48, 0x89, 0xe5}},
+		   {4, {0xf3, 0x0f, 0x1e, 0xfa}},
+		   {2, {0x66, 0x90}},
+		   {5, {0x0f, 0x1f, 0x44, 0, 0}},
+		   {2, {0xeb, 0xfa}},
+		   {2, {0x75, 0x05}},
+		   {2, {0x74, 0xf0}},
+		   {5, {0xe8, 0x10}},
+		   {5, {0xe9, 0xf0, 0xff, 0xff, 0xff}},
+		   {6, {0x0f, 0x84, 0x20}},
+		   {2, {0xff, 0xe0}},
+		   {6, {0xff, 0x25, 0x10}},
+		   {3, {0xff, 0x24, 0xc5}},
+		   {4, {0xf0, 0x48, 0xff, 0x07}},
+		   {9, {0x64, 0x48, 0x8b, 0x04, 0x25, 0x28}},
+		   {2, {0x0f, 0x05}},
+		   {1, {0xcc}},
+		   {2, {0x0f, 0x0b}},
+		   {4, {0x48, 0x83, 0xec, 0x18}},
+		   {2, {0xe2, 0xfb}},
+		   {6, {0xc7, 0xf8, 4}},
+		   {1, {0xc9}}};
 
 	while (b->n < TEXT_SIZE) {
 		size_t i = rng_below(r, sizeof(all) / sizeof(all[0]));
@@ -50,8 +85,8 @@ static inline void seed_code(struct rng *r, struct bytes *b)
 	b->n = TEXT_SIZE;
 }
 
-static inline void seed_symbol(struct bytes *table, struct bytes *strings, const char *name, unsigned int info, unsigned int section,
-			       uint64_t addr, uint64_t size)
+static inline void seed_symbol(struct bytes *table, struct bytes *strings, const char *name, unsigned int info, unsigned int section, uint64_t addr,
+			       uint64_t size)
 {
 	Elf64_Sym s = {.st_info = (unsigned char)info, .st_shndx = (Elf64_Half)section, .st_value = addr, .st_size = size};
 
@@ -172,8 +207,8 @@ static inline void link_section(struct elf_file *f, const char *name, const stru
 
 static inline void link_debug(struct elf_file *f, const struct elf_parts *s, bool packed)
 {
-	static const char *const names[N_SEED_SECTIONS] = {NULL, ".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_addr",
-		".debug_ranges", ".debug_rnglists", ".debug_aranges"};
+	static const char *const names[N_SEED_SECTIONS] = {NULL,	  ".debug_info",   ".debug_abbrev",   ".debug_line",   ".debug_str",
+							   ".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges"};
 
 	for (size_t i = S_INFO; i < N_SEED_SECTIONS; i++) {
 		Elf64_Chdr head = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = s->lines.s[i].n, .ch_addralign = 1};
@@ -200,9 +235,15 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 {
 	static struct elf_parts s;
 	static struct elf_file f;
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_DYN,
-		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof(h), .e_ehsize = sizeof(h),
-		.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 5, .e_shentsize = sizeof(Elf64_Shdr)};
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_phoff = sizeof(h),
+			.e_ehsize = sizeof(h),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 5,
+			.e_shentsize = sizeof(Elf64_Shdr)};
 	Elf64_Phdr ph[5];
 	Elf64_Shdr *text, *note, *interp, *header;
 	struct bytes none = {.n = 0};
@@ -232,10 +273,10 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 	f.sh[f.n_sections - 1].sh_addr = DATA;
 	link_section(&f, ".interp", &s.p[E_INTERP], (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
 	link_section(&f, ".dynstr", &s.p[E_DYNSTR], (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_flags = SHF_ALLOC});
-	link_section(&f, ".dynsym", &s.p[E_DYNSYM], (Elf64_Shdr){.sh_type = SHT_DYNSYM, .sh_flags = SHF_ALLOC, .sh_link = 6, .sh_info = 1,
-		     .sh_entsize = sizeof(Elf64_Sym)});
-	link_section(&f, ".dynamic", &s.p[E_DYNAMIC], (Elf64_Shdr){.sh_type = SHT_DYNAMIC, .sh_flags = SHF_ALLOC, .sh_link = 6,
-		     .sh_entsize = sizeof(Elf64_Dyn)});
+	link_section(&f, ".dynsym", &s.p[E_DYNSYM],
+		     (Elf64_Shdr){.sh_type = SHT_DYNSYM, .sh_flags = SHF_ALLOC, .sh_link = 6, .sh_info = 1, .sh_entsize = sizeof(Elf64_Sym)});
+	link_section(&f, ".dynamic", &s.p[E_DYNAMIC],
+		     (Elf64_Shdr){.sh_type = SHT_DYNAMIC, .sh_flags = SHF_ALLOC, .sh_link = 6, .sh_entsize = sizeof(Elf64_Dyn)});
 	seed_frame(&s.p[E_FRAME], DATA + ((f.at + 7) & ~7UL));
 	link_section(&f, ".eh_frame", &s.p[E_FRAME], (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
 	header = &f.sh[f.n_sections];
@@ -249,8 +290,9 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 		link_section(&f, ".gnu_debugdata", &s.p[E_MINI], (Elf64_Shdr){.sh_type = SHT_PROGBITS});
 	} else {
 		link_section(&f, ".strtab", &s.p[E_STRTAB], (Elf64_Shdr){.sh_type = SHT_STRTAB});
-		link_section(&f, ".symtab", &s.p[E_SYMTAB], (Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_link = (Elf64_Word)f.n_sections - 1,
-			     .sh_info = 8, .sh_entsize = sizeof(Elf64_Sym)});
+		link_section(
+			&f, ".symtab", &s.p[E_SYMTAB],
+			(Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_link = (Elf64_Word)f.n_sections - 1, .sh_info = 8, .sh_entsize = sizeof(Elf64_Sym)});
 	}
 	if (kind & ELF_LINES) {
 		s.lines.kind = kind >> ELF_LINES_SHIFT & (N_SEEDS - 1) & ~(unsigned int)(SEED_SPLIT | SEED_PACKAGE | SEED_ALT);
@@ -267,11 +309,14 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 	note = &f.sh[2];
 	interp = &f.sh[5];
 	ph[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = DATA, .p_filesz = f.at, .p_memsz = f.at};
-	ph[1] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = CODE, .p_offset = text->sh_offset, .p_filesz = TEXT_SIZE,
-			     .p_memsz = 0x1000};
+	ph[1] = (Elf64_Phdr){
+		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = CODE, .p_offset = text->sh_offset, .p_filesz = TEXT_SIZE, .p_memsz = 0x1000};
 	ph[2] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = note->sh_offset, .p_filesz = note->sh_size, .p_memsz = note->sh_size, .p_align = 4};
 	ph[3] = (Elf64_Phdr){.p_type = PT_INTERP, .p_offset = interp->sh_offset, .p_filesz = interp->sh_size, .p_memsz = interp->sh_size};
-	ph[4] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME, .p_vaddr = header->sh_addr, .p_offset = header->sh_offset, .p_filesz = header->sh_size,
+	ph[4] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME,
+			     .p_vaddr = header->sh_addr,
+			     .p_offset = header->sh_offset,
+			     .p_filesz = header->sh_size,
 			     .p_memsz = header->sh_size};
 	if (!(kind & ELF_HEADLESS)) {
 		h.e_shnum = (Elf64_Half)f.n_sections;
@@ -291,9 +336,15 @@ static inline size_t seed_mini(struct rng *r, struct bytes *ret)
 {
 	static const unsigned char names[] = "\0.symtab\0.strtab";
 	unsigned char file[4096] = {0}, original[sizeof(file)];
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_DYN,
-		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_ehsize = sizeof(h), .e_shentsize = sizeof(Elf64_Shdr), .e_shnum = 3,
-		.e_shstrndx = 2, .e_shoff = sizeof(h)};
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_ehsize = sizeof(h),
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = 3,
+			.e_shstrndx = 2,
+			.e_shoff = sizeof(h)};
 	Elf64_Shdr sh[3] = {{0}};
 	struct bytes symbols = {.n = 0}, strings = {.n = 0};
 	lzma_options_lzma options;
@@ -302,8 +353,14 @@ static inline size_t seed_mini(struct rng *r, struct bytes *ret)
 
 	put_all(&strings, names, sizeof(names));
 	seed_symbols(&symbols, &strings);
-	sh[1] = (Elf64_Shdr){.sh_name = 1, .sh_type = SHT_SYMTAB, .sh_offset = at, .sh_size = symbols.n, .sh_link = 2, .sh_info = 8,
-			     .sh_entsize = sizeof(Elf64_Sym), .sh_addralign = 8};
+	sh[1] = (Elf64_Shdr){.sh_name = 1,
+			     .sh_type = SHT_SYMTAB,
+			     .sh_offset = at,
+			     .sh_size = symbols.n,
+			     .sh_link = 2,
+			     .sh_info = 8,
+			     .sh_entsize = sizeof(Elf64_Sym),
+			     .sh_addralign = 8};
 	sh[2] = (Elf64_Shdr){.sh_name = 9, .sh_type = SHT_STRTAB, .sh_offset = at + symbols.n, .sh_size = strings.n, .sh_addralign = 1};
 	memcpy(file, &h, sizeof(h));
 	memcpy(file + sizeof(h), sh, sizeof(sh));

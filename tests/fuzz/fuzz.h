@@ -25,8 +25,8 @@ size_t fuzz_make(struct rng *r, unsigned char *out, size_t room);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What a target may use. */
-extern bool fuzz_verbose;           /* a single input: somebody wants to see it */
-void fuzz_read(void);               /* this input was not refused: if all are, or none, nothing is tried */
+extern bool fuzz_verbose; /* a single input: somebody wants to see it */
+void fuzz_read(void);	  /* this input was not refused: if all are, or none, nothing is tried */
 #define fuzz_must(x) ((x) ? (void)0 : fuzz_broken(#x, __FILE__, __LINE__))
 _Noreturn void fuzz_broken(const char *promise, const char *file, int line);
 /* An open file (memfd) with that content, the same at each call: what was in it is gone. Its path, which is valid until the next call. */

@@ -78,8 +78,10 @@ static void add_answer(struct bytes *out, struct rng *r, int32_t status, uint64_
 		add(out, &h, sizeof(h));
 		add(out, file, strlen(file));
 	}
-	h = (struct decoder_head){.kind = (uint32_t)about(r, DECODER_RESULT), .status = (int32_t)about(r, (uint64_t)(int64_t)status),
-				  .a = about(r, a), .b = about(r, 0),
+	h = (struct decoder_head){.kind = (uint32_t)about(r, DECODER_RESULT),
+				  .status = (int32_t)about(r, (uint64_t)(int64_t)status),
+				  .a = about(r, a),
+				  .b = about(r, 0),
 				  .size = {about(r, size), about(r, more_size), about(r, names_size), about(r, strlen(text))}};
 	add(out, &h, sizeof(h));
 	add(out, array, size);
@@ -98,9 +100,14 @@ static void make_symbols(struct bytes *out, struct rng *r)
 	for (size_t i = 0; i < n; i++) {
 		uint32_t name = at[rng_below(r, 4)];
 
-		all[i] = (struct wire_symbol){.addr = about(r, CODE + i * 16), .size = about(r, 16), .name = (uint32_t)about(r, name),
-					      .own = (uint32_t)about(r, name ? name : 7), .kind = (uint32_t)about(r, !name),
-					      .rank = (uint32_t)about(r, 0), .unit = (uint32_t)about(r, 1), .order = (uint32_t)about(r, i)};
+		all[i] = (struct wire_symbol){.addr = about(r, CODE + i * 16),
+					      .size = about(r, 16),
+					      .name = (uint32_t)about(r, name),
+					      .own = (uint32_t)about(r, name ? name : 7),
+					      .kind = (uint32_t)about(r, !name),
+					      .rank = (uint32_t)about(r, 0),
+					      .unit = (uint32_t)about(r, 1),
+					      .order = (uint32_t)about(r, i)};
 	}
 	add_answer(out, r, 0, rng_below(r, 2), all, n * sizeof(*all), names, sizeof(names) - rng_below(r, 2), "", 0);
 }
@@ -111,7 +118,9 @@ static void make_frames(struct bytes *out, struct rng *r)
 	size_t n = 1 + rng_below(r, 15);
 
 	for (size_t i = 0; i < n; i++)
-		all[i] = (struct cfi_row){.pc = (uint32_t)about(r, i * 16), .cfa_offset = (int16_t)about(r, 16), .rbp_slot = (int8_t)about(r, 0),
+		all[i] = (struct cfi_row){.pc = (uint32_t)about(r, i * 16),
+					  .cfa_offset = (int16_t)about(r, 16),
+					  .rbp_slot = (int8_t)about(r, 0),
 					  .kind = (uint8_t)about(r, i + 1 < n ? rng_below(r, CFI_DRAP + 1) : CFI_NONE)};
 	add_answer(out, r, 0, 0, all, n * sizeof(*all), "", 0, "", 0);
 }
@@ -122,8 +131,11 @@ static void make_rows(struct bytes *out, struct rng *r, const char *names, size_
 	size_t n = 1 + rng_below(r, 15);
 
 	for (size_t i = 0; i < n; i++)
-		all[i] = (struct line_row){.addr = about(r, CODE + i * 8), .line = (uint32_t)about(r, rng_below(r, 9)),
-					   .file = (uint32_t)about(r, rng_below(r, 2)) & (MAX_FILES - 1), .stmt = rng_below(r, 2), .end = i + 1 == n};
+		all[i] = (struct line_row){.addr = about(r, CODE + i * 8),
+					   .line = (uint32_t)about(r, rng_below(r, 9)),
+					   .file = (uint32_t)about(r, rng_below(r, 2)) & (MAX_FILES - 1),
+					   .stmt = rng_below(r, 2),
+					   .end = i + 1 == n};
 	add_answer(out, r, 0, 0, all, n * sizeof(*all), "", 0, names, names_size);
 }
 

@@ -171,8 +171,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	struct cfi_section s = {.name = "fuzz", .bytes = data + 1, .size = size - 1, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI,
-				.max_rows = MAX_ROWS, .stop_at_zero = data[0] & 1};
+	struct cfi_section s = {.name = "fuzz",
+				.bytes = data + 1,
+				.size = size - 1,
+				.vaddr = VADDR,
+				.code_lo = CODE_LO,
+				.code_hi = CODE_HI,
+				.max_rows = MAX_ROWS,
+				.stop_at_zero = data[0] & 1};
 	err = cfi_section_parse(&s, &t, &e);
 	if (err < 0) {
 		fuzz_must((err == -EBADMSG || err == -E2BIG) && strstr(e.text, "fuzz: "));

@@ -231,10 +231,10 @@ static bool seeds_are_sound(void)
 			(void)line_table_open(o, &t, &e);
 		}
 		if (!o || frames.n < 4 || !elf_object_build_id(o) ||
-		    (!(kind & ELF_HEADLESS) && (functions < 10 || probes != 2 || elf_object_is_go(o) != !!(kind & ELF_GO) ||
-						(kind & ELF_LINES && !t)))) {
-			(void)fprintf(stderr, "seed kind %u: %zu functions, %zu probes, %zu rows, %s lines: %s\n", kind, functions, probes,
-				      frames.n, t ? "with" : "no", e.text);
+		    (!(kind & ELF_HEADLESS) &&
+		     (functions < 10 || probes != 2 || elf_object_is_go(o) != !!(kind & ELF_GO) || (kind & ELF_LINES && !t)))) {
+			(void)fprintf(stderr, "seed kind %u: %zu functions, %zu probes, %zu rows, %s lines: %s\n", kind, functions, probes, frames.n,
+				      t ? "with" : "no", e.text);
 			good = false;
 		}
 		cfi_table_free(&frames);

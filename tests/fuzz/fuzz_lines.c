@@ -123,14 +123,13 @@ static bool seeds_are_sound(void)
 		struct seen s = {0};
 
 		remove_files();
-		if (!write_file(PROGRAM, kind, bytes, seed_program(kind, bytes)) ||
-		    !write_file(SPLIT, kind, bytes, seed_split(kind, bytes)) ||
+		if (!write_file(PROGRAM, kind, bytes, seed_program(kind, bytes)) || !write_file(SPLIT, kind, bytes, seed_split(kind, bytes)) ||
 		    !write_file(ALTERNATE, kind, bytes, seed_alternate(bytes)))
 			return false;
 		walk_into(path, &s);
 		if (s.at < 0x20 || s.calls < 6 || s.lines < 3 || s.sites < s.lines || s.complaint) {
-			(void)fprintf(stderr, "seed kind %u: %zu addresses, %zu calls, %zu lines, %zu sites%s\n", kind, s.at, s.calls, s.lines, s.sites,
-				      s.complaint ? ", and a warning" : "");
+			(void)fprintf(stderr, "seed kind %u: %zu addresses, %zu calls, %zu lines, %zu sites%s\n", kind, s.at, s.calls, s.lines,
+				      s.sites, s.complaint ? ", and a warning" : "");
 			good = false;
 		}
 	}

@@ -18,8 +18,8 @@ static const char seed_text[] = "00400000-00452000 r-xp 00001000 fe:0a 173521   
 				"7fff8000000-7fff8001000 r-xs 00000000 00:05 77 /memfd:x (deleted)\n"
 				"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n";
 
-static const char *const tokens[] = {"-", " ", ":", "\n", "/", "\\012", " (deleted)", "0", "ffffffffffffffff",
-				     "18446744073709551615", "r-xp", "\\01", "99999999999999999999"};
+static const char *const tokens[] = {
+	"-", " ", ":", "\n", "/", "\\012", " (deleted)", "0", "ffffffffffffffff", "18446744073709551615", "r-xp", "\\01", "99999999999999999999"};
 
 static const struct text_change changes = {ROOM, "0123456789abcdef", tokens, sizeof(tokens) / sizeof(tokens[0])};
 
@@ -33,8 +33,7 @@ static bool holds(const struct map_list *l, uint64_t probe)
 		const struct map_entry *m = &l->entries[i];
 
 		if (m->start >= m->end || (i > 0 && m->start < l->entries[i - 1].end) || !m->inode || m->path[0] != '/' ||
-		    m->offset + (m->end - m->start) < m->offset || map_list_find(l, m->start) != m ||
-		    map_list_find(l, m->end - 1) != m)
+		    m->offset + (m->end - m->start) < m->offset || map_list_find(l, m->start) != m || map_list_find(l, m->end - 1) != m)
 			return false;
 	}
 	return l->n <= MAP_LIST_MAX;

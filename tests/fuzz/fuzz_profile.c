@@ -72,8 +72,7 @@ static bool holds(const struct profile *p)
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
 
-		if (x->run >= p->n_runs || !x->x.selected || !(x->x.speedup >= 0 && x->x.speedup <= 1) ||
-		    !(x->x.foreign >= 0 && x->x.foreign <= 1))
+		if (x->run >= p->n_runs || !x->x.selected || !(x->x.speedup >= 0 && x->x.speedup <= 1) || !(x->x.foreign >= 0 && x->x.foreign <= 1))
 			return false;
 		for (size_t j = 0; j < x->n_points; j++)
 			if (!latency_holds(x->points[j].latency) || !x->points[j].name || (x->points[j].timed && x->points[j].delta < 2))

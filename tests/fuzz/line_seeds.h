@@ -20,16 +20,15 @@ struct bytes {
 /* What a seed has, by the bits of its number. */
 enum {
 	SEED_V5 = 1,
-	SEED_SPLIT = 2,   /* the tree is in a split unit */
-	SEED_PACKAGE = 4, /* which is in a package */
-	SEED_LISTS = 8,   /* lists of ranges, not low and high addresses */
-	SEED_ALT = 16,    /* the directory's name is in the alternate file */
+	SEED_SPLIT = 2,	   /* the tree is in a split unit */
+	SEED_PACKAGE = 4,  /* which is in a package */
+	SEED_LISTS = 8,	   /* lists of ranges, not low and high addresses */
+	SEED_ALT = 16,	   /* the directory's name is in the alternate file */
 	SEED_ARANGES = 32, /* the unit does not say itself what it covers */
 	N_SEEDS = 64,
 };
 
-enum seed_section { S_TEXT, S_INFO, S_ABBREV, S_LINE, S_STR, S_ADDR, S_RANGES, S_RNGLISTS, S_ARANGES, S_INDEX, S_LINK, S_NOTE,
-		    N_SEED_SECTIONS };
+enum seed_section { S_TEXT, S_INFO, S_ABBREV, S_LINE, S_STR, S_ADDR, S_RANGES, S_RNGLISTS, S_ARANGES, S_INDEX, S_LINK, S_NOTE, N_SEED_SECTIONS };
 
 struct seed {
 	unsigned int kind;
@@ -76,7 +75,7 @@ static inline void seed_abbrev(struct seed *s)
 		if (s->kind & SEED_ALT)
 			PUT(b, 0x1b, 0xa1, 0x3e); /* comp_dir, GNU_strp_alt */
 		else
-			PUT(b, 0x1b, 0x0e); /* strp */
+			PUT(b, 0x1b, 0x0e);	/* strp */
 		PUT(b, 0x11, v5 ? 0x1b : 0x01); /* low_pc: addrx, addr */
 		if (!(s->kind & SEED_ARANGES)) {
 			if (s->kind & SEED_LISTS)
@@ -104,9 +103,9 @@ static inline void seed_abbrev(struct seed *s)
 		PUT(b, 0x81, 0x3e); /* GNU_addr_index */
 	else
 		PUT(b, v5 ? 0x1b : 0x01);
-	PUT(b, 0x12, 0x0b, 0, 0); /* high_pc: data1 */
+	PUT(b, 0x12, 0x0b, 0, 0);									  /* high_pc: data1 */
 	PUT(b, 3, 0x1d, 0, 0x52, v5 ? 0x1b : 0x0b, 0x55, v5 ? 0x23 : 0x17, 0x58, 0x0b, 0x59, 0x0b, 0, 0); /* inlined: entry_pc, ranges */
-	PUT(b, 4, 0x0b, 1, 0x01, 0x13, 0, 0); /* block, with a sibling */
+	PUT(b, 4, 0x0b, 1, 0x01, 0x13, 0, 0);								  /* block, with a sibling */
 	put(b, 0, 1);
 }
 
@@ -285,12 +284,18 @@ static inline void seed_index(struct seed *s)
 /* The sections as an ELF file; returns its size, at most SEED_ROOM. */
 static inline size_t seed_link(const struct seed *s, unsigned char *out)
 {
-	static const char *const names[N_SEED_SECTIONS] = {".text", ".debug_info", ".debug_abbrev", ".debug_line", ".debug_str",
-		".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges", ".debug_cu_index", ".gnu_debugaltlink",
-		".note.gnu.build-id"};
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_EXEC,
-		.e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_phoff = sizeof(h), .e_ehsize = sizeof(h),
-		.e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1, .e_shentsize = sizeof(Elf64_Shdr)};
+	static const char *const names[N_SEED_SECTIONS] = {".text",	     ".debug_info",	".debug_abbrev",     ".debug_line",
+							   ".debug_str",     ".debug_addr",	".debug_ranges",     ".debug_rnglists",
+							   ".debug_aranges", ".debug_cu_index", ".gnu_debugaltlink", ".note.gnu.build-id"};
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_EXEC,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_phoff = sizeof(h),
+			.e_ehsize = sizeof(h),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 1,
+			.e_shentsize = sizeof(Elf64_Shdr)};
 	Elf64_Phdr ph = {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = CODE, .p_memsz = 0x1000, .p_filesz = 64};
 	Elf64_Shdr sh[N_SEED_SECTIONS + 2] = {{0}};
 	struct bytes strings = {.n = 1};
@@ -299,8 +304,13 @@ static inline size_t seed_link(const struct seed *s, unsigned char *out)
 	for (size_t i = 0; i < N_SEED_SECTIONS; i++) {
 		if (!s->s[i].n)
 			continue;
-		sh[n] = (Elf64_Shdr){.sh_name = (Elf64_Word)strings.n, .sh_type = SHT_PROGBITS, .sh_offset = at, .sh_size = s->s[i].n,
-			.sh_addralign = 1, .sh_flags = i == S_TEXT ? SHF_ALLOC | SHF_EXECINSTR : 0, .sh_addr = i == S_TEXT ? CODE : 0};
+		sh[n] = (Elf64_Shdr){.sh_name = (Elf64_Word)strings.n,
+				     .sh_type = SHT_PROGBITS,
+				     .sh_offset = at,
+				     .sh_size = s->s[i].n,
+				     .sh_addralign = 1,
+				     .sh_flags = i == S_TEXT ? SHF_ALLOC | SHF_EXECINSTR : 0,
+				     .sh_addr = i == S_TEXT ? CODE : 0};
 		put_text(&strings, names[i]);
 		if (s->split && i != S_INDEX) {
 			strings.n--;

@@ -27,7 +27,7 @@ static const char *const outcome_names[] = {"fine", "crashed in a library", "hun
 static struct {
 	unsigned long at, read, count[N_OUTCOMES];
 	int stop; /* somebody has seen enough: the counts so far are printed */
-} *shared;
+} * shared;
 
 static unsigned char *room;
 

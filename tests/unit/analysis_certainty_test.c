@@ -34,8 +34,8 @@ static struct certainty ask(struct analysis_line *lines, size_t n, double half)
 
 static void the_widest_of_the_top_counts(void **state)
 {
-	struct analysis_line l[] = {line("a", 0.5, 0.01, NAN), line("rare", 0.01, 0.5, NAN), line("b", 0.2, 0.04, NAN),
-				    line("c", 0.1, 0.02, NAN), line("fourth", 0.1, 0.3, NAN)};
+	struct analysis_line l[] = {line("a", 0.5, 0.01, NAN), line("rare", 0.01, 0.5, NAN), line("b", 0.2, 0.04, NAN), line("c", 0.1, 0.02, NAN),
+				    line("fourth", 0.1, 0.3, NAN)};
 	struct certainty c = ask(l, 5, 0.02);
 
 	(void)state;
@@ -141,10 +141,8 @@ static void the_estimate_comes_true(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_widest_of_the_top_counts),
-		cmocka_unit_test(the_unknown_keeps_it_going),
-		cmocka_unit_test(the_method_has_a_floor),
-		cmocka_unit_test(dear_samples_raise_the_floor),
+		cmocka_unit_test(the_widest_of_the_top_counts), cmocka_unit_test(the_unknown_keeps_it_going),
+		cmocka_unit_test(the_method_has_a_floor),	cmocka_unit_test(dear_samples_raise_the_floor),
 		cmocka_unit_test(the_estimate_comes_true),
 	};
 

@@ -47,13 +47,13 @@ static double contention(double s)
 struct program {
 	const char *name;
 	double (*effect)(double);
-	size_t grid;        /* speedups, evenly spaced up to 100 % */
+	size_t grid;	    /* speedups, evenly spaced up to 100 % */
 	size_t experiments; /* of half a second */
-	double noise;       /* relative, of one experiment's pace */
-	double drift;       /* relative, of the pace from one experiment to the next */
-	double busy;        /* share of experiments beside another program, whose pace scatters five times as much */
-	double method;      /* relative error of a whole run's effects, at most; 0: its profile does not say how it was measured */
-	double half;        /* half-width at most, on average: what the noise is worth, and what is allowed for the method */
+	double noise;	    /* relative, of one experiment's pace */
+	double drift;	    /* relative, of the pace from one experiment to the next */
+	double busy;	    /* share of experiments beside another program, whose pace scatters five times as much */
+	double method;	    /* relative error of a whole run's effects, at most; 0: its profile does not say how it was measured */
+	double half;	    /* half-width at most, on average: what the noise is worth, and what is allowed for the method */
 };
 
 static const struct program programs[] = {
@@ -204,10 +204,8 @@ static size_t called(const struct analysis *a)
 static void nothing_is_rarely_called_something(void **state)
 {
 	static const struct program nothings[] = {
-		{"quiet", none, 20, 20, 0.010, 0, 0, 0, 0},
-		{"noisy", none, 4, 20, 0.050, 0, 0, 0, 0},
-		{"drift", none, 20, 20, 0.010, 0.010, 0, 0, 0},
-		{"beside others", none, 20, 20, 0.010, 0, 0.2, 0, 0},
+		{"quiet", none, 20, 20, 0.010, 0, 0, 0, 0},	    {"noisy", none, 4, 20, 0.050, 0, 0, 0, 0},
+		{"drift", none, 20, 20, 0.010, 0.010, 0, 0, 0},	    {"beside others", none, 20, 20, 0.010, 0, 0.2, 0, 0},
 		{"method off", none, 4, 20, 0.002, 0, 0, 0.033, 0},
 	};
 
@@ -271,8 +269,7 @@ static void false_discoveries_are_rare(void **state)
 		analysis_free(&a);
 		profile_free(&p);
 	}
-	printf("of %zu lines that do something %zu were found, of %zu that do nothing %zu were called\n", 4 * reports, found, 8 * reports,
-	       wrong);
+	printf("of %zu lines that do something %zu were found, of %zu that do nothing %zu were called\n", 4 * reports, found, 8 * reports, wrong);
 	if (wrong * 100 > 5 * 8 * reports)
 		fail_msg("%zu of %zu lines without effect were called helps or hurts", wrong, 8 * reports);
 	/* Careful, not blind. */

@@ -61,9 +61,8 @@ struct chance {
 };
 
 static const struct chance chances[] = {
-	{"normal 2 %", normal_rate, 0.02, false},	{"normal 10 %", normal_rate, 0.10, false},
-	{"lognormal 0.3", lognormal_rate, 0.3, false},	{"lognormal 1", lognormal_rate, 1, true},
-	{"Pareto 3", pareto_rate, 3, false},		{"Pareto 1.3", pareto_rate, 1.3, true},
+	{"normal 2 %", normal_rate, 0.02, false}, {"normal 10 %", normal_rate, 0.10, false}, {"lognormal 0.3", lognormal_rate, 0.3, false},
+	{"lognormal 1", lognormal_rate, 1, true}, {"Pareto 3", pareto_rate, 3, false},	     {"Pareto 1.3", pareto_rate, 1.3, true},
 	{"one in ten", burst_rate, 0.1, true},
 };
 
@@ -90,8 +89,8 @@ static void simulate(const struct plan *plan, const struct chance *c, struct rng
 
 struct score {
 	size_t lines, helps, hurts, flat, bursts; /* without an effect */
-	size_t effects, found;				/* lines with one; called with its sign */
-	size_t against;					/* verdicts that none of the intervals shares */
+	size_t effects, found;			  /* lines with one; called with its sign */
+	size_t against;				  /* verdicts that none of the intervals shares */
 	size_t profiles, profiles_wrong;
 };
 
@@ -169,7 +168,7 @@ static void print_share(size_t some, size_t all)
 static void no_effect_is_rarely_called_one(void **state)
 {
 	static const struct plan plans[] = {
-		{4, 120, 20, 0, "four lines, 120, fine"},  {1, 24, 4, 0, "one line, 24, coarse"},      {1, 120, 20, 0, "one line, 120, fine"},
+		{4, 120, 20, 0, "four lines, 120, fine"},  {1, 24, 4, 0, "one line, 24, coarse"},	{1, 120, 20, 0, "one line, 120, fine"},
 		{4, 120, 4, 0, "four lines, 120, coarse"}, {12, 120, 20, 0, "twelve lines, 120, fine"},
 	};
 	size_t n_plans = tables ? sizeof(plans) / sizeof(*plans) : QUICK_PLANS;
@@ -185,8 +184,8 @@ static void no_effect_is_rarely_called_one(void **state)
 			print_share(s.helps + s.hurts, s.lines);
 			printf(" profiles: ");
 			print_share(s.profiles_wrong, s.profiles);
-			printf(" of %zu lines helps %zu, hurts %zu, no effect %zu, bursts %zu, against their intervals %zu\n", s.lines, s.helps, s.hurts,
-			       s.flat, s.bursts, s.against);
+			printf(" of %zu lines helps %zu, hurts %zu, no effect %zu, bursts %zu, against their intervals %zu\n", s.lines, s.helps,
+			       s.hurts, s.flat, s.bursts, s.against);
 			(void)fflush(stdout);
 			assert_int_equal(s.against, 0);
 			lines += s.lines;

@@ -179,12 +179,8 @@ static void very_many_zeros(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_to_analyse),
-		cmocka_unit_test(zeros_and_extremes),
-		cmocka_unit_test(without_baseline_or_visits),
-		cmocka_unit_test(one_of_each),
-		cmocka_unit_test(very_many),
-		cmocka_unit_test(very_many_zeros),
+		cmocka_unit_test(nothing_to_analyse), cmocka_unit_test(zeros_and_extremes), cmocka_unit_test(without_baseline_or_visits),
+		cmocka_unit_test(one_of_each),	      cmocka_unit_test(very_many),	    cmocka_unit_test(very_many_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

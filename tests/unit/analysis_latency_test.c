@@ -110,8 +110,7 @@ static void a_line_of_the_slow_class(void **state)
 		near_to(at(&a, LATENCY_P99, k)->effect, 1 - beyond, 0.025, "the effect on p99");
 		near_to(at(&a, LATENCY_MEAN, k)->effect, 0.2 * s, 0.015, "the effect on the mean");
 		near_to(a.points[0].lines[0].curve.at[k].effect, 0.2 * s, 0.015, "the line's effect");
-		assert_true(at(&a, LATENCY_P99, k)->low <= 1 - beyond + 0.02 &&
-			    at(&a, LATENCY_P99, k)->high >= 1 - beyond - 0.02);
+		assert_true(at(&a, LATENCY_P99, k)->low <= 1 - beyond + 0.02 && at(&a, LATENCY_P99, k)->high >= 1 - beyond - 0.02);
 		assert_true(at(&a, LATENCY_P99, k)->high - at(&a, LATENCY_P99, k)->low < 0.3);
 	}
 	assert_int_equal(a.points[0].lines[0].verdict, VERDICT_HELPS);
@@ -364,14 +363,12 @@ static void the_report_says_it(void **state)
 	point = json_object_array_get_idx(json_object_object_get(o, "points"), 0);
 	ns = json_object_object_get(json_object_object_get(point, "intervals"), "ns");
 	near_to(json_object_get_double(json_object_object_get(ns, "p50")), 4 * MS, 0.1 * MS, "p50");
-	assert_int_equal(json_object_get_int(json_object_object_get(json_object_object_get(point, "intervals"), "lost")),
-			 14);
+	assert_int_equal(json_object_get_int(json_object_object_get(json_object_object_get(point, "intervals"), "lost")), 14);
 	line = json_object_array_get_idx(json_object_object_get(point, "lines"), 0);
 	latency = json_object_object_get(line, "latency");
 	assert_int_equal(json_object_array_length(json_object_object_get(latency, "cells")), 2);
 	latency = json_object_array_get_idx(json_object_object_get(latency, "at"), 1);
-	near_to(json_object_get_double(json_object_object_get(json_object_object_get(latency, "p99"), "effect")), 10.0 / 24,
-		0.03, "p99's effect");
+	near_to(json_object_get_double(json_object_object_get(json_object_object_get(latency, "p99"), "effect")), 10.0 / 24, 0.03, "p99's effect");
 	json_object_put(o);
 	free(text);
 	profile_free(&p);

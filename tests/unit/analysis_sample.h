@@ -8,8 +8,7 @@
 #include <string.h>
 
 /* Adds an experiment without points. The strings are copied. */
-static inline struct profile_run_experiment *sample_experiment(struct profile *p, const char *line, double speedup,
-							       uint64_t duration)
+static inline struct profile_run_experiment *sample_experiment(struct profile *p, const char *line, double speedup, uint64_t duration)
 {
 	struct profile_run_experiment *x;
 
@@ -25,8 +24,7 @@ static inline struct profile_run_experiment *sample_experiment(struct profile *p
 	return x;
 }
 
-static inline struct profile_point *sample_point(struct profile_run_experiment *x, enum profile_point_kind kind,
-						 const char *name)
+static inline struct profile_point *sample_point(struct profile_run_experiment *x, enum profile_point_kind kind, const char *name)
 {
 	x->points = reallocarray(x->points, x->n_points + 1, sizeof(*x->points));
 	if (!x->points)
@@ -36,8 +34,7 @@ static inline struct profile_point *sample_point(struct profile_run_experiment *
 }
 
 /* One experiment with one throughput point "p", untimed. */
-static inline struct profile_run_experiment *sample_visits(struct profile *p, const char *line, double speedup,
-							   uint64_t duration, uint64_t visits)
+static inline struct profile_run_experiment *sample_visits(struct profile *p, const char *line, double speedup, uint64_t duration, uint64_t visits)
 {
 	struct profile_run_experiment *x = sample_experiment(p, line, speedup, duration);
 
@@ -46,8 +43,7 @@ static inline struct profile_run_experiment *sample_visits(struct profile *p, co
 }
 
 /* The same with visits timed; they span @effective_ns. */
-static inline void sample_timed(struct profile *p, const char *line, double speedup, uint64_t duration, uint64_t visits,
-				uint64_t effective_ns)
+static inline void sample_timed(struct profile *p, const char *line, double speedup, uint64_t duration, uint64_t visits, uint64_t effective_ns)
 {
 	struct profile_run_experiment *x = sample_visits(p, line, speedup, duration, visits);
 

@@ -40,8 +40,8 @@ static void add(struct profile *p, const char *line, double speedup, double ns, 
 	x->x.executed_ns = kind == NOT_RECORDED ? 0 : (uint64_t)(VISITS * work);
 }
 
-/* The machine's speed is drawn anew for each experiment, by up to a fifth. @lines: of the two the first, the second, or both. @pauses: of a round, what
- * they take at 100 %. */
+/* The machine's speed is drawn anew for each experiment, by up to a fifth. @lines: of the two the first, the second, or both. @pauses: of a round,
+ * what they take at 100 %. */
 static struct analysis analysed(struct profile *p, enum kind kind, int lines, double pauses, uint64_t seed)
 {
 	struct analysis a;
@@ -172,10 +172,8 @@ static void little_is_known_of_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_machine_is_taken_out),
-		cmocka_unit_test(cpu_time_that_follows_the_wait_is_not),
-		cmocka_unit_test(without_an_effect_nothing_is_known),
-		cmocka_unit_test(pauses_show_who_spins),
+		cmocka_unit_test(the_machine_is_taken_out),	      cmocka_unit_test(cpu_time_that_follows_the_wait_is_not),
+		cmocka_unit_test(without_an_effect_nothing_is_known), cmocka_unit_test(pauses_show_who_spins),
 		cmocka_unit_test(little_is_known_of_little),
 	};
 

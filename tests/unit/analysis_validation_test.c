@@ -154,11 +154,8 @@ static void mostly_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_true_agrees),
-		cmocka_unit_test(what_is_false_is_a_gap),
-		cmocka_unit_test(bends_below_zero_are_no_gap),
-		cmocka_unit_test(noise_decides_nothing),
-		cmocka_unit_test(mostly_right),
+		cmocka_unit_test(what_is_true_agrees),	 cmocka_unit_test(what_is_false_is_a_gap), cmocka_unit_test(bends_below_zero_are_no_gap),
+		cmocka_unit_test(noise_decides_nothing), cmocka_unit_test(mostly_right),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

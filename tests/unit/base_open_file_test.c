@@ -102,8 +102,7 @@ static void test_kernels_files(void **state)
 
 static void test_rights(void **state)
 {
-	const struct file_rights user = {.uid = 65534, .gid = 65534},
-				 member = {.uid = 65534, .gid = 65534, .n_groups = 1, .groups = {GROUP}};
+	const struct file_rights user = {.uid = 65534, .gid = 65534}, member = {.uid = 65534, .gid = 65534, .n_groups = 1, .groups = {GROUP}};
 	char secret[64], shared[64], plain[64];
 	_cleanup_close_ int a = -1, b = -1, c = -1, watch = -1;
 
@@ -208,11 +207,8 @@ static void test_of_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_not_opened),
-		cmocka_unit_test(test_kernels_files),
-		cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_of_process),
+		cmocka_unit_test(test_not_opened),   cmocka_unit_test(test_kernels_files), cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_capabilities), cmocka_unit_test(test_of_process),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

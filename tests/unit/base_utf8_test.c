@@ -27,7 +27,9 @@ static void what_steers_a_terminal_is_replaced(void **state)
 {
 	(void)state;
 	becomes("a\033[2J\n\r\tb\177", true, "a?[2J???b?");
-	becomes("\xc2\x9b" "31m|\xc2\x80|\xc2\x9f|\u00a0|\xc2\x85", true, "?31m|?|?|\u00a0|?"); /* C1; CSI among them */
+	becomes("\xc2\x9b"
+		"31m|\xc2\x80|\xc2\x9f|\u00a0|\xc2\x85",
+		true, "?31m|?|?|\u00a0|?"); /* C1; CSI among them */
 	becomes("\u200e\u200f\u061c", true, "???");
 	becomes("\u202a\u202b\u202c\u202d\u202e", true, "?????");
 	becomes("\u2066\u2067\u2068\u2069\u206a\u206f", true, "??????");
@@ -46,7 +48,9 @@ static void text_stays(void **state)
 static void bytes_that_are_no_text_are_replaced(void **state)
 {
 	(void)state;
-	becomes("\x9b" "31m", true, "?31m"); /* CSI of a terminal that takes bytes */
+	becomes("\x9b"
+		"31m",
+		true, "?31m"); /* CSI of a terminal that takes bytes */
 	becomes("\xc3", true, "?");
 	becomes("a\xe2\x80", true, "a??");
 	becomes("\xc0\x9b\xed\xa0\x80\xf8", true, "??????");
@@ -59,7 +63,10 @@ static void messages_do_not_steer(void **state)
 	struct error e;
 
 	(void)state;
-	assert_int_equal((fail)(&e, ENOENT, "%s: no", "a\033[2J\n\xc2\x9b" "31m\u202e\x9b\u00ef"), -ENOENT);
+	assert_int_equal((fail)(&e, ENOENT, "%s: no",
+				"a\033[2J\n\xc2\x9b"
+				"31m\u202e\x9b\u00ef"),
+			 -ENOENT);
 	assert_string_equal(e.text, "a?[2J??31m??\u00ef: no");
 	/* The cut halves the character at the end. */
 	(void)memset(name, 'a', sizeof(name));

@@ -62,22 +62,14 @@ struct program {
 /* As the truth suite has them (tests/truth/cases.py): 8 threads that share 3 permits, say, and sleep for 1 ms with one. */
 static const struct program programs[] = {
 	{"independent", 8, 0, 25, 50, 1.5, {{OTHER, 850}, {LINE, 850}, {VISIT, 0}, {AGAIN, 0}}},
-	{"lock taken, inside", 16, 1, 31.2, 62.5, 1.5,
-	 {{TAKE, 0}, {OTHER, 3000}, {LINE, 5000}, {GIVE, 0}, {OTHER, 500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"lock taken, outside", 4, 1, 0, 0, 1,
-	 {{TAKE, 0}, {OTHER, 8000}, {GIVE, 0}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"lock free, outside", 8, 1, 45, 80, 2.5,
-	 {{TAKE, 0}, {OTHER, 500}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"permits, inside", 4, 2, 12.5, 25, 2,
-	 {{TAKE, 0}, {LINE, 3000}, {ASLEEP, 9000}, {GIVE, 0}, {OTHER, 300}, {VISIT, 0}, {AGAIN, 0}}},
-	{"cpus, inside", 8, 4, 35, 70, 2.5,
-	 {{TAKE, 0}, {LINE, 3500}, {GIVE, 0}, {OTHER, 1500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"asleep, outside", 8, 3, 45, 80, 4.5,
-	 {{TAKE, 0}, {OTHER, 500}, {ASLEEP, 1000}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"asleep, inside", 8, 3, 5, 10, 1.5,
-	 {{TAKE, 0}, {LINE, 500}, {ASLEEP, 1000}, {GIVE, 0}, {OTHER, 4500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"asleep for long, outside", 16, 16, 45, 78.8, 9,
-	 {{TAKE, 0}, {OTHER, 500}, {ASLEEP, 8000}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"lock taken, inside", 16, 1, 31.2, 62.5, 1.5, {{TAKE, 0}, {OTHER, 3000}, {LINE, 5000}, {GIVE, 0}, {OTHER, 500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"lock taken, outside", 4, 1, 0, 0, 1, {{TAKE, 0}, {OTHER, 8000}, {GIVE, 0}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"lock free, outside", 8, 1, 45, 80, 2.5, {{TAKE, 0}, {OTHER, 500}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"permits, inside", 4, 2, 12.5, 25, 2, {{TAKE, 0}, {LINE, 3000}, {ASLEEP, 9000}, {GIVE, 0}, {OTHER, 300}, {VISIT, 0}, {AGAIN, 0}}},
+	{"cpus, inside", 8, 4, 35, 70, 2.5, {{TAKE, 0}, {LINE, 3500}, {GIVE, 0}, {OTHER, 1500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"asleep, outside", 8, 3, 45, 80, 4.5, {{TAKE, 0}, {OTHER, 500}, {ASLEEP, 1000}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"asleep, inside", 8, 3, 5, 10, 1.5, {{TAKE, 0}, {LINE, 500}, {ASLEEP, 1000}, {GIVE, 0}, {OTHER, 4500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"asleep for long, outside", 16, 16, 45, 78.8, 9, {{TAKE, 0}, {OTHER, 500}, {ASLEEP, 8000}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
 };
 
 /* What the ledger did before it had the rule. */
@@ -98,15 +90,15 @@ enum state {
 struct thread {
 	enum state state;
 	size_t at;
-	s64 left;  /* of the work under way; 0: it begins */
+	s64 left; /* of the work under way; 0: it begins */
 	struct clock clock;
 	s64 vruntime;
 	u64 blocked_at, runnable_at, wakes_at;
-	u64 queued;	    /* its place among those who wait for a permit */
-	bool owes_sleep;    /* woken by a timer, and what it owes since is to be slept */
-	bool paying;	    /* on its CPU */
-	bool unasked;	    /* a payment has ended; the next sample asks for the rest */
-	bool in_shim;	    /* asleep for what it owes, or come by to go on with that */
+	u64 queued;	 /* its place among those who wait for a permit */
+	bool owes_sleep; /* woken by a timer, and what it owes since is to be slept */
+	bool paying;	 /* on its CPU */
+	bool unasked;	 /* a payment has ended; the next sample asks for the rest */
+	bool in_shim;	 /* asleep for what it owes, or come by to go on with that */
 	u64 shim_from, shim_waited;
 	s64 shim_until; /* after shim_from */
 };
@@ -143,7 +135,8 @@ static s64 owes(const struct model *m, const struct thread *t)
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	int level;
-	s64 change = clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
+	s64 change =
+		clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->runnable_at = m->now;

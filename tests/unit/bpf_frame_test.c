@@ -187,10 +187,8 @@ static void unreadable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_stack_pointer), cmocka_unit_test(by_base_pointer),	cmocka_unit_test(by_stub),
-		cmocka_unit_test(by_aligned_stack),
-		cmocka_unit_test(by_signal_frame),  cmocka_unit_test(by_frame_pointer), cmocka_unit_test(ends),
-		cmocka_unit_test(unreadable),
+		cmocka_unit_test(by_stack_pointer), cmocka_unit_test(by_base_pointer),	cmocka_unit_test(by_stub), cmocka_unit_test(by_aligned_stack),
+		cmocka_unit_test(by_signal_frame),  cmocka_unit_test(by_frame_pointer), cmocka_unit_test(ends),	   cmocka_unit_test(unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,8 @@ static void sample(struct model *m, struct thread *t, bool in_line)
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	int level;
-	s64 change = clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
+	s64 change =
+		clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->blocked = w->paying = false;
@@ -300,13 +301,12 @@ static void percentiles_are_as_arithmetic_says(void **state)
 			run(m, cases[i].queue, cases[i].line, s);
 			for (size_t k = 0; k < 3; k++) {
 				double wanted = 100 * (1 - truth(cases[i].queue, cases[i].line, s, quantiles[k]) /
-							       truth(cases[i].queue, cases[i].line, 0, quantiles[k]));
+								   truth(cases[i].queue, cases[i].line, 0, quantiles[k]));
 				double got = 100 * (1 - quantile(m, quantiles[k]) / base[k]);
 
 				printf("%s %.0f %% p%.0f: %.2f (%.2f)\n", cases[i].name, 100 * s, 100 * quantiles[k], got, wanted);
 				if (fabs(got - wanted) > fmax(0.05 * fabs(wanted), 0.5))
-					fail_msg("%s, p%.0f at %.0f %%: %.2f for %.2f", cases[i].name, 100 * quantiles[k], 100 * s, got,
-						 wanted);
+					fail_msg("%s, p%.0f at %.0f %%: %.2f for %.2f", cases[i].name, 100 * quantiles[k], 100 * s, got, wanted);
 			}
 		}
 	}
@@ -369,8 +369,10 @@ static void nonsense_is_harmless(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percentiles_are_as_arithmetic_says), cmocka_unit_test(roots_are_rounded_down),
-		cmocka_unit_test(true_differences_stay),	      cmocka_unit_test(guesses_are_evened_out),
+		cmocka_unit_test(percentiles_are_as_arithmetic_says),
+		cmocka_unit_test(roots_are_rounded_down),
+		cmocka_unit_test(true_differences_stay),
+		cmocka_unit_test(guesses_are_evened_out),
 		cmocka_unit_test(nonsense_is_harmless),
 	};
 

@@ -172,8 +172,8 @@ static void unseen_costs_follow_the_seen_ones(void **state)
 	(void)state;
 	assert_int_equal(ledger_unseen(&hit, 5000), 8000);
 	assert_int_equal(ledger_unseen(&hit, 7000), 13000);
-	assert_int_equal(ledger_unseen(&hit, 4000), 5500); /* it was calibrated in a slow moment */
-	assert_int_equal(ledger_unseen(&hit, 100), 2000);   /* too little to be true */
+	assert_int_equal(ledger_unseen(&hit, 4000), 5500);    /* it was calibrated in a slow moment */
+	assert_int_equal(ledger_unseen(&hit, 100), 2000);     /* too little to be true */
 	assert_int_equal(ledger_unseen(&hit, 500000), 33000); /* something else came in between */
 	/* Nothing goes with it. */
 	assert_int_equal(ledger_unseen(&steady, 0), 7000);
@@ -198,8 +198,8 @@ static void unbooked_earnings_are_the_share_of_hits(void **state)
 static void what_may_be_earned_is_not_paid_yet(void **state)
 {
 	(void)state;
-	assert_int_equal(ledger_deferrable(1000, 1, 1000, 0), 0); /* nothing can be earned at 0 % */
-	assert_int_equal(ledger_deferrable(1000, 0, 5000, 65536), 0); /* no sample was in the line */
+	assert_int_equal(ledger_deferrable(1000, 1, 1000, 0), 0);	   /* nothing can be earned at 0 % */
+	assert_int_equal(ledger_deferrable(1000, 0, 5000, 65536), 0);	   /* no sample was in the line */
 	assert_int_equal(ledger_deferrable(1000, 1000, 4000, 32768), 500); /* twice 250, and no more than half of 1000 */
 	assert_int_equal(ledger_deferrable(1000, 400, 4000, 32768), 200);
 	assert_int_equal(ledger_deferrable(1000, 4000, 4000, 65536), 1000);
@@ -227,12 +227,17 @@ int main(void)
 		cmocka_unit_test(what_may_be_earned_is_not_paid_yet),
 		cmocka_unit_test(only_hits_make_g_grow),
 		cmocka_unit_test(hit_is_share_of_weight),
-		cmocka_unit_test(lumps_book_all_that_is_earned),      cmocka_unit_test(wake_takes_the_later_clock),
-		cmocka_unit_test(unused_blocked_time_is_kept), cmocka_unit_test(unused_wait_is_forgotten),
-		cmocka_unit_test(cpu_edge_takes_the_cpus_clock), cmocka_unit_test(foreign_time_is_pause_up_to_g),
-		cmocka_unit_test(stopped_time_is_no_waiting),  cmocka_unit_test(no_credit_after_a_timeout),
+		cmocka_unit_test(lumps_book_all_that_is_earned),
+		cmocka_unit_test(wake_takes_the_later_clock),
+		cmocka_unit_test(unused_blocked_time_is_kept),
+		cmocka_unit_test(unused_wait_is_forgotten),
+		cmocka_unit_test(cpu_edge_takes_the_cpus_clock),
+		cmocka_unit_test(foreign_time_is_pause_up_to_g),
+		cmocka_unit_test(stopped_time_is_no_waiting),
+		cmocka_unit_test(no_credit_after_a_timeout),
 		cmocka_unit_test(a_wait_for_a_level_thread_is_credited_up_to_its_length),
-		cmocka_unit_test(unseen_costs_follow_the_seen_ones), cmocka_unit_test(buckets_are_quarter_octaves),
+		cmocka_unit_test(unseen_costs_follow_the_seen_ones),
+		cmocka_unit_test(buckets_are_quarter_octaves),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,8 +48,7 @@ static void test_many_ranges(void **state)
 	ranges[SIZE - 1].unit = 1;
 	rows[SIZE] = (struct line_row){.addr = FORGED_CODE + SIZE, .end = 1};
 	forge_symbol(&symbols, "work", 0, SIZE);
-	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0,
-		       path);
+	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0, path);
 	assert_int_equal(code_map_open(path, &(struct code_scope){.lenient = true}, &m, NULL), 0);
 	o = m->objects[0];
 	o->lines = &lines;
@@ -97,8 +96,7 @@ static void test_overlapping_functions(void **state)
 	rows[SIZE] = (struct line_row){.addr = FORGED_CODE + SIZE, .end = 1};
 	for (size_t i = 0; i < HALF; i += STEP)
 		forge_symbol(&symbols, "work", i, HALF - i);
-	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0,
-		       path);
+	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0, path);
 	assert_int_equal(code_map_open(path, &(struct code_scope){.lenient = true}, &m, NULL), 0);
 	o = m->objects[0];
 	o->lines = &lines;

@@ -231,7 +231,7 @@ static void test_system_sources(void **state)
 		"/x/<built-in>",
 	};
 	static const char *const in[] = {"/opt/gopher/src/a.go", "/x/usr/include/a.h", "/usr/lib/gimp/a.c", "/usr/src/app/a.c", "a.c",
-					 "/rust/a.rs", "/opt/go/srcs/a.go", "/x/<y>/a.c"};
+					 "/rust/a.rs",		 "/opt/go/srcs/a.go",  "/x/<y>/a.c"};
 	static const char *const all[] = {"*"}, *const fewer[] = {"!a.c"};
 	struct code_map *m;
 
@@ -560,20 +560,11 @@ static void test_nothing_in_scope(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_binaries),
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_system_sources),
-		cmocka_unit_test(test_system_function),
-		cmocka_unit_test(test_system_inlined),
-		cmocka_unit_test(test_own_code_inlined),
-		cmocka_unit_test(test_spaces),
-		cmocka_unit_test(test_main_seen_late),
-		cmocka_unit_test(test_kernel),
-		cmocka_unit_test(test_automatic),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_nothing_in_scope),
+		cmocka_unit_test(test_lines),	       cmocka_unit_test(test_sources),		cmocka_unit_test(test_binaries),
+		cmocka_unit_test(test_functions),      cmocka_unit_test(test_system_sources),	cmocka_unit_test(test_system_function),
+		cmocka_unit_test(test_system_inlined), cmocka_unit_test(test_own_code_inlined), cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_main_seen_late), cmocka_unit_test(test_kernel),		cmocka_unit_test(test_automatic),
+		cmocka_unit_test(test_rows),	       cmocka_unit_test(test_nothing_in_scope),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "wait") == 0)

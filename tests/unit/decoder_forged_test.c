@@ -104,11 +104,11 @@ static void test_forged_symbols(void **state)
 	ANSWER(&f, 0, s, sizeof(s), "a\0b", 3, "", 0); /* unended: the end is ours */
 	assert_true(elf_object_has_symbols(f.object));
 	forge_end(&f);
-#define REFUSE(change)                                         \
-	do {                                                   \
-		memcpy(bad, s, sizeof(s));                     \
-		change;                                        \
-		refuse_symbols(bad, sizeof(bad), "a\0b", 4);   \
+#define REFUSE(change)                                       \
+	do {                                                 \
+		memcpy(bad, s, sizeof(s));                   \
+		change;                                      \
+		refuse_symbols(bad, sizeof(bad), "a\0b", 4); \
 	} while (0)
 	REFUSE(bad[1].name = 4);
 	REFUSE(bad[1].own = UINT32_MAX);
@@ -207,8 +207,9 @@ static void test_forged_lines(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
-	const struct wire_range sound[] = {{code, code + 8, 0}, {code + 8, code + 16, 1}}, overlapping[] = {{code, code + 9, 0}, {code + 8, code + 16, 1}},
-		falling[] = {{code + 8, code + 16, 0}, {code, code + 8, 1}}, inverted[] = {{code + 8, code, 0}};
+	const struct wire_range sound[] = {{code, code + 8, 0}, {code + 8, code + 16, 1}},
+				overlapping[] = {{code, code + 9, 0}, {code + 8, code + 16, 1}},
+				falling[] = {{code + 8, code + 16, 0}, {code, code + 8, 1}}, inverted[] = {{code + 8, code, 0}};
 	const struct line_row rows[] = {{.addr = code, .line = 7, .file = 0}, {.addr = code + 16, .end = 1}};
 	struct line_row bad[2];
 	struct forged f = forge();
@@ -230,9 +231,9 @@ static void test_forged_lines(void **state)
 	refuse_table(2, falling, sizeof(falling));
 	refuse_table(2, inverted, sizeof(inverted));
 
-	refuse_rows(rows, sizeof(rows), "", 0);       /* no such file */
-	refuse_rows(rows, sizeof(rows), "a.c", 3);    /* a name without an end */
-	refuse_rows(rows, sizeof(rows), "\0a.c", 5);  /* one without a name */
+	refuse_rows(rows, sizeof(rows), "", 0);	     /* no such file */
+	refuse_rows(rows, sizeof(rows), "a.c", 3);   /* a name without an end */
+	refuse_rows(rows, sizeof(rows), "\0a.c", 5); /* one without a name */
 	refuse_rows(rows, sizeof(rows) - 1, "a.c", 4);
 	refuse_rows(rows, sizeof(rows[0]), "a.c", 4); /* open-ended */
 	memcpy(bad, rows, sizeof(rows));
@@ -263,8 +264,8 @@ static void test_forged_inlined(void **state)
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
 	const struct wire_inlined sound[] = {{code, code + 16, 0, 5}, {code + 4, code + 8, NO_FILE, 0}}, empty[] = {{code, code, 0, 5}},
-		falling[] = {{code + 4, code + 8, 0, 5}, {code, code + 16, 0, 5}}, elsewhere[] = {{code, code + 16, 1, 5}},
-		nowhere[] = {{code, code + 16, 0, 0}};
+				  falling[] = {{code + 4, code + 8, 0, 5}, {code, code + 16, 0, 5}}, elsewhere[] = {{code, code + 16, 1, 5}},
+				  nowhere[] = {{code, code + 16, 0, 0}};
 	const uint64_t outside[] = {code, 0x7fffffffffff};
 	struct forged f = forge();
 	struct line_table *t = open_forged(&f);
@@ -441,8 +442,8 @@ static struct forged ask_rows(int expected)
 
 static void test_much_of_all(void **state)
 {
-	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 60, .total_s = 300,
-					      .total_bytes = 5 * sizeof(struct cfi_row)};
+	const struct decoder_limits limits = {
+		.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 60, .total_s = 300, .total_bytes = 5 * sizeof(struct cfi_row)};
 	struct forged a, b, c, d;
 
 	(void)state;
@@ -461,15 +462,9 @@ static void test_much_of_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forged_symbols),
-		cmocka_unit_test(test_forged_cfi),
-		cmocka_unit_test(test_forged_lines),
-		cmocka_unit_test(test_forged_inlined),
-		cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_silence_of_all),
-		cmocka_unit_test(test_much_of_all),
+		cmocka_unit_test(test_forged_symbols), cmocka_unit_test(test_forged_cfi),     cmocka_unit_test(test_forged_lines),
+		cmocka_unit_test(test_forged_inlined), cmocka_unit_test(test_garbage),	      cmocka_unit_test(test_files),
+		cmocka_unit_test(test_silence),	       cmocka_unit_test(test_silence_of_all), cmocka_unit_test(test_much_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,8 +216,11 @@ static void write_all(int fd, const void *bytes, size_t n)
 static void make_slow(const char *path, const char *other)
 {
 	char command[1024];
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT}, .e_type = ET_DYN, .e_machine = EM_X86_64,
-			.e_version = EV_CURRENT, .e_ehsize = sizeof(h)};
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+			.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_ehsize = sizeof(h)};
 	_cleanup_close_ int fd = open(other, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
 
 	assert_true(fd >= 0);

@@ -18,23 +18,23 @@
 #include <cmocka.h>
 
 /* bump, line 3 of bump.h, is inlined twice into work and once into other. */
-#define WRITE_SOURCES \
-	"mkdir -p src\n" \
-	"printf '%s\\n' 'static inline __attribute__((always_inline)) void bump(volatile int *p)' '{' " \
-	"'	*p = *p * 3 + 1;' '}' >src/bump.h\n" \
-	"printf '%s\\n' '#include \"bump.h\"' 'int work(volatile int *p);' 'int other(volatile int *p);' " \
-	"'__attribute__((noinline)) int work(volatile int *p)' '{' '	bump(p);' '	*p += 1;' '	bump(p);' " \
-	"'	return *p;' '}' 'int main(void)' '{' '	volatile int x = 1;' '	return work(&x) + other(&x);' '}' >src/main.c\n" \
+#define WRITE_SOURCES                                                                                                                \
+	"mkdir -p src\n"                                                                                                             \
+	"printf '%s\\n' 'static inline __attribute__((always_inline)) void bump(volatile int *p)' '{' "                              \
+	"'	*p = *p * 3 + 1;' '}' >src/bump.h\n"                                                                                      \
+	"printf '%s\\n' '#include \"bump.h\"' 'int work(volatile int *p);' 'int other(volatile int *p);' "                           \
+	"'__attribute__((noinline)) int work(volatile int *p)' '{' '	bump(p);' '	*p += 1;' '	bump(p);' "                             \
+	"'	return *p;' '}' 'int main(void)' '{' '	volatile int x = 1;' '	return work(&x) + other(&x);' '}' >src/main.c\n"            \
 	"printf '%s\\n' '#include \"bump.h\"' 'int other(volatile int *p);' '__attribute__((noinline)) int other(volatile int *p)' " \
 	"'{' '	bump(p);' '	return *p + 2;' '}' >src/other.c\n"
 #define BUMP_LINE 3
 #define N_BUMPS 3
 
 /* One file by a relative name, one by an absolute one. $F: flags. full keeps its symbols, prog is what is opened. */
-#define BUILD \
+#define BUILD                                     \
 	"$CC $F -c src/../src/main.c -o main.o\n" \
 	"$CC $F -c $PWD/src/other.c -o other.o\n" \
-	"$CC $F main.o other.o -o full\n" \
+	"$CC $F main.o other.o -o full\n"         \
 	"cp full prog\n"
 #define STRIP "objcopy --only-keep-debug full full.debug\nobjcopy --strip-all full prog\n"
 
@@ -64,25 +64,24 @@ static const struct build {
 	{"dwo-moved", "-gdwarf-5 -gsplit-dwarf -O2", BUILD "mkdir root\nmv ./*.dwo root/\n"},
 	{"dwp4", "-gdwarf-4 -gsplit-dwarf -O2", BUILD "dwp -e full -o prog.dwp\nrm ./*.dwo\n"},
 	{"dwp5", "-gdwarf-5 -gsplit-dwarf -O2", BUILD "llvm-dwp -e full -o prog.dwp\nrm ./*.dwo\n"},
-	{"build-id", "-g -O2 -Wl,--build-id", BUILD STRIP
-	 "id=$(readelf -n full | sed -n 's/.*Build ID: //p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\nmkdir -p $top\n"
-	 "mv full.debug $top/$(echo $id | cut -c3-).debug\n"},
+	{"build-id", "-g -O2 -Wl,--build-id",
+	 BUILD STRIP "id=$(readelf -n full | sed -n 's/.*Build ID: //p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\nmkdir -p $top\n"
+		     "mv full.debug $top/$(echo $id | cut -c3-).debug\n"},
 	{"debuglink", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
 	{"debuglink-no-id", "-g -O2 -Wl,--build-id=none", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
 	{"debuglink-.debug", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\nmkdir .debug\nmv full.debug .debug\n"},
-	{"debuglink-root", "-g -O2", BUILD STRIP
-	 "objcopy --add-gnu-debuglink=full.debug prog\nmkdir -p root$PWD\nmv full.debug root$PWD\n"},
-	{"debuglink-z", "-g -O2", BUILD STRIP
-	 "objcopy --compress-debug-sections=zlib full.debug\nobjcopy --add-gnu-debuglink=full.debug prog\n"},
+	{"debuglink-root", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\nmkdir -p root$PWD\nmv full.debug root$PWD\n"},
+	{"debuglink-z", "-g -O2", BUILD STRIP "objcopy --compress-debug-sections=zlib full.debug\nobjcopy --add-gnu-debuglink=full.debug prog\n"},
 	{"debuglink-dwo", "-gdwarf-5 -gsplit-dwarf -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
 	{"dwz4", "-gdwarf-4 -O2", BUILD "dwz prog\n", "gcc"},
 	{"dwz5", "-gdwarf-5 -O2", BUILD "dwz prog\n", "gcc"},
 	{"dwz-alt4", "-gdwarf-4 -O2", BUILD "cp full second\ndwz -m common.alt prog second\nreadelf -SW prog | grep -q debugaltlink\n", "gcc"},
 	{"dwz-alt5", "-gdwarf-5 -O2", BUILD "cp full second\ndwz -m common.alt prog second\nreadelf -SW prog | grep -q debugaltlink\n", "gcc"},
 	{"dwz-sup5", "-gdwarf-5 -O2", BUILD "cp full second\ndwz -5 -m common.alt prog second\nreadelf -SW prog | grep -q debug_sup\n", "gcc"},
-	{"dwz-separate", "-gdwarf-4 -O2", BUILD STRIP
-	 "cp full.debug second\nmkdir -p root/.dwz\ndwz -m root/.dwz/common.alt -M /usr/lib/debug/.dwz/common.alt full.debug second\n"
-	 "objcopy --add-gnu-debuglink=full.debug prog\nreadelf -SW full.debug | grep -q debugaltlink\n", "gcc"},
+	{"dwz-separate", "-gdwarf-4 -O2",
+	 BUILD STRIP "cp full.debug second\nmkdir -p root/.dwz\ndwz -m root/.dwz/common.alt -M /usr/lib/debug/.dwz/common.alt full.debug second\n"
+		     "objcopy --add-gnu-debuglink=full.debug prog\nreadelf -SW full.debug | grep -q debugaltlink\n",
+	 "gcc"},
 };
 
 static char top[64]; /* the directory that everything is built in */
@@ -269,17 +268,17 @@ static void test_refused(void **state)
 	check_refused("stripped", "-g -O2", BUILD STRIP "rm full.debug\n", "no line information; build with -g");
 	check_refused("crc", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\nprintf x >>full.debug\n",
 		      "full.debug: of another build or damaged (its checksum is not the one in .gnu_debuglink)");
-	check_refused("another-id", "-g -O2 -Wl,--build-id", BUILD STRIP
-		      "id=$(readelf -n full | sed -n 's/.*Build ID: //p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\n"
-		      "mkdir -p $top\n$CC $F -DX=1 -O1 main.o other.o -Wl,--build-id=0x1234567890 -o another\n"
-		      "mv another $top/$(echo $id | cut -c3-).debug\n",
+	check_refused("another-id", "-g -O2 -Wl,--build-id",
+		      BUILD STRIP "id=$(readelf -n full | sed -n 's/.*Build ID: //p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\n"
+				  "mkdir -p $top\n$CC $F -DX=1 -O1 main.o other.o -Wl,--build-id=0x1234567890 -o another\n"
+				  "mv another $top/$(echo $id | cut -c3-).debug\n",
 		      "of another build (its build id is 1234567890, not ");
-	check_refused("cut", "-g -O2 -Wl,--build-id=none", BUILD STRIP
-		      "truncate -s 3000 full.debug\nobjcopy --add-gnu-debuglink=full.debug prog\n", "full.debug: truncated or corrupt");
+	check_refused("cut", "-g -O2 -Wl,--build-id=none", BUILD STRIP "truncate -s 3000 full.debug\nobjcopy --add-gnu-debuglink=full.debug prog\n",
+		      "full.debug: truncated or corrupt");
 	/* The field behind the flags of a compressed section's header says how: 2 is zstd. */
-	check_refused("zstd", "-g -O2 -gz=zlib", BUILD
-		      "at=$((0x$(readelf -SW prog | sed -n 's/.*\\.debug_info *PROGBITS *[0-9a-f]* \\([0-9a-f]*\\).*/\\1/p')))\n"
-		      "printf '\\002' | dd of=prog bs=1 seek=$at conv=notrunc 2>/dev/null\n",
+	check_refused("zstd", "-g -O2 -gz=zlib",
+		      BUILD "at=$((0x$(readelf -SW prog | sed -n 's/.*\\.debug_info *PROGBITS *[0-9a-f]* \\([0-9a-f]*\\).*/\\1/p')))\n"
+			    "printf '\\002' | dd of=prog bs=1 seek=$at conv=notrunc 2>/dev/null\n",
 		      "compressed with zstd is not supported; build with -gz=zlib");
 }
 
@@ -311,17 +310,21 @@ static void test_warned(void **state)
 	(void)state;
 	check_warned("dwo-missing", "-g -gsplit-dwarf -O2", BUILD "rm ./*.dwo\n",
 		     ".dwo: split debug information is missing (give its directory with --debug-dir)", 2);
-	check_warned("dwo-other", "-gdwarf-5 -gsplit-dwarf -O2", BUILD "$CC $F -DX=1 -DY=2 -O1 -c src/main.c -o main.o\n"
-		     "$CC $F -O1 -c src/other.c -o other.o\n", ".dwo: of another build", 2);
+	check_warned("dwo-other", "-gdwarf-5 -gsplit-dwarf -O2",
+		     BUILD "$CC $F -DX=1 -DY=2 -O1 -c src/main.c -o main.o\n"
+			   "$CC $F -O1 -c src/other.c -o other.o\n",
+		     ".dwo: of another build", 2);
 	check_warned("dwo-cut", "-gdwarf-4 -gsplit-dwarf -O2", BUILD "truncate -s 300 main.dwo\ntruncate -s 300 other.dwo\n",
 		     "main.dwo: truncated or corrupt ELF file", 2);
 	check_warned("dwp-cut", "-gdwarf-5 -gsplit-dwarf -O2", BUILD "llvm-dwp -e full -o prog.dwp\ntruncate -s 200 prog.dwp\n",
 		     "prog.dwp: truncated or corrupt ELF file", 3);
 	check_warned("alt-missing", "-gdwarf-5 -O2", BUILD "cp full second\ndwz -5 -m common.alt prog second\nrm common.alt\n",
 		     "common.alt is missing", 3);
-	check_warned("alt-other", "-gdwarf-5 -O2", BUILD "cp full second\ncp full third\ndwz -5 -m common.alt prog second\n"
-		     "$CC $F -DX -g3 -c src/main.c -o main.o\n$CC $F main.o other.o -o fourth\ncp fourth fifth\n"
-		     "dwz -5 -m common.alt fourth fifth\n", "common.alt: of another build", 3);
+	check_warned("alt-other", "-gdwarf-5 -O2",
+		     BUILD "cp full second\ncp full third\ndwz -5 -m common.alt prog second\n"
+			   "$CC $F -DX -g3 -c src/main.c -o main.o\n$CC $F main.o other.o -o fourth\ncp fourth fifth\n"
+			   "dwz -5 -m common.alt fourth fifth\n",
+		     "common.alt: of another build", 3);
 }
 
 static void test_prefix(void **state)
@@ -425,13 +428,12 @@ static void test_open_reads_little(void **state)
 	(void)state;
 	if (!bytes_read())
 		skip();
-	must("many",
-	     "i=0; while [ $i -lt 200 ]; do echo \"struct s$i { int a_$i; long b_$i; }; int f$i(struct s$i *p); int f$i(struct s$i *p)"
-	     " { return p->a_$i * $i + (int)p->b_$i; }\"; i=$((i + 1)); done >unit.c\n"
-	     "echo 'int main(void) { return 0; }' >main.c\n"
-	     "gcc -g -O1 -gdwarf-5 -c unit.c\n"
-	     "i=0; while [ $i -lt 100 ]; do objcopy --prefix-symbols=u${i}_ unit.o u$i.o; i=$((i + 1)); done\n"
-	     "gcc -g main.c u*.o -o full\nrm ./*.o\n");
+	must("many", "i=0; while [ $i -lt 200 ]; do echo \"struct s$i { int a_$i; long b_$i; }; int f$i(struct s$i *p); int f$i(struct s$i *p)"
+		     " { return p->a_$i * $i + (int)p->b_$i; }\"; i=$((i + 1)); done >unit.c\n"
+		     "echo 'int main(void) { return 0; }' >main.c\n"
+		     "gcc -g -O1 -gdwarf-5 -c unit.c\n"
+		     "i=0; while [ $i -lt 100 ]; do objcopy --prefix-symbols=u${i}_ unit.o u$i.o; i=$((i + 1)); done\n"
+		     "gcc -g main.c u*.o -o full\nrm ./*.o\n");
 	before = bytes_read();
 	open_at(&o, "many", "full");
 	opened = bytes_read();
@@ -467,14 +469,10 @@ static int remove_top(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_gcc),
-		cmocka_unit_test(test_clang),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_warned),
-		cmocka_unit_test(test_prefix),
-		cmocka_unit_test(test_relative_prefix),
-		cmocka_unit_test(test_line_zero),
-		cmocka_unit_test(test_open_reads_little),
+		cmocka_unit_test(test_gcc),	  cmocka_unit_test(test_clang),
+		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_warned),
+		cmocka_unit_test(test_prefix),	  cmocka_unit_test(test_relative_prefix),
+		cmocka_unit_test(test_line_zero), cmocka_unit_test(test_open_reads_little),
 	};
 
 	return cmocka_run_group_tests(tests, make_top, remove_top);

@@ -97,8 +97,8 @@ static int parse(struct cfi_table *t, struct error *e, size_t max_rows)
 {
 	/* Of its own size on the heap, so that the sanitizer sees a byte too far. */
 	uint8_t *copy = malloc(size ? size : 1);
-	struct cfi_section s = {.name = "libodd.so", .bytes = copy, .size = size, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI,
-				.max_rows = max_rows};
+	struct cfi_section s = {
+		.name = "libodd.so", .bytes = copy, .size = size, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI, .max_rows = max_rows};
 	int r;
 
 	assert_non_null(copy);
@@ -121,15 +121,21 @@ static void expect_rows(const struct cfi_row *rows, size_t n)
 		const struct cfi_row *a = &rows[i], *b = &t.rows[i];
 
 		if (a->pc != b->pc || a->kind != b->kind || a->cfa_offset != b->cfa_offset || a->rbp_slot != b->rbp_slot)
-			fail_msg("row %zu is %x: %d %d %d, not %x: %d %d %d", i, b->pc, b->kind, b->cfa_offset, b->rbp_slot, a->pc,
-				 a->kind, a->cfa_offset, a->rbp_slot);
+			fail_msg("row %zu is %x: %d %d %d, not %x: %d %d %d", i, b->pc, b->kind, b->cfa_offset, b->rbp_slot, a->pc, a->kind,
+				 a->cfa_offset, a->rbp_slot);
 	}
 	assert_int_equal(t.n, n);
 	cfi_table_free(&t);
 }
 #define ROWS(...) expect_rows((const struct cfi_row[]){__VA_ARGS__}, sizeof((const struct cfi_row[]){__VA_ARGS__}) / 8)
-#define R(pc, kind, offset, slot) {pc, offset, slot, CFI_##kind}
-#define HOLE(pc) {pc, 0, 0, CFI_NONE}
+#define R(pc, kind, offset, slot)            \
+	{                                    \
+		pc, offset, slot, CFI_##kind \
+	}
+#define HOLE(pc)                   \
+	{                          \
+		pc, 0, 0, CFI_NONE \
+	}
 
 static void expect_error(int err, const char *words)
 {
@@ -168,8 +174,7 @@ static void advances(void **state)
 {
 	(void)state;
 	usual(PROGRAM(0x42, 0x0e, 16, 0x02, 4, 0x0e, 24, 0x03, 8, 0, 0x0e, 32, 0x04, 16, 0, 0, 0, 0x0e, 40));
-	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x102, RSP, 16, 0), R(0x106, RSP, 24, 0), R(0x10e, RSP, 32, 0), R(0x11e, RSP, 40, 0),
-	     HOLE(0x200));
+	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x102, RSP, 16, 0), R(0x106, RSP, 24, 0), R(0x10e, RSP, 32, 0), R(0x11e, RSP, 40, 0), HOLE(0x200));
 	usual(PROGRAM(0x1d, 16, 0, 0, 0, 0, 0, 0, 0, 0x0e, 16));
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x110, RSP, 16, 0), HOLE(0x200));
 	/* Past the end of the function: nothing of it counts. */
@@ -203,13 +208,13 @@ static void register_rules(void **state)
 	ROWS(HOLE(0), R(0x100, RSP, 8, -3), R(0x101, RSP, 8, -4), R(0x102, RSP, 8, 2), R(0x103, RSP, 8, 1), HOLE(0x200));
 	/* restore, restore_extended, same_value, undefined of rbp */
 	usual(PROGRAM(0x86, 2, 0x41, 0xc6, 0x41, 0x86, 3, 0x41, 0x06, 6, 0x41, 0x86, 4, 0x41, 0x08, 6, 0x41, 0x86, 5, 0x41, 0x07, 6));
-	ROWS(HOLE(0), R(0x100, RSP, 8, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 8, -3), R(0x103, RSP, 8, 0), R(0x104, RSP, 8, -4),
-	     R(0x105, RSP, 8, 0), R(0x106, RSP, 8, -5), R(0x107, RSP, 8, 0), HOLE(0x200));
+	ROWS(HOLE(0), R(0x100, RSP, 8, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 8, -3), R(0x103, RSP, 8, 0), R(0x104, RSP, 8, -4), R(0x105, RSP, 8, 0),
+	     R(0x106, RSP, 8, -5), R(0x107, RSP, 8, 0), HOLE(0x200));
 	/* rbp elsewhere than on the stack: register, val_offset, val_offset_sf, expression, val_expression */
-	usual(PROGRAM(0x09, 6, 3, 0x41, 0x08, 6, 0x41, 0x14, 6, 1, 0x41, 0x08, 6, 0x41, 0x15, 6, 1, 0x41, 0x08, 6, 0x41, 0x10, 6, 1, 0x96,
-		      0x41, 0x08, 6, 0x41, 0x16, 6, 1, 0x96, 0x41, 0x08, 6));
-	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 8, 0), HOLE(0x104), R(0x105, RSP, 8, 0), HOLE(0x106),
-	     R(0x107, RSP, 8, 0), HOLE(0x108), R(0x109, RSP, 8, 0), HOLE(0x200));
+	usual(PROGRAM(0x09, 6, 3, 0x41, 0x08, 6, 0x41, 0x14, 6, 1, 0x41, 0x08, 6, 0x41, 0x15, 6, 1, 0x41, 0x08, 6, 0x41, 0x10, 6, 1, 0x96, 0x41, 0x08,
+		      6, 0x41, 0x16, 6, 1, 0x96, 0x41, 0x08, 6));
+	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 8, 0), HOLE(0x104), R(0x105, RSP, 8, 0), HOLE(0x106), R(0x107, RSP, 8, 0),
+	     HOLE(0x108), R(0x109, RSP, 8, 0), HOLE(0x200));
 	/* The same of registers that no row speaks of. */
 	usual(PROGRAM(0x09, 3, 6, 0x14, 12, 1, 0x15, 13, 1, 0x10, 14, 1, 0x96, 0x16, 15, 1, 0x96, 0x83, 4, 0x07, 3, 0x2e, 16));
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x200));
@@ -219,8 +224,7 @@ static void cfa_rules(void **state)
 {
 	(void)state;
 	usual(PROGRAM(0x0c, 6, 16, 0x41, 0x12, 7, 0x7d, 0x41, 0x13, 0x7c, 0x41, 0x0d, 6, 0x41, 0x0e, 0x80, 2));
-	ROWS(HOLE(0), R(0x100, RBP, 16, 0), R(0x101, RSP, 24, 0), R(0x102, RSP, 32, 0), R(0x103, RBP, 32, 0), R(0x104, RBP, 256, 0),
-	     HOLE(0x200));
+	ROWS(HOLE(0), R(0x100, RBP, 16, 0), R(0x101, RSP, 24, 0), R(0x102, RSP, 32, 0), R(0x103, RBP, 32, 0), R(0x104, RBP, 256, 0), HOLE(0x200));
 	/* By another register; by an expression; by a register after one, at the offset of before it. */
 	usual(PROGRAM(0x0c, 10, 0, 0x41, 0x0c, 7, 8, 0x41, 0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0c, 7, 16, 0x41, 0x0f, 0, 0x41, 0x0d, 7));
 	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 16, 0), HOLE(0x104), R(0x105, RSP, 16, 0), HOLE(0x200));
@@ -255,8 +259,7 @@ static void remembered_states(void **state)
 {
 	(void)state;
 	usual(PROGRAM(0x0e, 16, 0x86, 2, 0x41, 0x0a, 0x0e, 8, 0xc6, 0x41, 0x0a, 0x0e, 40, 0x41, 0x0b, 0x41, 0x0b));
-	ROWS(HOLE(0), R(0x100, RSP, 16, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 40, 0), R(0x103, RSP, 8, 0), R(0x104, RSP, 16, -2),
-	     HOLE(0x200));
+	ROWS(HOLE(0), R(0x100, RSP, 16, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 40, 0), R(0x103, RSP, 8, 0), R(0x104, RSP, 16, -2), HOLE(0x200));
 	usual(PROGRAM(0x0b));
 	expect_error(-EBADMSG, "instructions");
 	for (size_t i = 0, of = cie_usual(); i < 2; i++) {
@@ -301,13 +304,13 @@ static void entries_in_any_order(void **state)
 	fde(of, CODE_LO + 0x300, 0x10, PROGRAM(0x0e, 24));
 	fde(of, CODE_LO + 0x100, 0x10, NOTHING);
 	fde(of, CODE_LO + 0x110, 0x10, PROGRAM(0x0e, 16)); /* follows without a gap */
-	fde(of, 0, 0x10, NOTHING);                         /* thrown away by the linker */
+	fde(of, 0, 0x10, NOTHING);			   /* thrown away by the linker */
 	fde(of, CODE_LO + 0x200, 0, NOTHING);
 	fde(of, CODE_HI - 0x10, 0x1000, NOTHING); /* reaches out of the code */
 	put_u(0, 4);
 	fde(of, CODE_LO + 0x400, 0x10, NOTHING); /* behind a mark of the end */
-	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x110, RSP, 16, 0), HOLE(0x120), R(0x300, RSP, 24, 0), HOLE(0x310), R(0x400, RSP, 8, 0),
-	     HOLE(0x410), R(0xfff0, RSP, 8, 0), HOLE(0x10000));
+	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x110, RSP, 16, 0), HOLE(0x120), R(0x300, RSP, 24, 0), HOLE(0x310), R(0x400, RSP, 8, 0), HOLE(0x410),
+	     R(0xfff0, RSP, 8, 0), HOLE(0x10000));
 }
 
 static void overlaps_are_cut(void **state)
@@ -419,9 +422,9 @@ static void versions(void **state)
 		uint8_t version, bytes[8], n;
 		bool good;
 	} all[] = {
-		{1, {1, 0x78, 16}, 3, true},       {3, {1, 0x78, 16}, 3, true},       {3, {1, 0x78, 0x90, 0}, 4, true},
+		{1, {1, 0x78, 16}, 3, true},	   {3, {1, 0x78, 16}, 3, true},	       {3, {1, 0x78, 0x90, 0}, 4, true},
 		{4, {8, 0, 1, 0x78, 16}, 5, true}, {4, {4, 0, 1, 0x78, 16}, 5, false}, {4, {8, 4, 1, 0x78, 16}, 5, false},
-		{2, {1, 0x78, 16}, 3, false},      {1, {1, 0x78, 30}, 3, false},
+		{2, {1, 0x78, 16}, 3, false},	   {1, {1, 0x78, 30}, 3, false},
 	};
 
 	(void)state;
@@ -449,7 +452,7 @@ static void factors(void **state)
 	put_u(0, 8);
 	put_u(1, 1);
 	put("zR", 3);
-	put_u(4, 1);    /* code */
+	put_u(4, 1);	/* code */
 	put_u(0x7c, 1); /* data: -4 */
 	put_u(16, 1);
 	put_u(0x1b01, 2);
@@ -462,17 +465,17 @@ static void factors(void **state)
 static void malformed_instructions(void **state)
 {
 	const struct program all[] = {
-		{(const uint8_t[]){0x3f, 1, 1}, 3},             /* unknown */
-		{(const uint8_t[]){0x0c, 7}, 2},                /* cut off: def_cfa */
-		{(const uint8_t[]){0x0e, 0x80}, 2},             /* ... in a number */
-		{(const uint8_t[]){0x04, 1, 0}, 3},             /* ... advance */
-		{(const uint8_t[]){0x0f, 5, 0x77}, 3},          /* ... an expression */
+		{(const uint8_t[]){0x3f, 1, 1}, 3},    /* unknown */
+		{(const uint8_t[]){0x0c, 7}, 2},       /* cut off: def_cfa */
+		{(const uint8_t[]){0x0e, 0x80}, 2},    /* ... in a number */
+		{(const uint8_t[]){0x04, 1, 0}, 3},    /* ... advance */
+		{(const uint8_t[]){0x0f, 5, 0x77}, 3}, /* ... an expression */
 		{(const uint8_t[]){0x10, 3, 0xff, 0xff, 0xff, 0xff, 0x7f}, 7},
 		{(const uint8_t[]){0x86}, 1},
 		{(const uint8_t[]){0x01, 0}, 2},
-		{(const uint8_t[]){0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 11},    /* 70 bits */
-		{(const uint8_t[]){0x1d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9},                 /* past 2^64 */
-		{(const uint8_t[]){0x0f, 0, 0x0e, 8}, 4},       /* an offset without a register */
+		{(const uint8_t[]){0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 11}, /* 70 bits */
+		{(const uint8_t[]){0x1d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9},		   /* past 2^64 */
+		{(const uint8_t[]){0x0f, 0, 0x0e, 8}, 4},						   /* an offset without a register */
 		{(const uint8_t[]){0x0f, 0, 0x13, 8}, 4},
 	};
 

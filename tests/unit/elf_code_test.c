@@ -27,29 +27,27 @@ __asm__(".text\n"
 	/* xor 0, add 2, cmp 5, jne 8, ret 10 */
 	FUNCTION("loop_back", "xor %eax, %eax; 1: add $1, %eax; cmp $9, %eax; jne 1b; ret\n")
 	/* The push can be reached without what stands before it. */
-	FUNCTION("entered_inside", "mov %edi, %eax; add $1, %eax; inside: push %rax; pop %rax; ret\n")
-	FUNCTION("who_enters", "nop; jmp inside\n")
+	FUNCTION("entered_inside", "mov %edi, %eax; add $1, %eax; inside: push %rax; pop %rax; ret\n") FUNCTION("who_enters", "nop; jmp inside\n")
 	/* A switch may go anywhere. */
 	FUNCTION("by_table", "mov %edi, %eax; push %rax; pop %rax; jmp *%rax\n")
 	/* Through a slot of the linker's: to another function. */
 	FUNCTION("leaves", "mov %edi, %eax; push %rax; pop %rax; jmp *leaves_slot(%rip)\n")
 	/* mov 0, call 2 */
 	FUNCTION("calls", "mov %edi, %eax; call block; push %rax; pop %rax; ret\n")
-	FUNCTION("enters_kernel", "mov %edi, %eax; syscall; push %rax; pop %rax; ret\n")
+		FUNCTION("enters_kernel", "mov %edi, %eax; syscall; push %rax; pop %rax; ret\n")
 	/* mov 0, nop of five bytes 2, ret 7 */
 	FUNCTION("has_nop5", "mov %edi, %eax; .byte 0x0f, 0x1f, 0x44, 0, 0; ret\n")
 	/* nops 0 and 5, mov 10, push 12, ret 13 */
 	FUNCTION("nops_first", ".byte 0x0f, 0x1f, 0x44, 0, 0; .byte 0x0f, 0x1f, 0x44, 0, 0; mov %edi, %eax; push %rax; ret\n")
 	/* nop 0, xor 5: each turn passes what is behind the nop, but not the nop. */
 	FUNCTION("nop_before_loop", ".byte 0x0f, 0x1f, 0x44, 0, 0; 1: xor %eax, %eax; cmp $9, %eax; jne 1b; ret\n")
-	FUNCTION("nop_before_lock", ".byte 0x0f, 0x1f, 0x44, 0, 0; lock addl $1, (%rdi); ret\n")
-	FUNCTION("nop_at_end", "ret; .byte 0x0f, 0x1f, 0x44, 0, 0\n")
+		FUNCTION("nop_before_lock", ".byte 0x0f, 0x1f, 0x44, 0, 0; lock addl $1, (%rdi); ret\n")
+			FUNCTION("nop_at_end", "ret; .byte 0x0f, 0x1f, 0x44, 0, 0\n")
 	/* lock 0, pop 5 */
 	FUNCTION("atomic", "lock addl $1, (%rdi, %rsi); pop %rax; ret\n")
-	FUNCTION("not_code", "mov %edi, %eax; push %rax; pop %rax; ret; .byte 0x06\n")
-	FUNCTION("hot", "mov %edi, %eax; add $1, %eax; push %rax; pop %rax; ret\n")
-	FUNCTION("hot.cold", "mov %edi, %eax; jmp *%rax\n")
-	".pushsection .data\nleaves_slot: .8byte 0\n.popsection\n");
+		FUNCTION("not_code", "mov %edi, %eax; push %rax; pop %rax; ret; .byte 0x06\n")
+			FUNCTION("hot", "mov %edi, %eax; add $1, %eax; push %rax; pop %rax; ret\n")
+				FUNCTION("hot.cold", "mov %edi, %eax; jmp *%rax\n") ".pushsection .data\nleaves_slot: .8byte 0\n.popsection\n");
 
 static struct elf_object *self;
 
@@ -67,8 +65,8 @@ static void looks_behind_nops(void **state)
 		const char *function;
 		uint64_t from, site;
 	} cases[] = {
-		{"has_nop5", 2, 7}, {"nops_first", 0, 10}, {"nops_first", 5, 10}, {"nop_before_loop", 0, 0}, {"nop_before_lock", 0, 0},
-		{"nop_at_end", 1, 1}, {"block", 0, 0}, {"nops_first", 1, 1},
+		{"has_nop5", 2, 7},	   {"nops_first", 0, 10}, {"nops_first", 5, 10}, {"nop_before_loop", 0, 0},
+		{"nop_before_lock", 0, 0}, {"nop_at_end", 1, 1},  {"block", 0, 0},	 {"nops_first", 1, 1},
 	};
 
 	(void)state;
@@ -88,21 +86,15 @@ static void chooses_cheap_sites(void **state)
 		uint64_t from, site;
 		enum code_cost cost;
 	} cases[] = {
-		{"block", 0, 5, CODE_EMULATED},
-		{"block", 2, 5, CODE_EMULATED},
-		{"block", 5, 5, CODE_EMULATED},
-		{"block", 6, 6, CODE_STEPPED},
-		{"block", 1, 1, CODE_STEPPED}, /* in the middle of an instruction */
+		{"block", 0, 5, CODE_EMULATED},	    {"block", 2, 5, CODE_EMULATED},
+		{"block", 5, 5, CODE_EMULATED},	    {"block", 6, 6, CODE_STEPPED},
+		{"block", 1, 1, CODE_STEPPED},	   /* in the middle of an instruction */
 		{"loop_back", 0, 0, CODE_STEPPED}, /* its body is passed more often */
-		{"loop_back", 2, 8, CODE_EMULATED},
-		{"entered_inside", 0, 0, CODE_STEPPED},
-		{"by_table", 0, 0, CODE_STEPPED},
-		{"leaves", 0, 2, CODE_EMULATED},
-		{"calls", 0, 2, CODE_EMULATED},
-		{"enters_kernel", 0, 0, CODE_STEPPED},
+		{"loop_back", 2, 8, CODE_EMULATED}, {"entered_inside", 0, 0, CODE_STEPPED},
+		{"by_table", 0, 0, CODE_STEPPED},   {"leaves", 0, 2, CODE_EMULATED},
+		{"calls", 0, 2, CODE_EMULATED},	    {"enters_kernel", 0, 0, CODE_STEPPED},
 		{"has_nop5", 0, 0, CODE_STEPPED}, /* the nop is cheap, but forked children crash on it */
-		{"not_code", 0, 0, CODE_STEPPED},
-		{"atomic", 0, 5, CODE_STEPPED},
+		{"not_code", 0, 0, CODE_STEPPED},   {"atomic", 0, 5, CODE_STEPPED},
 		{"hot", 0, 0, CODE_STEPPED}, /* its cold part jumps by a table */
 	};
 
@@ -125,32 +117,32 @@ static void knows_what_is_emulated(void **state)
 		unsigned char size;
 		enum code_cost cost;
 	} cases[] = {
-		{"\x50", 1, CODE_EMULATED},                     /* push %rax */
-		{"\x41\x57", 2, CODE_EMULATED},                 /* push %r15 */
-		{"\x48\x50", 2, CODE_STEPPED},                  /* push %rax with a needless prefix */
-		{"\x66\x50", 2, CODE_STEPPED},                  /* push %ax */
-		{"\x90", 1, CODE_EMULATED},                     /* nop */
-		{"\x41\x90", 2, CODE_STEPPED},                  /* xchg %eax, %r8d */
-		{"\x66\x90", 2, CODE_EMULATED},                 /* nop of two bytes */
-		{"\xe8\x00\x00\x00\x00", 5, CODE_EMULATED},     /* call */
-		{"\x66\xe8\x00\x00\x00\x00", 6, CODE_STEPPED},  /* with a prefix */
-		{"\xe9\x00\x00\x00\x00", 5, CODE_EMULATED},     /* jmp */
-		{"\xeb\x00", 2, CODE_EMULATED},                 /* jmp short */
-		{"\x75\x00", 2, CODE_EMULATED},                 /* jne short */
+		{"\x50", 1, CODE_EMULATED},			/* push %rax */
+		{"\x41\x57", 2, CODE_EMULATED},			/* push %r15 */
+		{"\x48\x50", 2, CODE_STEPPED},			/* push %rax with a needless prefix */
+		{"\x66\x50", 2, CODE_STEPPED},			/* push %ax */
+		{"\x90", 1, CODE_EMULATED},			/* nop */
+		{"\x41\x90", 2, CODE_STEPPED},			/* xchg %eax, %r8d */
+		{"\x66\x90", 2, CODE_EMULATED},			/* nop of two bytes */
+		{"\xe8\x00\x00\x00\x00", 5, CODE_EMULATED},	/* call */
+		{"\x66\xe8\x00\x00\x00\x00", 6, CODE_STEPPED},	/* with a prefix */
+		{"\xe9\x00\x00\x00\x00", 5, CODE_EMULATED},	/* jmp */
+		{"\xeb\x00", 2, CODE_EMULATED},			/* jmp short */
+		{"\x75\x00", 2, CODE_EMULATED},			/* jne short */
 		{"\x0f\x85\x00\x00\x00\x00", 6, CODE_EMULATED}, /* jne */
-		{"\xe2\x00", 2, CODE_STEPPED},                  /* loop */
-		{"\xff\xe0", 2, CODE_STEPPED},                  /* jmp *%rax */
-		{"\xff\x30", 2, CODE_STEPPED},                  /* push (%rax) */
-		{"\xc3", 1, CODE_STEPPED},                      /* ret */
-		{"\xf3\x0f\x1e\xfa", 4, CODE_STEPPED},          /* endbr64 */
+		{"\xe2\x00", 2, CODE_STEPPED},			/* loop */
+		{"\xff\xe0", 2, CODE_STEPPED},			/* jmp *%rax */
+		{"\xff\x30", 2, CODE_STEPPED},			/* push (%rax) */
+		{"\xc3", 1, CODE_STEPPED},			/* ret */
+		{"\xf3\x0f\x1e\xfa", 4, CODE_STEPPED},		/* endbr64 */
 		{"\x0f\x1f\x44\x00\x00", 5, CODE_NOP5},
-		{"\xf0\x48\x83\x00\x01", 5, CODE_REFUSED},     /* lock addq $1, (%rax) */
+		{"\xf0\x48\x83\x00\x01", 5, CODE_REFUSED},			/* lock addq $1, (%rax) */
 		{"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10, CODE_REFUSED}, /* cs nopw, as compilers pad with */
-		{"\x3e\xff\xe0", 3, CODE_REFUSED},             /* notrack jmp *%rax */
-		{"\x64\x48\x8b\x04\x25\x00\x00\x00\x00", 9, CODE_STEPPED}, /* mov %fs:0, %rax */
-		{"\x0f\x1f\x40\x00", 4, CODE_STEPPED},          /* a nop of four bytes */
-		{"\xc5\xf8\x77", 3, CODE_STEPPED},              /* vzeroupper */
-		{"\xc5\xf9\x50\xc1", 4, CODE_STEPPED},          /* vmovmskpd: opcode 0x50, but no push */
+		{"\x3e\xff\xe0", 3, CODE_REFUSED},				/* notrack jmp *%rax */
+		{"\x64\x48\x8b\x04\x25\x00\x00\x00\x00", 9, CODE_STEPPED},	/* mov %fs:0, %rax */
+		{"\x0f\x1f\x40\x00", 4, CODE_STEPPED},				/* a nop of four bytes */
+		{"\xc5\xf8\x77", 3, CODE_STEPPED},				/* vzeroupper */
+		{"\xc5\xf9\x50\xc1", 4, CODE_STEPPED},				/* vmovmskpd: opcode 0x50, but no push */
 	};
 
 	(void)state;
@@ -288,12 +280,8 @@ static void finds_loops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chooses_cheap_sites),
-		cmocka_unit_test(looks_behind_nops),
-		cmocka_unit_test(decodes_so_much),
-		cmocka_unit_test(knows_what_is_emulated),
-		cmocka_unit_test(finds_boundaries),
-		cmocka_unit_test(finds_loops),
+		cmocka_unit_test(chooses_cheap_sites),	  cmocka_unit_test(looks_behind_nops), cmocka_unit_test(decodes_so_much),
+		cmocka_unit_test(knows_what_is_emulated), cmocka_unit_test(finds_boundaries),  cmocka_unit_test(finds_loops),
 	};
 	int r;
 

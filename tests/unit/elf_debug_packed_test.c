@@ -55,10 +55,10 @@ static void put(struct packed *p, unsigned char *plain, unsigned char *stream, s
 	assert_int_equal(fwrite(stream, 1, n, p->file), n);
 	assert_int_equal(fflush(p->file), 0);
 	free(stream);
-	p->in = (struct debug_file){.path = (char *)(uintptr_t)"test", .fd = fileno(p->file), .size = n + sizeof(head)};
+	p->in = (struct debug_file){.path = (char *)(uintptr_t) "test", .fd = fileno(p->file), .size = n + sizeof(head)};
 	/* Not a section of libelf's: it only must be there. */
-	p->section = (struct debug_section){.file = &p->in, .scn = (void *)p, .stored = n + sizeof(head), .size = SIZE, .packed = true,
-					    .old_packed = true};
+	p->section = (struct debug_section){
+		.file = &p->in, .scn = (void *)p, .stored = n + sizeof(head), .size = SIZE, .packed = true, .old_packed = true};
 }
 
 /* @plain is taken over; @cut bytes of the stream are left out at its end. */

@@ -320,8 +320,11 @@ static void test_many_headers(void **state)
 		if (many[i].p_type == PT_NOTE)
 			many[i].p_type = PT_NULL;
 	for (size_t i = h->e_phnum; i < HEADERS; i++)
-		many[i] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = (uint64_t)st.st_size + HEADERS * sizeof(*many) + i * NOTE, .p_filesz = NOTE,
-				       .p_memsz = NOTE, .p_align = 4};
+		many[i] = (Elf64_Phdr){.p_type = PT_NOTE,
+				       .p_offset = (uint64_t)st.st_size + HEADERS * sizeof(*many) + i * NOTE,
+				       .p_filesz = NOTE,
+				       .p_memsz = NOTE,
+				       .p_align = 4};
 	assert_int_equal(pwrite(fd, many, HEADERS * sizeof(*many), st.st_size), HEADERS * sizeof(*many));
 	assert_int_equal(ftruncate(fd, st.st_size + (off_t)(HEADERS * sizeof(*many)) + (off_t)HEADERS * NOTE), 0);
 	h->e_phoff = (uint64_t)st.st_size;
@@ -374,18 +377,10 @@ static void test_large_strings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_aliases_and_data),
-		cmocka_unit_test(test_outside),
-		cmocka_unit_test(test_each),
-		cmocka_unit_test(test_similar),
-		cmocka_unit_test(test_demangle),
-		cmocka_unit_test(test_demangle_bomb),
-		cmocka_unit_test(test_bad_paths),
-		cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_truncated),
-		cmocka_unit_test(test_corrupt_segments),
-		cmocka_unit_test(test_many_headers),
+		cmocka_unit_test(test_self),	      cmocka_unit_test(test_aliases_and_data), cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_each),	      cmocka_unit_test(test_similar),	       cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_demangle_bomb), cmocka_unit_test(test_bad_paths),	       cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_corrupt_segments), cmocka_unit_test(test_many_headers),
 		cmocka_unit_test(test_large_strings),
 	};
 

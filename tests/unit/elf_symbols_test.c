@@ -29,18 +29,18 @@
 __asm__(".text\n"
 	/* whole, with a copy, a part and cold code */
 	FUNCTION("symbols_full") FUNCTION("symbols_full.constprop.0") FUNCTION("symbols_full.part.0") FUNCTION("symbols_full.cold")
-	FUNCTION("symbols_full.constprop.0.cold")
+		FUNCTION("symbols_full.constprop.0.cold")
 	/* copies only, parts only, cold only */
 	FUNCTION("symbols_copies.isra.0") FUNCTION("symbols_copies.constprop.1.isra.2") FUNCTION("symbols_copies.part.0")
-	FUNCTION("symbols_parts.part.0") FUNCTION("symbols_parts.part.1") FUNCTION("symbols_parts.part.1.cold")
-	FUNCTION("symbols_frozen.cold.3") FUNCTION("symbols_private.lto_priv.0")
+		FUNCTION("symbols_parts.part.0") FUNCTION("symbols_parts.part.1") FUNCTION("symbols_parts.part.1.cold")
+			FUNCTION("symbols_frozen.cold.3") FUNCTION("symbols_private.lto_priv.0")
 	/* C++, two instances of a generic function of Rust by each scheme, Go */
 	FUNCTION("_ZN7symbols3runEi") FUNCTION("_ZN7symbols3runEi.isra.0") FUNCTION("_ZN7symbols3runEi.cold")
-	FUNCTION("_ZN7symbols4rust17h0123456789abcdefE") FUNCTION("_ZN7symbols4rust17hfedcba9876543210E")
-	FUNCTION("_ZN7symbols4rust17hfedcba9876543210E.llvm.123")
-	FUNCTION("_RINvC7symbols3newlEB2_") FUNCTION("_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m")
-	FUNCTION("_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE")
-	FUNCTION("main.(*T).Method") FUNCTION("main.main.func1") FUNCTION("example.com/mod/pkg.Run")
+		FUNCTION("_ZN7symbols4rust17h0123456789abcdefE") FUNCTION("_ZN7symbols4rust17hfedcba9876543210E")
+			FUNCTION("_ZN7symbols4rust17hfedcba9876543210E.llvm.123") FUNCTION("_RINvC7symbols3newlEB2_")
+				FUNCTION("_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m")
+					FUNCTION("_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE")
+						FUNCTION("main.(*T).Method") FUNCTION("main.main.func1") FUNCTION("example.com/mod/pkg.Run")
 	/* one that only chooses another */
 	FUNCTION("symbols_chosen") ".type symbols_chosen, %gnu_indirect_function\n");
 
@@ -194,8 +194,7 @@ static void test_languages(void **state)
 	expect_entries(o, "_ZN7symbols4rust17hfedcba9876543210E", "_ZN7symbols4rust17hfedcba9876543210E");
 	expect_entries(o, "symbols::new::<i32>", "_RINvC7symbols3newlEB2_");
 	expect_entries(o, "<symbols::T as symbols::Trait>::m", "_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m");
-	expect_entries(o, "<symbols::T as symbols::Trait>::call",
-		       "_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE");
+	expect_entries(o, "<symbols::T as symbols::Trait>::call", "_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE");
 	expect_entries(o, "main.(*T).Method", "main.(*T).Method");
 	expect_entries(o, "main.main.func1", "main.main.func1");
 	expect_entries(o, "example.com/mod/pkg.Run", "example.com/mod/pkg.Run");
@@ -423,7 +422,8 @@ static void test_separate(void **state)
 	(void)snprintf(path, sizeof(path), "%s/prog", dir);
 	(void)snprintf(elsewhere, sizeof(elsewhere), "%s/debug", dir);
 	must("cd %s && objcopy --only-keep-debug /proc/%d/exe prog.debug && objcopy --strip-all /proc/%d/exe prog && "
-	     "objcopy --add-gnu-debuglink=prog.debug prog", dir, getpid(), getpid());
+	     "objcopy --add-gnu-debuglink=prog.debug prog",
+	     dir, getpid(), getpid());
 	assert_int_equal(find_full(path, NULL, &problem), 0);
 	assert_null(problem);
 	/* In a directory of the user's. */
@@ -438,7 +438,8 @@ static void test_separate(void **state)
 	assert_non_null(strstr(problem, "another build"));
 	free(problem);
 	must("cd %s && objcopy --strip-all /proc/%d/exe debug/prog.debug && objcopy --remove-section=.gnu_debuglink prog && "
-	     "objcopy --add-gnu-debuglink=debug/prog.debug prog", dir, getpid());
+	     "objcopy --add-gnu-debuglink=debug/prog.debug prog",
+	     dir, getpid());
 	assert_int_equal(find_full(path, &options, &problem), -ENOENT);
 	assert_non_null(strstr(problem, "no symbols"));
 	free(problem);
@@ -448,15 +449,9 @@ static void test_separate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_own_length),
-		cmocka_unit_test(test_entries),
-		cmocka_unit_test(test_code),
-		cmocka_unit_test(test_indirect),
-		cmocka_unit_test(test_languages),
-		cmocka_unit_test(test_readable),
-		cmocka_unit_test(test_separate),
-		cmocka_unit_test(test_minidebug),
-		cmocka_unit_test(test_bad_minidebug),
+		cmocka_unit_test(test_own_length), cmocka_unit_test(test_entries),   cmocka_unit_test(test_code),
+		cmocka_unit_test(test_indirect),   cmocka_unit_test(test_languages), cmocka_unit_test(test_readable),
+		cmocka_unit_test(test_separate),   cmocka_unit_test(test_minidebug), cmocka_unit_test(test_bad_minidebug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

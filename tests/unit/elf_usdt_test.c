@@ -22,9 +22,9 @@
 #include "elf_forged.h"
 
 /* As <sys/sdt.h> writes them. */
-#define NOTE(place, semaphore, provider, name)                              \
-	".balign 4\n.4byte 8, 9f - 8f, 3\n.asciz \"stapsdt\"\n8: .8byte " place \
-	"\n.8byte 0\n.8byte " semaphore "\n.asciz \"" provider "\"\n.asciz \"" name "\"\n.asciz \"8@%rax\"\n9: .balign 4\n"
+#define NOTE(place, semaphore, provider, name)                                                                                         \
+	".balign 4\n.4byte 8, 9f - 8f, 3\n.asciz \"stapsdt\"\n8: .8byte " place "\n.8byte 0\n.8byte " semaphore "\n.asciz \"" provider \
+	"\"\n.asciz \"" name "\"\n.asciz \"8@%rax\"\n9: .balign 4\n"
 void usdt_test_place(void);
 extern unsigned short usdt_test_semaphore;
 unsigned short usdt_test_semaphore = 1;
@@ -32,8 +32,8 @@ __asm__(".text\n.globl usdt_test_place\n.type usdt_test_place, @function\nusdt_t
 	".size usdt_test_place, . - usdt_test_place\n"
 	".pushsection .note.stapsdt, \"\", \"note\"\n" NOTE("usdt_test_place", "0", "prov", "first")
 		NOTE("usdt_test_place + 1", "usdt_test_semaphore", "prov", "second")
-		/* What another tool could put there. */
-		".balign 4\n.4byte 4, 0, 1\n.asciz \"GNU\"\n" NOTE("usdt_test_place + 2", "0", "other", "first") ".popsection\n");
+	/* What another tool could put there. */
+	".balign 4\n.4byte 4, 0, 1\n.asciz \"GNU\"\n" NOTE("usdt_test_place + 2", "0", "other", "first") ".popsection\n");
 
 struct seen {
 	const struct elf_object *o;

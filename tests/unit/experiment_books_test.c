@@ -15,14 +15,14 @@ static const struct backend_owed no_debt;
 static int fresh(void **state)
 {
 	(void)state;
-	begin = (struct backend_totals){ .time_ns = 100 * SEC, .n_points = 1 };
-	end = (struct backend_totals){ .time_ns = 101 * SEC, .n_points = 1 };
+	begin = (struct backend_totals){.time_ns = 100 * SEC, .n_points = 1};
+	end = (struct backend_totals){.time_ns = 101 * SEC, .n_points = 1};
 	return 0;
 }
 
 static struct profile_point throughput(size_t index)
 {
-	struct profile_point p = { .kind = PROFILE_THROUGHPUT };
+	struct profile_point p = {.kind = PROFILE_THROUGHPUT};
 
 	books_point(&begin, &end, index, &p);
 	return p;
@@ -30,7 +30,7 @@ static struct profile_point throughput(size_t index)
 
 static struct profile_point latency(void)
 {
-	struct profile_point p = { .kind = PROFILE_LATENCY };
+	struct profile_point p = {.kind = PROFILE_LATENCY};
 
 	books_point(&begin, &end, 0, &p);
 	return p;
@@ -38,21 +38,59 @@ static struct profile_point latency(void)
 
 static void every_number_is_a_difference(void **state)
 {
-	const struct backend_owed owed = { .owed = 5, .ahead = 4, .threads = 6, .imbalance = -7 };
-	struct profile_experiment x = { .speedup = 0.25 };
+	const struct backend_owed owed = {.owed = 5, .ahead = 4, .threads = 6, .imbalance = -7};
+	struct profile_experiment x = {.speedup = 0.25};
 	char line[] = "a.c:1";
 
 	(void)state;
 	x.selected = line;
 	begin = (struct backend_totals){
-		.time_ns = 1000, .growth = 10, .hits = 1, .hit_ns = 2, .paid = 3, .payments = 4, .credited = -50,
-		.rq_credited = 60, .forgiven = 7, .oversleep = 8, .samples = 9, .selected_samples = 10,
-		.foreign_wait_ns = 100, .busy_ns = 1000, .executed_ns = 900, .stolen_ns = 50, .late_ns = 77, .selected_ns = 11, .held = 12, .owed_at_exit = 13, .held_asleep = 14, .period_ns = 500,
+		.time_ns = 1000,
+		.growth = 10,
+		.hits = 1,
+		.hit_ns = 2,
+		.paid = 3,
+		.payments = 4,
+		.credited = -50,
+		.rq_credited = 60,
+		.forgiven = 7,
+		.oversleep = 8,
+		.samples = 9,
+		.selected_samples = 10,
+		.foreign_wait_ns = 100,
+		.busy_ns = 1000,
+		.executed_ns = 900,
+		.stolen_ns = 50,
+		.late_ns = 77,
+		.selected_ns = 11,
+		.held = 12,
+		.owed_at_exit = 13,
+		.held_asleep = 14,
+		.period_ns = 500,
 	};
 	end = (struct backend_totals){
-		.time_ns = 3000, .growth = 510, .hits = 12, .hit_ns = 23, .paid = 34, .payments = 45, .credited = -60,
-		.rq_credited = 50, .forgiven = 78, .oversleep = -1, .samples = 100, .selected_samples = 30,
-		.foreign_wait_ns = 300, .busy_ns = 2000, .executed_ns = 1500, .stolen_ns = 150, .late_ns = 99, .selected_ns = 21, .held = 32, .owed_at_exit = 43, .held_asleep = 64, .period_ns = 250,
+		.time_ns = 3000,
+		.growth = 510,
+		.hits = 12,
+		.hit_ns = 23,
+		.paid = 34,
+		.payments = 45,
+		.credited = -60,
+		.rq_credited = 50,
+		.forgiven = 78,
+		.oversleep = -1,
+		.samples = 100,
+		.selected_samples = 30,
+		.foreign_wait_ns = 300,
+		.busy_ns = 2000,
+		.executed_ns = 1500,
+		.stolen_ns = 150,
+		.late_ns = 99,
+		.selected_ns = 21,
+		.held = 32,
+		.owed_at_exit = 43,
+		.held_asleep = 64,
+		.period_ns = 250,
 	};
 	books_experiment(&begin, &end, &owed, UINT64_MAX, &x);
 	assert_string_equal(x.selected, "a.c:1");
@@ -89,8 +127,8 @@ static void every_number_is_a_difference(void **state)
 static void what_comes_after_the_first_part_is_known(void **state)
 {
 	struct backend_totals settled = begin;
-	struct profile_experiment x = { 0 };
-	struct profile_point p = { .kind = PROFILE_THROUGHPUT, .delta = 5 };
+	struct profile_experiment x = {0};
+	struct profile_point p = {.kind = PROFILE_THROUGHPUT, .delta = 5};
 
 	(void)state;
 	settled.time_ns = begin.time_ns + SEC / 4;
@@ -108,14 +146,14 @@ static void what_comes_after_the_first_part_is_known(void **state)
 	assert_int_equal(p.settled_delta, 4);
 
 	/* The program had ended before. */
-	x = (struct profile_experiment){ 0 };
+	x = (struct profile_experiment){0};
 	books_settled(&settled, &end, begin.time_ns + SEC / 8, &x);
 	assert_int_equal(x.settled_elapsed, 0);
 }
 
 static void the_program_s_end_cuts_the_clock_only(void **state)
 {
-	struct profile_experiment x = { 0 };
+	struct profile_experiment x = {0};
 
 	(void)state;
 	end.growth = SEC / 5;
@@ -132,7 +170,7 @@ static void the_program_s_end_cuts_the_clock_only(void **state)
 
 static void impossible_readings_do_not_wrap(void **state)
 {
-	struct profile_experiment x = { 0 };
+	struct profile_experiment x = {0};
 
 	(void)state;
 	end.growth = 2 * SEC;
@@ -158,8 +196,10 @@ static void visits_are_timed_in_virtual_time(void **state)
 	begin.points[0].visits = 1000;
 	end.points[0] = (struct backend_point){
 		.visits = 1005,
-		.first_ns = 100 * SEC + 1000, .last_ns = 100 * SEC + 9000,
-		.first_local = 500, .last_local = 2500,
+		.first_ns = 100 * SEC + 1000,
+		.last_ns = 100 * SEC + 9000,
+		.first_local = 500,
+		.last_local = 2500,
 	};
 	p = throughput(0);
 	assert_int_equal(p.delta, 5);
@@ -200,7 +240,7 @@ static void assert_untimed(uint64_t delta)
 
 static void what_cannot_be_timed_is_not(void **state)
 {
-	const struct backend_point good = { .visits = 2, .first_ns = 100 * SEC + 1, .last_ns = 100 * SEC + 50 };
+	const struct backend_point good = {.visits = 2, .first_ns = 100 * SEC + 1, .last_ns = 100 * SEC + 50};
 
 	(void)state;
 	assert_untimed(0);
@@ -239,8 +279,8 @@ static void points_may_become_known_in_between(void **state)
 
 static void assert_in_flight(uint64_t a0, uint64_t d0, uint64_t a1, uint64_t d1, int64_t expected)
 {
-	begin.points[0] = (struct backend_point){ .visits = a0, .departures = d0 };
-	end.points[0] = (struct backend_point){ .visits = a1, .departures = d1 };
+	begin.points[0] = (struct backend_point){.visits = a0, .departures = d0};
+	end.points[0] = (struct backend_point){.visits = a1, .departures = d1};
 	assert_int_equal(latency().difference, expected);
 }
 
@@ -257,9 +297,9 @@ static void latency_is_by_littles_law(void **state)
 	assert_false(p.timed);
 	assert_int_equal(books_visits(&p), 194);
 	assert_in_flight(0, 0, 0, 0, 0);
-	assert_in_flight(5, 5, 6, 5, 1);   /* a half */
+	assert_in_flight(5, 5, 6, 5, 1); /* a half */
 	assert_in_flight(5, 5, 5, 6, -1);
-	assert_in_flight(6, 5, 7, 5, 2);   /* 1.5 */
+	assert_in_flight(6, 5, 7, 5, 2); /* 1.5 */
 	assert_in_flight(6, 5, 5, 6, 0);
 	/* The program can write its counters. */
 	assert_in_flight(INT64_MAX, 0, INT64_MAX, 0, INT64_MAX);

@@ -20,14 +20,14 @@ struct cell {
 struct run {
 	struct cell cells[3][SPEEDUPS];
 	size_t n;
-	uint64_t fingerprint; /* of the sequence of lines and speedups */
+	uint64_t fingerprint;		 /* of the sequence of lines and speedups */
 	const char *selected, *function; /* of the last one */
 	double speedup;
 };
 
-static const double grid[] = { 0.25, 0.5, 0.75 };
-static const char *const point_names[] = { "round" };
-static const enum profile_point_kind point_kinds[] = { PROFILE_THROUGHPUT };
+static const double grid[] = {0.25, 0.5, 0.75};
+static const char *const point_names[] = {"round"};
+static const enum profile_point_kind point_kinds[] = {PROFILE_THROUGHPUT};
 
 static struct fake fake;
 
@@ -77,7 +77,7 @@ static struct runner *open_runner(const struct runner_options *o, struct run *ru
 	struct runner *r;
 
 	fake_init(&fake);
-	*run = (struct run){ 0 };
+	*run = (struct run){0};
 	assert_int_equal(runner_new(o, &fake_ops, &fake, sink, run, &r), 0);
 	return r;
 }
@@ -129,7 +129,7 @@ static void the_effects_are_the_program_s(void **state)
 static void lines_are_drawn_in_proportion_to_time(void **state)
 {
 	struct runner_options o = defaults(6);
-	size_t per_line[3] = { 0 };
+	size_t per_line[3] = {0};
 	size_t zeros = 0;
 	struct run run;
 

@@ -27,30 +27,26 @@ struct fake_code {
 };
 
 static const struct fake_code fake_code[] = {
-	{ 0x1000, 0x1100, LINE_A, "alpha", 0 },
-	{ 0x2000, 0x2100, LINE_B, "beta", 0 },
-	{ 0x3000, 0x3100, LINE_C, NULL, 0 },
-	{ 0x3200, 0x3300, LINE_C, "gamma", 0 },
-	{ 0x8000, 0x8100, NULL, NULL, -ENODATA },
-	{ 0x10000, 0x80000, LINE_B, "beta", 0 },
+	{0x1000, 0x1100, LINE_A, "alpha", 0}, {0x2000, 0x2100, LINE_B, "beta", 0},    {0x3000, 0x3100, LINE_C, NULL, 0},
+	{0x3200, 0x3300, LINE_C, "gamma", 0}, {0x8000, 0x8100, NULL, NULL, -ENODATA}, {0x10000, 0x80000, LINE_B, "beta", 0},
 };
 
 #define N_FAKE_CODE (sizeof(fake_code) / sizeof(*fake_code))
 
 struct fake {
 	uint64_t now;
-	char calls[4096];   /* one letter a call: b e s(napshot) o d(rain) n(ame) i(ntervals) */
-	char fails;         /* the letter of the call that fails, with -EIO */
-	bool idle;          /* the program sleeps */
-	bool unloaded;      /* no line has code */
-	const char *gone;   /* this line has none */
-	bool running;       /* between begin and end */
-	size_t names;       /* calls of name() */
+	char calls[4096];	    /* one letter a call: b e s(napshot) o d(rain) n(ame) i(ntervals) */
+	char fails;		    /* the letter of the call that fails, with -EIO */
+	bool idle;		    /* the program sleeps */
+	bool unloaded;		    /* no line has code */
+	const char *gone;	    /* this line has none */
+	bool running;		    /* between begin and end */
+	size_t names;		    /* calls of name() */
 	struct backend_setup setup; /* of the last begin; intervals is our copy */
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
 	struct backend_totals totals;
-	double visits, growth; /* as totals, with fractions */
-	double ticks[3];       /* not yet drained, of A, B, C */
+	double visits, growth;		/* as totals, with fractions */
+	double ticks[3];		/* not yet drained, of A, B, C */
 	struct backend_sample extra[4]; /* more to drain at the next call */
 	size_t n_extra;
 };
@@ -128,7 +124,7 @@ static inline int fake_end(void *b)
 
 static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret_n)
 {
-	static const uint64_t addresses[3] = { 0x1010, 0x2020, 0x3030 };
+	static const uint64_t addresses[3] = {0x1010, 0x2020, 0x3030};
 	struct fake *f = b;
 	struct backend_sample *list;
 	size_t n = 0;
@@ -143,7 +139,7 @@ static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret
 		uint64_t count = (uint64_t)f->ticks[i];
 
 		if (count > 0)
-			list[n++] = (struct backend_sample){ addresses[i], count };
+			list[n++] = (struct backend_sample){addresses[i], count};
 		f->ticks[i] -= (double)count;
 	}
 	for (size_t i = 0; i < f->n_extra; i++)
@@ -161,7 +157,7 @@ static inline int fake_owed(void *b, struct backend_owed *ret)
 
 	if (err < 0)
 		return err;
-	*ret = (struct backend_owed){ .owed = 123, .threads = 2, .imbalance = 0 };
+	*ret = (struct backend_owed){.owed = 123, .threads = 2, .imbalance = 0};
 	return 0;
 }
 
@@ -212,7 +208,7 @@ static inline int fake_intervals(void *b, const char *line, struct backend_inter
 			continue;
 		/* "either" stands for two lines, as a bare file name can. */
 		if (fake_matches(line, c->line) || (strcmp(line, "either") == 0 && strcmp(c->line, LINE_C) != 0))
-			ret[n++] = (struct backend_interval){ c->lo, c->hi };
+			ret[n++] = (struct backend_interval){c->lo, c->hi};
 	}
 	if (n == 0)
 		return -ENOENT;
@@ -232,7 +228,7 @@ static const struct backend_ops fake_ops = {
 
 static inline void fake_init(struct fake *f)
 {
-	*f = (struct fake){ .now = 1000 * MSEC };
+	*f = (struct fake){.now = 1000 * MSEC};
 	f->totals.time_ns = f->now;
 	f->totals.n_points = 1;
 }

@@ -50,8 +50,8 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	assert_null(points[0].latency);
 	assert_null(points[2].latency);
 	assert_non_null(l);
-	assert_true(l->sum_ns == -5 && l->unmatched == 1 && l->unended == 2 && l->crossed == 3 && l->lost == 4 &&
-		    l->in_flight_begin == 6 && l->in_flight_end == 7);
+	assert_true(l->sum_ns == -5 && l->unmatched == 1 && l->unended == 2 && l->crossed == 3 && l->lost == 4 && l->in_flight_begin == 6 &&
+		    l->in_flight_end == 7);
 	assert_int_equal(l->n_buckets, 2);
 	assert_int_equal(l->buckets[0].bucket, 10);
 	assert_int_equal(l->buckets[0].count, ++sunk);
@@ -63,12 +63,8 @@ static struct runner *open_runner(void)
 {
 	static const char *const names[] = {"round", "request", "coz"};
 	static const enum profile_point_kind kinds[] = {PROFILE_THROUGHPUT, PROFILE_LATENCY, PROFILE_LATENCY};
-	static const struct runner_options o = {.experiment_ns = 100 * MSEC,
-						.fixed_line = LINE_A,
-						.fixed_speedup = 0.5,
-						.point_names = names,
-						.point_kinds = kinds,
-						.n_points = 3};
+	static const struct runner_options o = {
+		.experiment_ns = 100 * MSEC, .fixed_line = LINE_A, .fixed_speedup = 0.5, .point_names = names, .point_kinds = kinds, .n_points = 3};
 	struct runner *r;
 
 	fake_init(&fake);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-static const double grid[] = { 0.25, 0.5, 0.75, 1 };
+static const double grid[] = {0.25, 0.5, 0.75, 1};
 #define N_GRID (sizeof(grid) / sizeof(*grid))
 #define DRAWS 30000
 
@@ -34,7 +34,7 @@ static void speedups_follow_the_weights(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 0; seed < 5; seed++) {
-		uint64_t seen[N_GRID + 1] = { 0 };
+		uint64_t seen[N_GRID + 1] = {0};
 		struct plan p;
 
 		assert_int_equal(plan_init(&p, seed, -1, 1.0 / 3, grid, N_GRID, 0), 0);
@@ -55,7 +55,7 @@ static void a_deck_holds_every_cell(void **state)
 	(void)state;
 	assert_int_equal(plan_init(&p, 7, -1, 0.5, grid, N_GRID, 0), 0);
 	for (size_t deck = 0; deck < 500; deck++) {
-		uint64_t seen[N_GRID + 1] = { 0 };
+		uint64_t seen[N_GRID + 1] = {0};
 
 		for (size_t i = 0; i < 2 * N_GRID; i++) {
 			size_t c = cell(plan_speedup(&p, NULL));
@@ -98,7 +98,7 @@ static void a_seed_repeats_and_another_differs(void **state)
 
 static void samples_are_equally_likely(void **state)
 {
-	uint64_t seen[10] = { 0 };
+	uint64_t seen[10] = {0};
 	struct plan p;
 
 	(void)state;
@@ -139,8 +139,8 @@ static void fixed_and_degenerate_plans(void **state)
 
 static void the_last_ones_slow(void **state)
 {
-	static const double twice[] = { 0.25, 0.5, 0.25, 0.5 };
-	size_t seen[2][2] = { 0 };
+	static const double twice[] = {0.25, 0.5, 0.25, 0.5};
+	size_t seen[2][2] = {0};
 	struct plan p;
 
 	(void)state;
@@ -161,7 +161,7 @@ static void the_last_ones_slow(void **state)
 
 static void values_out_of_range_are_refused(void **state)
 {
-	static const double bad[] = { -1.5, -0.25, 0, 1.01, 25, NAN, INFINITY };
+	static const double bad[] = {-1.5, -0.25, 0, 1.01, 25, NAN, INFINITY};
 	struct plan p;
 
 	(void)state;
@@ -178,12 +178,9 @@ static void values_out_of_range_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(speedups_follow_the_weights),
-		cmocka_unit_test(a_deck_holds_every_cell),
-		cmocka_unit_test(a_seed_repeats_and_another_differs),
-		cmocka_unit_test(samples_are_equally_likely),
-		cmocka_unit_test(fixed_and_degenerate_plans),
-		cmocka_unit_test(the_last_ones_slow),
+		cmocka_unit_test(speedups_follow_the_weights),	      cmocka_unit_test(a_deck_holds_every_cell),
+		cmocka_unit_test(a_seed_repeats_and_another_differs), cmocka_unit_test(samples_are_equally_likely),
+		cmocka_unit_test(fixed_and_degenerate_plans),	      cmocka_unit_test(the_last_ones_slow),
 		cmocka_unit_test(values_out_of_range_are_refused),
 	};
 

@@ -11,7 +11,7 @@
 
 #define MAX_RECORDS 64
 
-static const double grid[] = { 0.25, 0.5, 0.75 };
+static const double grid[] = {0.25, 0.5, 0.75};
 
 static struct fake fake;
 static struct runner *runner;
@@ -35,8 +35,8 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 
 static int set_up(void **state)
 {
-	static const char *const names[] = { "round" };
-	static const enum profile_point_kind kinds[] = { PROFILE_THROUGHPUT };
+	static const char *const names[] = {"round"};
+	static const enum profile_point_kind kinds[] = {PROFILE_THROUGHPUT};
 
 	(void)state;
 	fake_init(&fake);
@@ -177,7 +177,7 @@ static void without_a_sample_it_waits(void **state)
 		assert_int_equal(next, fake.now + 20 * MSEC);
 	}
 	/* A sample without a line is none. */
-	fake.extra[0] = (struct backend_sample){ 0x8000, 100 };
+	fake.extra[0] = (struct backend_sample){0x8000, 100};
 	fake.n_extra = 1;
 	run_until(next);
 	assert_false(fake.running);
@@ -203,7 +203,7 @@ static void a_line_whose_code_is_gone_is_not_drawn(void **state)
 
 static void few_visits_lengthen_the_next_ones(void **state)
 {
-	static const uint64_t expected[] = { 500, 1000, 2000, 3000, 3000 };
+	static const uint64_t expected[] = {500, 1000, 2000, 3000, 3000};
 
 	(void)state;
 	options.min_visits = 100000;

@@ -37,7 +37,7 @@ static void drain(const struct backend_sample *samples, size_t n)
 
 static void samples_are_summed_by_line(void **state)
 {
-	static const struct backend_sample samples[] = { { 0x1000, 3 }, { 0x3010, 5 }, { 0x10ff, 4 }, { 0x3210, 9 } };
+	static const struct backend_sample samples[] = {{0x1000, 3}, {0x3010, 5}, {0x10ff, 4}, {0x3210, 9}};
 	struct profile_samples *list;
 	struct tally_sums sums;
 	size_t n;
@@ -62,12 +62,14 @@ static void samples_are_summed_by_line(void **state)
 /* Three samples with A, C and B in their call chains, C at two addresses; and four of A alone. */
 static void a_chain_counts_once_for_each_line(void **state)
 {
-	static const struct backend_sample chains[] = {
-		{.addr = 0x1000, .count = 3, .more = true}, {.addr = 0x3000, .count = 3, .more = true},
-		{.addr = 0x3210, .count = 3, .more = true}, {.addr = 0x2000, .count = 3}};
-	static const struct backend_sample others[] = {
-		{.addr = 0x1000, .count = 4}, {.addr = 0x9000, .count = 2, .more = true}, {.addr = 0x9004, .count = 2},
-		{.addr = 0x9000, .count = 1, .more = true}};
+	static const struct backend_sample chains[] = {{.addr = 0x1000, .count = 3, .more = true},
+						       {.addr = 0x3000, .count = 3, .more = true},
+						       {.addr = 0x3210, .count = 3, .more = true},
+						       {.addr = 0x2000, .count = 3}};
+	static const struct backend_sample others[] = {{.addr = 0x1000, .count = 4},
+						       {.addr = 0x9000, .count = 2, .more = true},
+						       {.addr = 0x9004, .count = 2},
+						       {.addr = 0x9000, .count = 1, .more = true}};
 	struct profile_samples *list;
 	struct tally_sums sums;
 	size_t n;
@@ -115,8 +117,8 @@ static int own_names(void *b, uint64_t addr, const char **ret_line, const char *
 /* Three samples of C, inlined by calls in A and B; and those of A that call something, once. */
 static void lines_that_inlined_it_count(void **state)
 {
-	static const struct backend_sample samples[] = {{.addr = 0x3000, .count = 3}, {.addr = 0x3000, .count = 5, .more = true},
-							{.addr = 0x1000, .count = 5}};
+	static const struct backend_sample samples[] = {
+		{.addr = 0x3000, .count = 3}, {.addr = 0x3000, .count = 5, .more = true}, {.addr = 0x1000, .count = 5}};
 	struct backend_ops ops = fake_ops;
 	struct profile_samples *list;
 	struct tally_sums sums;
@@ -151,8 +153,8 @@ static const char *inlined_of(void *b, uint64_t addr)
 
 static void inlined_copies_are_counted(void **state)
 {
-	static const struct backend_sample samples[] = {{.addr = 0x1000, .count = 3}, {.addr = 0x1001, .count = 4}, {.addr = 0x1002, .count = 5},
-							{.addr = 0x1003, .count = 6}};
+	static const struct backend_sample samples[] = {
+		{.addr = 0x1000, .count = 3}, {.addr = 0x1001, .count = 4}, {.addr = 0x1002, .count = 5}, {.addr = 0x1003, .count = 6}};
 	struct backend_ops ops = fake_ops;
 	struct profile_samples *list;
 	size_t n;
@@ -175,7 +177,7 @@ static void inlined_copies_are_counted(void **state)
 
 static void an_address_is_named_once(void **state)
 {
-	static const struct backend_sample samples[] = { { 0x1000, 1 }, { 0x8000, 1 }, { 0x9000, 1 }, { 0x1001, 1 } };
+	static const struct backend_sample samples[] = {{0x1000, 1}, {0x8000, 1}, {0x9000, 1}, {0x1001, 1}};
 
 	(void)state;
 	for (size_t i = 0; i < 10; i++)
@@ -185,7 +187,7 @@ static void an_address_is_named_once(void **state)
 
 static void addresses_without_a_line_are_told_apart(void **state)
 {
-	static const struct backend_sample nowhere = { 0x9000, 7 }, bare = { 0x8000, 2 };
+	static const struct backend_sample nowhere = {0x9000, 7}, bare = {0x8000, 2};
 	struct profile_samples *list = (void *)1;
 	struct tally_sums sums;
 	size_t n = 1;
@@ -209,7 +211,7 @@ static void addresses_without_a_line_are_told_apart(void **state)
 
 static void recent_samples_are_numbered(void **state)
 {
-	static const struct backend_sample samples[] = { { 0x1000, 2 }, { 0x2000, 0 }, { 0x3000, 1 } };
+	static const struct backend_sample samples[] = {{0x1000, 2}, {0x2000, 0}, {0x3000, 1}};
 	struct tally_line *line;
 	struct tally_sums sums;
 
@@ -235,7 +237,7 @@ static void recent_samples_are_numbered(void **state)
 
 static void the_function_may_become_known_later(void **state)
 {
-	static const struct backend_sample first = { 0x3000, 1 }, second = { 0x3200, 1 };
+	static const struct backend_sample first = {0x3000, 1}, second = {0x3200, 1};
 	struct tally_line *line;
 
 	(void)state;
@@ -249,7 +251,7 @@ static void the_function_may_become_known_later(void **state)
 
 static void counts_do_not_wrap(void **state)
 {
-	static const struct backend_sample many[] = { { 0x1000, UINT64_MAX }, { 0x2000, UINT64_MAX } };
+	static const struct backend_sample many[] = {{0x1000, UINT64_MAX}, {0x2000, UINT64_MAX}};
 	struct tally_sums sums;
 
 	(void)state;
@@ -266,7 +268,7 @@ static void counts_do_not_wrap(void **state)
 static void the_cache_has_a_bound(void **state)
 {
 	struct tally_sums sums;
-	struct backend_sample s = { 0, 1 };
+	struct backend_sample s = {0, 1};
 
 	(void)state;
 	for (uint64_t addr = 0x10000; addr < 0x10000 + (1 << 18) + 1; addr++) {
@@ -286,7 +288,7 @@ static void the_cache_has_a_bound(void **state)
 
 static void failures_pass_through(void **state)
 {
-	static const struct backend_sample s = { 0x1000, 1 };
+	static const struct backend_sample s = {0x1000, 1};
 
 	(void)state;
 	fake.fails = 'd';

@@ -100,7 +100,8 @@ static void libbpf_refuses_an_extern(void **state)
 
 static void privileges_are_told_apart(void **state)
 {
-	static const char *const texts[] = {"libbpf: Error in bpf_object__probe_loading():Operation not permitted(1). Couldn't load trivial BPF program.\n"};
+	static const char *const texts[] = {
+		"libbpf: Error in bpf_object__probe_loading():Operation not permitted(1). Couldn't load trivial BPF program.\n"};
 	struct load_log l = heard(texts, 1);
 	struct load_facts f = well;
 
@@ -148,7 +149,8 @@ static void machines_are_told_apart(void **state)
 
 static void options_are_looked_up(void **state)
 {
-	static const char text[] = "#\n# Automatically generated\n#\nCONFIG_BPF=y\nCONFIG_BPF_EVENTS=y\n# CONFIG_UPROBE_EVENTS is not set\nCONFIG_HID_BPF=m\n";
+	static const char text[] =
+		"#\n# Automatically generated\n#\nCONFIG_BPF=y\nCONFIG_BPF_EVENTS=y\n# CONFIG_UPROBE_EVENTS is not set\nCONFIG_HID_BPF=m\n";
 	char path[] = "/tmp/cozbpf-config-XXXXXX", missing[48] = "";
 	int fd = mkstemp(path);
 	gzFile z;
@@ -193,7 +195,9 @@ static void verbose_output_does_not_steer(void **state)
 	load_log_verbose();
 	print = libbpf_set_print(NULL);
 	assert_true(dup2(fd, STDERR_FILENO) >= 0);
-	say(print, "libbpf: no '%s'\n\nlog:\n", "/red\033[31m\xc2\x9b" "32m\u202e");
+	say(print, "libbpf: no '%s'\n\nlog:\n",
+	    "/red\033[31m\xc2\x9b"
+	    "32m\u202e");
 	say(print, "of %s", "na\u00efve");
 	assert_true(dup2(console, STDERR_FILENO) >= 0);
 	n = pread(fd, text, sizeof(text) - 1, 0);
@@ -207,12 +211,9 @@ static void verbose_output_does_not_steer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(log_names_program_and_verdict),
-		cmocka_unit_test(verifier_is_no_missing_privilege),
-		cmocka_unit_test(libbpf_refuses_an_extern),
-		cmocka_unit_test(privileges_are_told_apart),
-		cmocka_unit_test(machines_are_told_apart),
-		cmocka_unit_test(options_are_looked_up),
+		cmocka_unit_test(log_names_program_and_verdict), cmocka_unit_test(verifier_is_no_missing_privilege),
+		cmocka_unit_test(libbpf_refuses_an_extern),	 cmocka_unit_test(privileges_are_told_apart),
+		cmocka_unit_test(machines_are_told_apart),	 cmocka_unit_test(options_are_looked_up),
 		cmocka_unit_test(verbose_output_does_not_steer),
 	};
 

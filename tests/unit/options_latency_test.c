@@ -185,8 +185,7 @@ static int parse_options(const char *const *words, struct run_options *o, struct
 
 static void as_options(void **state)
 {
-	static const char *const good[] = {"--latency",	     "a=f,g", "-p", "c=h", "--latency",
-					   "b=f,g,key=arg1", "--",    "x",  NULL};
+	static const char *const good[] = {"--latency", "a=f,g", "-p", "c=h", "--latency", "b=f,g,key=arg1", "--", "x", NULL};
 	static const char *const twice[] = {"--latency", "a=f,g", "--latency", "a=h,i", "--", "x", NULL};
 	static const char *const also_point[] = {"-p", "a=f", "--latency", "a=h,i", "--", "x", NULL};
 	static const char *const also_latency[] = {"--latency", "a=h,i", "-p", "a=f", "--", "x", NULL};
@@ -214,8 +213,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_are_read_at_the_entry),
-		cmocka_unit_test(accepted),	cmocka_unit_test(lines_and_offsets),   cmocka_unit_test(refused),
-		cmocka_unit_test(cut_anywhere), cmocka_unit_test(errors_are_reworded), cmocka_unit_test(as_options),
+		cmocka_unit_test(accepted),
+		cmocka_unit_test(lines_and_offsets),
+		cmocka_unit_test(refused),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(errors_are_reworded),
+		cmocka_unit_test(as_options),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,7 +96,8 @@ static void every_option(void **state)
 	assert_string_equal(o.command[1], "y");
 	run_options_free(&o);
 
-	parse_good("-d|0.25|--delay=3|--pay|hold|--sync|pthread|--granularity|function|--fixed-line|ns::f|--fixed-speedup|12.5|--zero-share=50|x", &o);
+	parse_good("-d|0.25|--delay=3|--pay|hold|--sync|pthread|--granularity|function|--fixed-line|ns::f|--fixed-speedup|12.5|--zero-share=50|x",
+		   &o);
 	assert_int_equal(o.duration_ns, 250000000);
 	assert_int_equal(o.delay_ns, 3000000000);
 	assert_int_equal(o.pay, RUN_PAY_HOLD);

@@ -19,7 +19,7 @@ static int parse(enum run_kind kind, const char *const *words, struct run_option
 	static char *argv[17]; /* the options borrow from it */
 	int argc = 1;
 
-	argv[0] = (char *)(uintptr_t)"command";
+	argv[0] = (char *)(uintptr_t) "command";
 
 	for (; words[argc - 1] && argc < 16; argc++)
 		argv[argc] = (char *)(uintptr_t)words[argc - 1];
@@ -163,7 +163,7 @@ static void validate_has_fewer(void **state)
 static void help_lists_its_options(void **state)
 {
 	static const char *const own[] = {[RUN_LAUNCH] = "--keep-root", [RUN_ATTACH] = "--follow", [RUN_SYSTEM] = "--pid-tree"};
-	static const char *const not[] = {[RUN_LAUNCH] = "--cgroup", [RUN_ATTACH] = "--keep-root", [RUN_SYSTEM] = "--follow"};
+	static const char *const not [] = {[RUN_LAUNCH] = "--cgroup", [RUN_ATTACH] = "--keep-root", [RUN_SYSTEM] = "--follow"};
 
 	(void)state;
 	for (int kind = RUN_LAUNCH; kind <= RUN_SYSTEM; kind++) {
@@ -175,7 +175,7 @@ static void help_lists_its_options(void **state)
 		run_options_help_kind((enum run_kind)kind, f);
 		assert_int_equal(fclose(f), 0);
 		assert_non_null(strstr(text, own[kind]));
-		assert_null(strstr(text, not[kind]));
+		assert_null(strstr(text, not [kind]));
 		assert_non_null(strstr(text, "--duration SECS"));
 		assert_non_null(strstr(text, "--progress POINT"));
 		free(text);
@@ -185,8 +185,9 @@ static void help_lists_its_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pids_stand_among_options), cmocka_unit_test(wrong_pids_are_refused), cmocka_unit_test(rules_of_system),
-		cmocka_unit_test(run_follows),              cmocka_unit_test(help_lists_its_options),   cmocka_unit_test(validate_has_fewer),
+		cmocka_unit_test(pids_stand_among_options), cmocka_unit_test(wrong_pids_are_refused),
+		cmocka_unit_test(rules_of_system),	    cmocka_unit_test(run_follows),
+		cmocka_unit_test(help_lists_its_options),   cmocka_unit_test(validate_has_fewer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,8 +61,15 @@ static inline void make(struct fixture *f)
 
 static inline void serve(struct fixture *f, int image_fd)
 {
-	struct preload_options o = {.name = f->name, .page = f->page, .image_fd = image_fd, .page_fd = f->page_fd,
-				    .slots_fd = f->slots_fd, .may_ask = may_ask, .ready = on_ready, .arg = f->heard, .arg_fd = -1};
+	struct preload_options o = {.name = f->name,
+				    .page = f->page,
+				    .image_fd = image_fd,
+				    .page_fd = f->page_fd,
+				    .slots_fd = f->slots_fd,
+				    .may_ask = may_ask,
+				    .ready = on_ready,
+				    .arg = f->heard,
+				    .arg_fd = -1};
 	struct error e = {.text = ""};
 
 	if (preload_serve(&o, &f->server, &e) < 0)

@@ -18,8 +18,7 @@
 
 #define EXPERIMENT "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":500}\n"
 #define COUNTS "\"arrivals\":5,\"departures\":4,\"difference\":1"
-#define MEASURED                                                                                                            \
-	"\"sum_ns\":-7,\"unmatched\":1,\"unended\":2,\"crossed\":3,\"lost\":4,\"in_flight_begin\":5,\"in_flight_end\":6"
+#define MEASURED "\"sum_ns\":-7,\"unmatched\":1,\"unended\":2,\"crossed\":3,\"lost\":4,\"in_flight_begin\":5,\"in_flight_end\":6"
 #define POINT(more) EXPERIMENT "{\"type\":\"latency-point\",\"name\":\"l\"," COUNTS "," more "}\n"
 
 /* The latency point of a file of one experiment; NULL if it has none that measured. The profile is the caller's. */
@@ -70,8 +69,8 @@ static void round_trip(void **state)
 	(void)rmdir(directory);
 	got = p.experiments[0].points[0].latency;
 	assert_non_null(got);
-	assert_true(got->sum_ns == INT64_MIN && got->unmatched == UINT64_MAX && got->unended == 1 && got->crossed == 2 &&
-		    got->lost == 3 && got->in_flight_begin == -4 && got->in_flight_end == 5);
+	assert_true(got->sum_ns == INT64_MIN && got->unmatched == UINT64_MAX && got->unended == 1 && got->crossed == 2 && got->lost == 3 &&
+		    got->in_flight_begin == -4 && got->in_flight_end == 5);
 	assert_int_equal(got->n_buckets, 3);
 	assert_int_equal(got->buckets[1].bucket, 489);
 	/* JSON's integers end at 2^63 in some readers; ours takes all of it. */
@@ -168,11 +167,8 @@ static void copies_are_their_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip),
-		cmocka_unit_test(read_in_any_order),
-		cmocka_unit_test(coarse_ones_are_read),
-		cmocka_unit_test(malformed_is_absent),
-		cmocka_unit_test(copies_are_their_own),
+		cmocka_unit_test(round_trip),	       cmocka_unit_test(read_in_any_order),    cmocka_unit_test(coarse_ones_are_read),
+		cmocka_unit_test(malformed_is_absent), cmocka_unit_test(copies_are_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

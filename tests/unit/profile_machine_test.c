@@ -20,10 +20,10 @@
 
 #include <cmocka.h>
 
-#define RUN(machine)                                                                                                                   \
-	"{\"type\":\"startup\",\"time\":1}\n"                                                                                            \
-	"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n"                         \
-	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"                                                                   \
+#define RUN(machine)                                                                                             \
+	"{\"type\":\"startup\",\"time\":1}\n"                                                                    \
+	"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n" \
+	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"                                           \
 	"{\"type\":\"runtime\",\"time\":10" machine "}\n"
 /* Of a system run, of one that was launched, of an older version. */
 #define ALL RUN(",\"machine_ns\":1000,\"own_cpu_ns\":20,\"kernel_cpu_ns\":50,\"scope_cpu_ns\":400,\"foreign_cpu_ns\":100")
@@ -95,7 +95,8 @@ static void runs_add_up(void **state)
 static void files_keep_it(void **state)
 {
 	struct profile_startup s = {.time = 1};
-	struct profile_runtime t = {.time = 10, .machine_ns = 1000, .own_cpu_ns = 20, .kernel_cpu_ns = 50, .scope_cpu_ns = 400, .foreign_cpu_ns = 100};
+	struct profile_runtime t = {
+		.time = 10, .machine_ns = 1000, .own_cpu_ns = 20, .kernel_cpu_ns = 50, .scope_cpu_ns = 400, .foreign_cpu_ns = 100};
 	char dir[] = "/tmp/cozbpf-machine.XXXXXX", path[64];
 	struct profile_writer *w = NULL;
 	struct profile p = {0};

@@ -28,21 +28,20 @@ static int read_text(struct profile *p, const char *text)
 
 static void native_keys(void **state)
 {
-	static const char text[] =
-		"{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a "
-		"b\",\"pay\":\"hold\",\"seed\":42,"
-		"\"period_ns\":1000000,\"unknown\":[1]}}\n"
-		"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0.25,\"duration\":500,\"selected_samples\":3,"
-		"\"function\":\"f\",\"elapsed\":600,\"credited\":-5,\"foreign\":0.125,\"unknown\":{}}\n"
-		"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
-		"390,\"timed_visits\":3}\n"
-		"{\"type\":\"throughput-point\",\"name\":\"r\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
-		"390,\"timed_visits\":5}\n"
-		"{\"type\":\"throughput-point\",\"name\":\"q\",\"delta\":1,\"first_ns\":10,\"last_ns\":10,\"effective_ns\":"
-		"0}\n"
-		"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
-		"{\"type\":\"runtime\",\"time\":900}\n"
-		"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":12}\n";
+	static const char text[] = "{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a "
+				   "b\",\"pay\":\"hold\",\"seed\":42,"
+				   "\"period_ns\":1000000,\"unknown\":[1]}}\n"
+				   "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0.25,\"duration\":500,\"selected_samples\":3,"
+				   "\"function\":\"f\",\"elapsed\":600,\"credited\":-5,\"foreign\":0.125,\"unknown\":{}}\n"
+				   "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
+				   "390,\"timed_visits\":3}\n"
+				   "{\"type\":\"throughput-point\",\"name\":\"r\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
+				   "390,\"timed_visits\":5}\n"
+				   "{\"type\":\"throughput-point\",\"name\":\"q\",\"delta\":1,\"first_ns\":10,\"last_ns\":10,\"effective_ns\":"
+				   "0}\n"
+				   "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
+				   "{\"type\":\"runtime\",\"time\":900}\n"
+				   "{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":12}\n";
 	struct profile p = {0};
 	const struct profile_run_experiment *x;
 
@@ -70,7 +69,7 @@ static void native_keys(void **state)
 	assert_int_equal(x->points[0].effective_ns, 390);
 	assert_int_equal(x->points[0].timed_visits, 3);
 	assert_int_equal(x->points[1].timed_visits, 4); /* no more than there were */
-	assert_false(x->points[2].timed); /* one visit spans nothing */
+	assert_false(x->points[2].timed);		/* one visit spans nothing */
 	assert_int_equal(x->points[3].kind, PROFILE_LATENCY);
 	assert_int_equal(x->points[3].departures, 4);
 	assert_int_equal(x->points[3].difference, -1);
@@ -300,15 +299,10 @@ static void several_files_are_one_profile(void **state)
 	struct profile p = {0};
 
 	(void)state;
-	assert_int_equal(
-		read_text(
-			&p,
-			"startup\ttime=1\nexperiment\tselected=a\tspeedup=0.00\tduration=1\nsamples\tlocation=z\tcount=1\n"),
-		0);
-	assert_int_equal(
-		read_text(&p, "{\"type\":\"startup\",\"time\":2}\n{\"type\":\"experiment\",\"selected\":\"b\",\"speedup\":0,"
-			      "\"duration\":1}\n{\"type\":\"samples\",\"location\":\"z\",\"count\":2}\n"),
-		0);
+	assert_int_equal(read_text(&p, "startup\ttime=1\nexperiment\tselected=a\tspeedup=0.00\tduration=1\nsamples\tlocation=z\tcount=1\n"), 0);
+	assert_int_equal(read_text(&p, "{\"type\":\"startup\",\"time\":2}\n{\"type\":\"experiment\",\"selected\":\"b\",\"speedup\":0,"
+				       "\"duration\":1}\n{\"type\":\"samples\",\"location\":\"z\",\"count\":2}\n"),
+			 0);
 	assert_int_equal(p.n_runs, 2);
 	assert_int_equal(p.n_experiments, 2);
 	assert_int_equal(p.experiments[1].run, 1);
@@ -467,7 +461,9 @@ static int read_many(const char *each, size_t n, bool logs, struct error *e)
 static void what_is_kept_is_bounded(void **state)
 {
 	static const char *const records[] = {
-		"startup\ttime=1", "experiment\tselected=a.c:1\tspeedup=0.50\tduration=7", "throughput-point\tname=p\tdelta=3",
+		"startup\ttime=1",
+		"experiment\tselected=a.c:1\tspeedup=0.50\tduration=7",
+		"throughput-point\tname=p\tdelta=3",
 		"samples\tlocation=a.c:1\tcount=1",
 		"{\"type\":\"latency-point\",\"name\":\"p\",\"arrivals\":1,\"departures\":1,\"difference\":0}",
 	};

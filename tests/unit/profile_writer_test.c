@@ -93,7 +93,8 @@ static struct profile_samples samples[] = {{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:
 
 static void write_all(enum profile_format format)
 {
-	struct profile_startup s = {.time = 123, .version = "1", .command = "./a \"b\"", .pay = "sleep", .attribution = "inclusive", .seed = 1ull << 51};
+	struct profile_startup s = {
+		.time = 123, .version = "1", .command = "./a \"b\"", .pay = "sleep", .attribution = "inclusive", .seed = 1ull << 51};
 	struct profile_writer *w = NULL;
 	struct error e = {0};
 
@@ -111,41 +112,33 @@ static void json_is_as_specified(void **state)
 	(void)state;
 	write_all(PROFILE_JSON);
 	text = get_file();
-	assert_ptr_equal(
-		strstr(text,
-		       "{\"type\":\"startup\",\"time\":123,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a \\\"b\\\"\""),
-		text);
-	assert_non_null(
-		strstr(text, "\n{\"type\":\"experiment\",\"selected\":\"/a/b.c:12\",\"speedup\":0.25,\"duration\":500000000,"
-			     "\"selected_samples\":17,"));
+	assert_ptr_equal(strstr(text, "{\"type\":\"startup\",\"time\":123,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a \\\"b\\\"\""), text);
+	assert_non_null(strstr(text, "\n{\"type\":\"experiment\",\"selected\":\"/a/b.c:12\",\"speedup\":0.25,\"duration\":500000000,"
+				     "\"selected_samples\":17,"));
 	assert_non_null(strstr(text, ",\"function\":\"f\",\"elapsed\":18446744073709551615,"));
 	assert_non_null(strstr(text, "\"foreign\":0.1}\n"));
-	assert_non_null(strstr(text,
-			       "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":1,\"last_ns\":9,"
-			       "\"effective_ns\":7,\"timed_visits\":4}\n"));
+	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":1,\"last_ns\":9,"
+				     "\"effective_ns\":7,\"timed_visits\":4}\n"));
 	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"q\\t\\\"\\n\\u001b?\",\"delta\":1}\n"));
-	assert_non_null(strstr(
-		text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
-	assert_non_null(strstr(
-		text,
-		"{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/b.c:12\",\"count\":40,"
-		"\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
-		"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2}\n"));
+	assert_non_null(strstr(text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
+	assert_non_null(strstr(text, "{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/"
+				     "b.c:12\",\"count\":40,"
+				     "\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
+				     "{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2}\n"));
 }
 
 static void text_is_as_specified(void **state)
 {
 	(void)state;
 	write_all(PROFILE_COZ_TEXT);
-	assert_string_equal(get_file(),
-			    "startup\ttime=123\n"
-			    "experiment\tselected=/a/b.c:12\tspeedup=0.25\tduration=500000000\tselected-samples=17\n"
-			    "throughput-point\tname=p\tdelta=5\n"
-			    "throughput-point\tname=q \" \x1b?\tdelta=1\n"
-			    "latency-point\tname=l\tarrivals=3\tdepartures=2\tdifference=-2\n"
-			    "runtime\ttime=777\n"
-			    "samples\tlocation=/a/b.c:12\tcount=40\n"
-			    "samples\tlocation=c.c:1\tcount=2\n");
+	assert_string_equal(get_file(), "startup\ttime=123\n"
+					"experiment\tselected=/a/b.c:12\tspeedup=0.25\tduration=500000000\tselected-samples=17\n"
+					"throughput-point\tname=p\tdelta=5\n"
+					"throughput-point\tname=q \" \x1b?\tdelta=1\n"
+					"latency-point\tname=l\tarrivals=3\tdepartures=2\tdifference=-2\n"
+					"runtime\ttime=777\n"
+					"samples\tlocation=/a/b.c:12\tcount=40\n"
+					"samples\tlocation=c.c:1\tcount=2\n");
 }
 
 static void what_is_written_reads_back(void **state)
@@ -470,12 +463,15 @@ static void samples_survive_unchanged(void **state)
 		assert_int_equal(open_writer(files[i].format, &w, NULL), 0);
 		assert_int_equal(profile_write_startup(w, &p.runs[0]), 0);
 		for (size_t j = 0; j < p.n_experiments; j++)
-			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points,
-								  p.experiments[j].n_points),
-					 0);
-		t = (struct profile_runtime){.time = p.runtime_ns, .samples = p.sampled, .unattributed = p.unattributed, .machine_ns = p.machine.own_of_ns,
-					     .own_cpu_ns = p.machine.own_ns, .kernel_cpu_ns = p.machine.kernel_ns,
-					     .scope_cpu_ns = p.machine.scope_ns, .foreign_cpu_ns = p.machine.foreign_ns};
+			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points, p.experiments[j].n_points), 0);
+		t = (struct profile_runtime){.time = p.runtime_ns,
+					     .samples = p.sampled,
+					     .unattributed = p.unattributed,
+					     .machine_ns = p.machine.own_of_ns,
+					     .own_cpu_ns = p.machine.own_ns,
+					     .kernel_cpu_ns = p.machine.kernel_ns,
+					     .scope_cpu_ns = p.machine.scope_ns,
+					     .foreign_cpu_ns = p.machine.foreign_ns};
 		assert_int_equal(profile_write_log(w, &t, p.samples, p.n_samples), 0);
 		assert_int_equal(profile_writer_close(w), 0);
 		(void)snprintf(command, sizeof(command), "cmp '%s' '%s' >&2", sample, path);

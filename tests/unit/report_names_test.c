@@ -20,13 +20,15 @@ static void rows_are_whole_without_a_terminal(void **state)
 
 	(void)state;
 	for (int i = 0; i < 40; i++) {
-		struct profile_run_experiment *x = sample_visits(&p, i < 20 ? name : "/src/other.c:2", (i & 1) / 2.0, (uint64_t)(1000 + i * 37 % 400) * MS, 99);
+		struct profile_run_experiment *x =
+			sample_visits(&p, i < 20 ? name : "/src/other.c:2", (i & 1) / 2.0, (uint64_t)(1000 + i * 37 % 400) * MS, 99);
 
 		x->x.function = strdup(function);
 		x->x.foreign = 0.5;
 	}
 	text = print(&p, NULL, NULL);
-	says(text, "\nsome/directory/encoder_implementation_with_a_long_name.cc:1000  void example::encoder<std::vector<int>>::encode(unsigned long)  ");
+	says(text,
+	     "\nsome/directory/encoder_implementation_with_a_long_name.cc:1000  void example::encoder<std::vector<int>>::encode(unsigned long)  ");
 	free(text);
 	profile_free(&p);
 }
@@ -34,7 +36,8 @@ static void rows_are_whole_without_a_terminal(void **state)
 /* Escaped, the names are the same to whoever parses them. */
 static void json_cannot_steer_the_terminal(void **state)
 {
-	static const char name[] = "a\x7f\xc2\x9b" "31m\u202e\u00e9.c:1";
+	static const char name[] = "a\x7f\xc2\x9b"
+				   "31m\u202e\u00e9.c:1";
 	struct profile p = {0};
 	struct analysis a;
 	struct json_object *root, *v;
@@ -72,8 +75,7 @@ static void names_cannot_steer_the_terminal(void **state)
 
 	(void)state;
 	for (int i = 0; i < 8; i++) {
-		struct profile_run_experiment *x =
-			sample_visits(&p, "/a/\033[31m\r\x9b.c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * MS, 99);
+		struct profile_run_experiment *x = sample_visits(&p, "/a/\033[31m\r\x9b.c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * MS, 99);
 
 		x->x.function = strdup("f\n\033[0m\377");
 		sample_point(x, PROFILE_LATENCY, "l\b\b\177")->departures = 9;

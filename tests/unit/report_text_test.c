@@ -223,8 +223,9 @@ static void add_samples(struct profile *p)
 {
 	static const struct profile_samples all[] = {
 		{"/src/app/cold.c:30", 100, NULL},
-		{"/src/app/hot.c:10", 300, "200\t/usr/include/x\x1b.h:4\t/src/app/hot.c:10\n50\t/src/app/hot.c:10\t/src/app/main.c:9\njunk\n7\n\t\n"
-					   "1\t/src/app/hot.c:10\t/src/app/b.c:2\n1\ta:1\tb:1\n1\ta:2\tb:2\n1\ta:3\tb:3"},
+		{"/src/app/hot.c:10", 300,
+		 "200\t/usr/include/x\x1b.h:4\t/src/app/hot.c:10\n50\t/src/app/hot.c:10\t/src/app/main.c:9\njunk\n7\n\t\n"
+		 "1\t/src/app/hot.c:10\t/src/app/b.c:2\n1\ta:1\tb:1\n1\ta:2\tb:2\n1\ta:3\tb:3"},
 	};
 
 	p->samples = calloc(2, sizeof(*p->samples));

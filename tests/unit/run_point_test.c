@@ -47,12 +47,11 @@ static void accepted_points(void **state)
 		{"f[abi:cxx11]()", POINT_FUNCTION, "f[abi:cxx11]()", NULL, "f[abi:cxx11]()", NULL, 0, 0},
 		{"<[T] as U>::call", POINT_FUNCTION, "<[T] as U>::call", NULL, "<[T] as U>::call", NULL, 0, 0},
 		{"a::{closure#0}", POINT_FUNCTION, "a::{closure#0}", NULL, "a::{closure#0}", NULL, 0, 0},
-		{"<a::T as F<(i32,), Output=u8>>::m", POINT_FUNCTION, "<a::T as F<(i32,), Output=u8>>::m", NULL,
-		 "<a::T as F<(i32,), Output=u8>>::m", NULL, 0, 0},
+		{"<a::T as F<(i32,), Output=u8>>::m", POINT_FUNCTION, "<a::T as F<(i32,), Output=u8>>::m", NULL, "<a::T as F<(i32,), Output=u8>>::m",
+		 NULL, 0, 0},
 		{"main.(*T).M", POINT_FUNCTION, "main.(*T).M", NULL, "main.(*T).M", NULL, 0, 0},
 		{"done=main.main.func1", POINT_FUNCTION, "done", NULL, "main.main.func1", NULL, 0, 0},
-		{"example.com/mod/pkg.(*T).M-fm", POINT_FUNCTION, "example.com/mod/pkg.(*T).M-fm", NULL,
-		 "example.com/mod/pkg.(*T).M-fm", NULL, 0, 0},
+		{"example.com/mod/pkg.(*T).M-fm", POINT_FUNCTION, "example.com/mod/pkg.(*T).M-fm", NULL, "example.com/mod/pkg.(*T).M-fm", NULL, 0, 0},
 		{"gopkg.in/yaml%2ev3.F[...]", POINT_FUNCTION, "gopkg.in/yaml%2ev3.F[...]", NULL, "gopkg.in/yaml%2ev3.F[...]", NULL, 0, 0},
 		{"x=app:main.(*T).M+16", POINT_BINARY_FUNCTION, "x", "app", "main.(*T).M", NULL, 16, 0},
 		{"lib:<T as U>::call", POINT_BINARY_FUNCTION, "lib:<T as U>::call", "lib", "<T as U>::call", NULL, 0, 0},
@@ -104,8 +103,8 @@ static void other_kinds(void **state)
 		{"syscall:read", POINT_SYSCALL, "syscall:read", NULL, NULL, NULL, NULL, "read", false, 0},
 		{"r=syscall:read%return", POINT_SYSCALL, "r", NULL, NULL, NULL, NULL, "read", true, 0},
 		{"syscall:467", POINT_SYSCALL, "syscall:467", NULL, NULL, NULL, NULL, "467", false, 0},
-		{"tracepoint:sched:sched_switch", POINT_TRACEPOINT, "tracepoint:sched:sched_switch", NULL, NULL, NULL, "sched",
-		 "sched_switch", false, 0},
+		{"tracepoint:sched:sched_switch", POINT_TRACEPOINT, "tracepoint:sched:sched_switch", NULL, NULL, NULL, "sched", "sched_switch", false,
+		 0},
 		{"s=sampled:src/a.c:12", POINT_SAMPLED_LINE, "s", NULL, NULL, "src/a.c", NULL, NULL, false, 12},
 		{"sampled:f", POINT_SAMPLED_FUNCTION, "sampled:f", NULL, "f", NULL, NULL, NULL, false, 0},
 		{"s=sampled:libc.so.6:qsort", POINT_SAMPLED_FUNCTION, "s", "libc.so.6", "qsort", NULL, NULL, NULL, false, 0},
@@ -268,8 +267,7 @@ static int find_copies(size_t copies, struct point_sites *ret, struct error *e)
 		(void)snprintf(text, sizeof(text), "work.constprop.%zu", i);
 		forge_symbol(&symbols, text, i, 1);
 	}
-	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = copies}}, FORGED_SYMBOLS(symbols)}, 3, 0,
-		       text);
+	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = copies}}, FORGED_SYMBOLS(symbols)}, 3, 0, text);
 	assert_int_equal(code_map_open(text, &(struct code_scope){.functions = true}, &m, e), 0);
 	assert_int_equal(point_spec_parse("work", &p, e), 0);
 	r = point_find(m, 0, &p, true, "-p", ret, e);
@@ -297,12 +295,8 @@ static void too_many_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepted_points),
-		cmocka_unit_test(other_kinds),
-		cmocka_unit_test(refused_points),
-		cmocka_unit_test(overlong_point),
-		cmocka_unit_test(all_short_points),
-		cmocka_unit_test(too_many_places),
+		cmocka_unit_test(accepted_points), cmocka_unit_test(other_kinds),      cmocka_unit_test(refused_points),
+		cmocka_unit_test(overlong_point),  cmocka_unit_test(all_short_points), cmocka_unit_test(too_many_places),
 	};
 
 	return cmocka_run_group_tests_name("cmd point", tests, NULL, NULL);

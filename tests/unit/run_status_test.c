@@ -54,7 +54,8 @@ static void unknowns_left_out(void **state)
 	(void)state;
 	status_format(&f, 0, line, sizeof(line));
 	assert_string_equal(line, "1 s, 1 experiment on 1 line, best a?[31m.c:1 +0.0 % [0.0, 0.0] at 50 %");
-	g.best = "a\xc2\x9b" "31m\xe2\x80\xae.c:1";
+	g.best = "a\xc2\x9b"
+		 "31m\xe2\x80\xae.c:1";
 	status_format(&g, 0, line, sizeof(line));
 	assert_non_null(strstr(line, "best a?31m?.c:1 "));
 	g.best = NULL;

@@ -326,8 +326,12 @@ static bool is_cached(int fd, uint64_t at)
 /* What is read of a file here, at once, is in memory: its file system is not waited for. */
 static void test_headers_are_read(void **state)
 {
-	const Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3}, .e_phoff = sizeof(h), .e_phnum = 1, .e_shoff = SECTIONS_AT,
-			      .e_shnum = 64, .e_shentsize = sizeof(Elf64_Shdr)};
+	const Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3},
+			      .e_phoff = sizeof(h),
+			      .e_phnum = 1,
+			      .e_shoff = SECTIONS_AT,
+			      .e_shnum = 64,
+			      .e_shentsize = sizeof(Elf64_Shdr)};
 	const Elf64_Phdr note = {.p_type = PT_NOTE, .p_offset = NOTE_AT, .p_filesz = 16};
 	char path[] = "/var/tmp/cozbpf-opener.XXXXXX"; /* more likely on a disk than /tmp */
 	_cleanup_close_ int fd = mkstemp(path), opened = -1;
@@ -463,13 +467,17 @@ static void test_others_are_left_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_debug_link),	   cmocka_unit_test(test_debug_link_of_others),
-		cmocka_unit_test(test_debug_link_of_forgers), cmocka_unit_test(test_debug_link_without_decoders),
+		cmocka_unit_test(test_debug_link),
+		cmocka_unit_test(test_debug_link_of_others),
+		cmocka_unit_test(test_debug_link_of_forgers),
+		cmocka_unit_test(test_debug_link_without_decoders),
 		cmocka_unit_test(test_named),
-		cmocka_unit_test(test_no_answer),	   cmocka_unit_test(test_headers_are_read),
+		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_headers_are_read),
 		cmocka_unit_test(test_no_answer_to_search),
 		cmocka_unit_test(test_full_socket),
-		cmocka_unit_test(test_rights_are_dropped), cmocka_unit_test(test_others_are_left_alone),
+		cmocka_unit_test(test_rights_are_dropped),
+		cmocka_unit_test(test_others_are_left_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,11 @@ static struct rate_seen half_a_second(unsigned int rate, unsigned int cpus, uint
 {
 	uint64_t samples = rate * cpus / 2;
 
-	return (struct rate_seen){.ns = 500 * MS, .run_ns = 500 * MS * cpus, .visits = visits / 2, .wakes = wakes / 2, .samples = samples,
+	return (struct rate_seen){.ns = 500 * MS,
+				  .run_ns = 500 * MS * cpus,
+				  .visits = visits / 2,
+				  .wakes = wakes / 2,
+				  .samples = samples,
 				  .turns = samples * turns / 100};
 }
 
@@ -96,11 +100,8 @@ static void grows_when_others_come(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_thread_alone),
-		cmocka_unit_test(side_by_side),
-		cmocka_unit_test(hand_over),
-		cmocka_unit_test(only_the_first_look_lowers),
-		cmocka_unit_test(grows_when_others_come),
+		cmocka_unit_test(one_thread_alone),	      cmocka_unit_test(side_by_side),		cmocka_unit_test(hand_over),
+		cmocka_unit_test(only_the_first_look_lowers), cmocka_unit_test(grows_when_others_come),
 	};
 
 	return cmocka_run_group_tests_name("session rate", tests, NULL, NULL);

@@ -272,8 +272,11 @@ static void works_without_slots(void **state)
 static void unprivileged_program(void **state)
 {
 	struct identity nobody = {.uid = 65534, .gid = 65534, .switches = true};
-	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = sizeof(struct shim_slot),
-			       .max_entries = SHIM_ENTRIES, .map_flags = BPF_F_MMAPABLE};
+	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY,
+			       .key_size = 4,
+			       .value_size = sizeof(struct shim_slot),
+			       .max_entries = SHIM_ENTRIES,
+			       .map_flags = BPF_F_MMAPABLE};
 	struct fixture f;
 	int map;
 
@@ -294,12 +297,12 @@ static void unprivileged_program(void **state)
 
 #define RACERS 8
 #define RACE_NAMES 24
-#define CHECK(c)                                                                          \
-	do {                                                                              \
-		if (!(c)) {                                                               \
-			(void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c);     \
-			return 1;                                                         \
-		}                                                                         \
+#define CHECK(c)                                                                      \
+	do {                                                                          \
+		if (!(c)) {                                                           \
+			(void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #c); \
+			return 1;                                                     \
+		}                                                                     \
 	} while (0)
 
 typedef struct {
@@ -332,8 +335,7 @@ static int child_counters(void)
 	char name[300];
 	void *symbol = dlsym(RTLD_DEFAULT, "_coz_get_counter");
 
-	CHECK(symbol && dlsym(RTLD_DEFAULT, "_coz_add_delays") && dlsym(RTLD_DEFAULT, "_coz_pre_block") &&
-	      dlsym(RTLD_DEFAULT, "_coz_post_block"));
+	CHECK(symbol && dlsym(RTLD_DEFAULT, "_coz_add_delays") && dlsym(RTLD_DEFAULT, "_coz_pre_block") && dlsym(RTLD_DEFAULT, "_coz_post_block"));
 	memcpy(&get_counter, &symbol, sizeof(symbol));
 	errno = 4711;
 	a = get_counter(1, "alpha");
@@ -398,11 +400,10 @@ static void counters(void **state)
 int main(int argc, char **argv, char **envp)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(leaves_no_trace),     cmocka_unit_test(leaves_other_preloads),
-		cmocka_unit_test(few_descriptors),     cmocka_unit_test(strange_descriptors_are_left_alone),
-		cmocka_unit_test(mappings_cannot_be_cut),
-		cmocka_unit_test(works_without_slots), cmocka_unit_test(unprivileged_program),
-		cmocka_unit_test(counters),
+		cmocka_unit_test(leaves_no_trace),	  cmocka_unit_test(leaves_other_preloads),
+		cmocka_unit_test(few_descriptors),	  cmocka_unit_test(strange_descriptors_are_left_alone),
+		cmocka_unit_test(mappings_cannot_be_cut), cmocka_unit_test(works_without_slots),
+		cmocka_unit_test(unprivileged_program),	  cmocka_unit_test(counters),
 	};
 	int fd, r;
 

@@ -17,7 +17,7 @@ static void goes_along(void **state)
 	static const char script[] = "printenv LD_PRELOAD; ls /proc/self/fd | wc -l; "
 				     "exec sh -c 'printenv LD_PRELOAD; grep -c cozbpf-shim /proc/self/maps; exec env sh -c \"exit 7\"'";
 	char out[] = "/tmp/cozbpf-preload-XXXXXX", text[256] = "", command[512];
-	char *argv[] = {(char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", command, NULL};
+	char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", command, NULL};
 	struct fixture f;
 	int fd = mkostemp(out, O_CLOEXEC);
 	unsigned int descriptors = 0, native = 0, mapped = 0;
@@ -71,7 +71,8 @@ static int pretend(struct impostor *i, int ready)
 			char room[CMSG_SPACE(sizeof(i->fds))];
 		} control = {0};
 		struct iovec part = {&byte, 1};
-		struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE((size_t)i->n * sizeof(int))};
+		struct msghdr m = {
+			.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE((size_t)i->n * sizeof(int))};
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 		c->cmsg_level = SOL_SOCKET;
@@ -128,7 +129,7 @@ static int starts_programs(const char *fifo, const char *out)
 static int deceive(struct fixture *f, struct impostor *i, bool other_process, unsigned int *ret_mapped, unsigned int *ret_left)
 {
 	char out[] = "/tmp/cozbpf-preload-XXXXXX", fifo[64], text[64] = "", byte;
-	char *argv[] = {own_exe, (char *)(uintptr_t)"starts", fifo, out, NULL};
+	char *argv[] = {own_exe, (char *)(uintptr_t) "starts", fifo, out, NULL};
 	int fd = mkostemp(out, O_CLOEXEC), ready[2], go, asked = 0;
 	struct target *t;
 	pthread_t thread;
@@ -261,7 +262,7 @@ static int uses_the_numbers(const char *fifo)
 static void leaves_other_files(void **state)
 {
 	char fifo[] = "/tmp/cozbpf-preload-XXXXXX";
-	char *argv[] = {own_exe, (char *)(uintptr_t)"numbers", fifo, NULL};
+	char *argv[] = {own_exe, (char *)(uintptr_t) "numbers", fifo, NULL};
 	struct fixture f;
 
 	(void)state;
@@ -274,7 +275,7 @@ static void leaves_other_files(void **state)
 
 static void *spawn_when_cancelled(void *arg)
 {
-	char *argv[] = {(char *)(uintptr_t)"true", NULL};
+	char *argv[] = {(char *)(uintptr_t) "true", NULL};
 	pid_t pid;
 
 	(void)pthread_cancel(pthread_self());
@@ -295,7 +296,7 @@ static int spawns_when_cancelled(void)
 
 static void is_no_cancellation_point(void **state)
 {
-	char *argv[] = {own_exe, (char *)(uintptr_t)"cancelled", NULL};
+	char *argv[] = {own_exe, (char *)(uintptr_t) "cancelled", NULL};
 	struct fixture f;
 
 	(void)state;
@@ -309,11 +310,8 @@ static void is_no_cancellation_point(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goes_along),
-		cmocka_unit_test(asks_nobody_else),
-		cmocka_unit_test(takes_nothing_else),
-		cmocka_unit_test(leaves_other_files),
-		cmocka_unit_test(is_no_cancellation_point),
+		cmocka_unit_test(goes_along),	      cmocka_unit_test(asks_nobody_else),	  cmocka_unit_test(takes_nothing_else),
+		cmocka_unit_test(leaves_other_files), cmocka_unit_test(is_no_cancellation_point),
 	};
 
 	if (argc == 2)

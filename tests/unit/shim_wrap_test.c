@@ -22,8 +22,8 @@ static const char *const names[SITES] = {"_cozbpf_site_wakes", "_cozbpf_site_blo
 static unsigned char *sites[SITES];
 static pid_t watched; /* whose visits count */
 static unsigned int visits[SITES];
-static long credit;  /* at the last return */
-static bool give;    /* a slot to who has none */
+static long credit;    /* at the last return */
+static bool give;      /* a slot to who has none */
 static long long pays; /* before waking, each time */
 
 static struct shim_slot *slot_of(pid_t tid)
@@ -182,7 +182,7 @@ static void send_signals(void)
 
 /* None of them has to wait. */
 static void (*const calls[])(void) = {lock_and_unlock, read_and_unlock, write_and_unlock, spin_and_unlock,
-				      signal_one, signal_all, post_and_wait, send_signals};
+				      signal_one,      signal_all,	post_and_wait,	  send_signals};
 #define N_CALLS (sizeof(calls) / sizeof(*calls))
 
 static void nothing_to_do_is_told_nobody(void)

@@ -173,9 +173,8 @@ static void extends_the_environment(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_in_path),         cmocka_unit_test(empty_element_is_here),
-		cmocka_unit_test(says_what_is_wrong),    cmocka_unit_test(reads_interpreters),
-		cmocka_unit_test(extends_the_environment),
+		cmocka_unit_test(finds_in_path),      cmocka_unit_test(empty_element_is_here),	 cmocka_unit_test(says_what_is_wrong),
+		cmocka_unit_test(reads_interpreters), cmocka_unit_test(extends_the_environment),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

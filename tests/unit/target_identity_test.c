@@ -149,8 +149,7 @@ static bool become_capable(uint64_t capabilities)
 /* The exit status of @command in a program that is started as @id; 125: it was not. */
 static int started(const struct identity *id, const char *command)
 {
-	struct target_spec spec = {
-		.identity = id, .page_fd = -1, .slots_fd = -1, .argv = (char *[]){"sh", "-c", (char *)(uintptr_t)command, NULL}};
+	struct target_spec spec = {.identity = id, .page_fd = -1, .slots_fd = -1, .argv = (char *[]){"sh", "-c", (char *)(uintptr_t)command, NULL}};
 	struct target *t = NULL;
 	int status;
 

@@ -131,8 +131,8 @@ static void finds_layouts(void **state)
 		"7f0000010000-",
 	};
 
-	struct shim_blob *blob = mmap((void *)(uintptr_t)known[1].blob, 4096, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct shim_blob *blob =
+		mmap((void *)(uintptr_t)known[1].blob, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	(void)state;
 	assert_true(blob != MAP_FAILED);
@@ -220,12 +220,8 @@ static void leaves_its_own_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_instructions),
-		cmocka_unit_test(ranks_threads),
-		cmocka_unit_test(knows_calls_that_begin_again),
-		cmocka_unit_test(finds_layouts),
-		cmocka_unit_test(the_handler_is_whole),
-		cmocka_unit_test(says_what_it_may_not),
+		cmocka_unit_test(finds_instructions),	cmocka_unit_test(ranks_threads),	cmocka_unit_test(knows_calls_that_begin_again),
+		cmocka_unit_test(finds_layouts),	cmocka_unit_test(the_handler_is_whole), cmocka_unit_test(says_what_it_may_not),
 		cmocka_unit_test(leaves_its_own_first),
 	};
 

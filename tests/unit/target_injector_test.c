@@ -27,7 +27,7 @@
 
 static struct {
 	pid_t server, worker;
-} *ours;
+} * ours;
 
 int __wrap_inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known,
 			struct inject_layout *ret, struct injected *ret_threads, struct error *e);
@@ -61,7 +61,8 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 {
 	const struct timeval patience = {.tv_sec = ANSWER_S};
 
-	return name == SO_RCVTIMEO ? __real_setsockopt(fd, level, name, &patience, sizeof(patience)) : __real_setsockopt(fd, level, name, value, size);
+	return name == SO_RCVTIMEO ? __real_setsockopt(fd, level, name, &patience, sizeof(patience))
+				   : __real_setsockopt(fd, level, name, value, size);
 }
 
 static void waits_for_nobody_for_ever(void **state)

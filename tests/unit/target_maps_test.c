@@ -56,11 +56,24 @@ static void reads_fields(void **state)
 static void skips_nonsense(void **state)
 {
 	static const char *const bad[] = {
-		"", "\n\n", "x", "-", "1-2", "1-2 r-xp", "2000-1000 r-xp 0 0:1 5 /a\n", "1000-1000 r-xp 0 0:1 5 /a\n",
-		"11111111111111111-22222222222222222 r-xp 0 0:1 5 /a\n", "1000-2000 r-xp 0 0:1 99999999999999999999999 /a\n",
-		"1000-2000 r-xp 0 0:1 -5 /a\n", "1000-2000 r-xp 0 fffffffff:1 5 /a\n", "1000-2000 r-x 0 0:1 5 /a\n",
-		"1000-2000 r-xp 0 0:1 5 a\n", "1000-2000 r-xp 0 0:1 5\n", "1000-2000 r-xp ffffffffffffffff 0:1 5 /a\n",
-		"1000-2000 r--p 0 0:1 5 /a\n", " 1000-2000 r-xp 0 0:1 5 /a\n",
+		"",
+		"\n\n",
+		"x",
+		"-",
+		"1-2",
+		"1-2 r-xp",
+		"2000-1000 r-xp 0 0:1 5 /a\n",
+		"1000-1000 r-xp 0 0:1 5 /a\n",
+		"11111111111111111-22222222222222222 r-xp 0 0:1 5 /a\n",
+		"1000-2000 r-xp 0 0:1 99999999999999999999999 /a\n",
+		"1000-2000 r-xp 0 0:1 -5 /a\n",
+		"1000-2000 r-xp 0 fffffffff:1 5 /a\n",
+		"1000-2000 r-x 0 0:1 5 /a\n",
+		"1000-2000 r-xp 0 0:1 5 a\n",
+		"1000-2000 r-xp 0 0:1 5\n",
+		"1000-2000 r-xp ffffffffffffffff 0:1 5 /a\n",
+		"1000-2000 r--p 0 0:1 5 /a\n",
+		" 1000-2000 r-xp 0 0:1 5 /a\n",
 	};
 	struct map_list l;
 	char nul[] = "1000-2000 r-xp 0 0:1 5 /a?b\n";
@@ -200,7 +213,7 @@ static void replaced_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_fields),    cmocka_unit_test(skips_nonsense),  cmocka_unit_test(is_bounded),
+		cmocka_unit_test(reads_fields),	   cmocka_unit_test(skips_nonsense),  cmocka_unit_test(is_bounded),
 		cmocka_unit_test(reads_ourselves), cmocka_unit_test(no_such_process), cmocka_unit_test(replaced_file),
 	};
 

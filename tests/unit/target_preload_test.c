@@ -223,12 +223,8 @@ static void keeps_nothing_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_what_it_knows),
-		cmocka_unit_test(turns_strangers_away),
-		cmocka_unit_test(answers_the_living),
-		cmocka_unit_test(waits_for_descriptors),
-		cmocka_unit_test(ends_whatever_it_is_sent),
-		cmocka_unit_test(keeps_nothing_else),
+		cmocka_unit_test(answers_what_it_knows), cmocka_unit_test(turns_strangers_away),     cmocka_unit_test(answers_the_living),
+		cmocka_unit_test(waits_for_descriptors), cmocka_unit_test(ends_whatever_it_is_sent), cmocka_unit_test(keeps_nothing_else),
 	};
 
 	prepare_children();

@@ -290,14 +290,10 @@ static void knows_which_thread_filters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(facts_are_the_processs),
-		cmocka_unit_test(refuses_what_cannot_be_profiled),
-		cmocka_unit_test(paths_are_matched_by_either_name),
-		cmocka_unit_test(rules_are_all_to_hold),
-		cmocka_unit_test(wrong_rules_say_what_is_near),
-		cmocka_unit_test(a_group_lists_its_processes),
-		cmocka_unit_test(knows_a_namespace_of_its_own),
-		cmocka_unit_test(knows_which_thread_filters),
+		cmocka_unit_test(facts_are_the_processs),	    cmocka_unit_test(refuses_what_cannot_be_profiled),
+		cmocka_unit_test(paths_are_matched_by_either_name), cmocka_unit_test(rules_are_all_to_hold),
+		cmocka_unit_test(wrong_rules_say_what_is_near),	    cmocka_unit_test(a_group_lists_its_processes),
+		cmocka_unit_test(knows_a_namespace_of_its_own),	    cmocka_unit_test(knows_which_thread_filters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

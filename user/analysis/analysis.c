@@ -139,8 +139,7 @@ static int analyse_latency(const struct point_context *ctx, const struct observa
 		if (r < 0)
 			return r;
 	}
-	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool, line->allow,
-			    ctx->rng, &line->latency);
+	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool, line->allow, ctx->rng, &line->latency);
 }
 
 /* Percentiles of a latency point that measured, and of at most @max_lines of its lines. */
@@ -181,8 +180,8 @@ static int take_out_what_differs(struct point_context *ctx, struct observation *
 	return r;
 }
 
-static int analyse_point(struct collection *c, const struct collected_point *from, const struct line_info *info,
-			 size_t max_lines, double run_s, struct rng *rng, struct analysis_point *point)
+static int analyse_point(struct collection *c, const struct collected_point *from, const struct line_info *info, size_t max_lines, double run_s,
+			 struct rng *rng, struct analysis_point *point)
 {
 	_cleanup_(point_context_free) struct point_context ctx = {0};
 	struct observation *obs = c->obs + from->first;

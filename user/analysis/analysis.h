@@ -9,15 +9,15 @@
 /* What a reader is told about a line. */
 enum verdict { VERDICT_UNDECIDED, VERDICT_HELPS, VERDICT_NO_EFFECT, VERDICT_HURTS };
 const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", "hurts" */
-extern const char verdict_bursts[]; /* why a line is undecided whose `bursts` is set, and what to do, in words */
+extern const char verdict_bursts[];	  /* why a line is undecided whose `bursts` is set, and what to do, in words */
 
 /* The effect of one virtual speedup: change of the period per visit (throughput) or of the mean latency, relative to 0 %.
  * 0.25 means 25 % less time per visit. NaN where it cannot be told. */
 struct analysis_cell {
-	double speedup;     /* 0..1 */
+	double speedup; /* 0..1 */
 	size_t experiments;
 	double visits;
-	double period_ns;   /* pooled effective time per visit, or mean latency (measured, else Little's law: L / throughput) */
+	double period_ns;	  /* pooled effective time per visit, or mean latency (measured, else Little's law: L / throughput) */
 	double effect, low, high; /* 95 % bootstrap interval over experiments */
 };
 
@@ -32,10 +32,10 @@ struct analysis_curve {
 		double effect, low, high;
 	} at[ANALYSIS_CURVE_POINTS];
 	double slope, slope_low, slope_high; /* effect per speedup, from 0 on up to the knee; 95 %; NaN: not known */
-	double least_speedup, most_speedup; /* that were measured: beyond, the curve is a guess */
-	double knee, knee_low, knee_high;   /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
-	double knee_effect;		    /* at the knee */
-	double slope_after;		    /* effect per speedup, beyond it */
+	double least_speedup, most_speedup;  /* that were measured: beyond, the curve is a guess */
+	double knee, knee_low, knee_high;    /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
+	double knee_effect;		     /* at the knee */
+	double slope_after;		     /* effect per speedup, beyond it */
 };
 
 /* What is said of a latency point whose intervals were measured. */
@@ -74,9 +74,9 @@ struct analysis_latency {
 struct analysis_intervals {
 	double ns[N_LATENCY_STATISTICS]; /* at 0 % */
 	double intervals;
-	double in_flight; /* mean */
+	double in_flight;			  /* mean */
 	double unmatched, unended, crossed, lost; /* as in struct profile_latency */
-	double distance_ns; /* between samples: what a single interval may be off by, times the speedup */
+	double distance_ns;			  /* between samples: what a single interval may be off by, times the speedup */
 };
 
 /* What the method's own error depends on (analysis/fidelity.h). */
@@ -89,7 +89,7 @@ struct analysis_allowance {
 struct analysis_line {
 	const char *selected; /* owned by the profile */
 	const char *function; /* or NULL */
-	double share;         /* of the run's samples */
+	double share;	      /* of the run's samples */
 	size_t experiments;
 	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
 	size_t n_cells;
@@ -97,9 +97,9 @@ struct analysis_line {
 	struct analysis_allowance allow; /* what the intervals allow for the method's own error, beside noise */
 	enum verdict verdict;
 	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
-	double foreign;	  /* mean share of the wait time behind other programs in the line's experiments */
-	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown */
-	bool bursts;	  /* undecided, because the point's visits come in bursts: averages hang on few experiments */
+	double foreign;			  /* mean share of the wait time behind other programs in the line's experiments */
+	double missing_s;		  /* undecided: about how many more seconds of run would decide; NaN unknown */
+	bool bursts;			  /* undecided, because the point's visits come in bursts: averages hang on few experiments */
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
@@ -131,12 +131,12 @@ struct analysis {
 #undef SUM
 	} sums;
 	double owed_ns, growth_ns, elapsed_ns;
-	double late_ns; /* median of medians */
-	double foreign; /* time-weighted mean */
+	double late_ns;		/* median of medians */
+	double foreign;		/* time-weighted mean */
 	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */
-	double stolen; /* time-weighted mean */
-	size_t stolen_flagged; /* experiments with stolen > ANALYSIS_STOLEN_FLAG */
-	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason: they count for less */
+	double stolen;		/* time-weighted mean */
+	size_t stolen_flagged;	/* experiments with stolen > ANALYSIS_STOLEN_FLAG */
+	size_t marked;		/* experiments outside the bounds of analysis/fidelity.h, for any reason: they count for less */
 	int64_t imbalance_max;
 };
 

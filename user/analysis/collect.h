@@ -6,9 +6,9 @@
 
 /* Two ways to read a period per visit off an experiment; a line's cells and baseline all use the same. Either is a quotient
  * of sums, num / den, over experiments:
- *  - WHOLE (Coz): whole duration, after the experiment's first part, and all visits in it. Unbiased whatever the visits do, but a visit more or less at the edges
- * counts in full: with five visits +-20 %. Latency uses it too: Little's law, W = L / lambda = sum(L * duration) /
- * sum(departures), or, where the intervals themselves were measured, their sum and their number (latency.h).
+ *  - WHOLE (Coz): whole duration, after the experiment's first part, and all visits in it. Unbiased whatever the visits do, but a visit more or less
+ * at the edges counts in full: with five visits +-20 %. Latency uses it too: Little's law, W = L / lambda = sum(L * duration) / sum(departures), or,
+ * where the intervals themselves were measured, their sum and their number (latency.h).
  *  - TIMED: from first to last visit, and one visit less. No edges; but gaps that fit into an experiment are the shorter
  * ones, so that the period reads low by about c*c/n of itself, for n visits an experiment whose gaps have a coefficient of
  * variation c (visits of a Poisson process, n = 5: -20 %). That is nothing for the regular visits whose edges matter most.
@@ -27,12 +27,12 @@ struct observation {
 	bool few;     /* one visit or none: no span, READ_TIMED is READ_WHOLE */
 	bool plenty;  /* three visits or more */
 	double visits;
-	double sampling_ns;	    /* between samples; 0: not known */
-	double tick_ns;		    /* what a sample stops its thread for, as far as the profile says */
-	double work;		    /* log of the CPU time per visit, in ns; NaN: not known */
-	double stretch;		    /* log of how much longer the real time is than the effective one, by pauses; NaN: not known */
-	double foreign;		    /* share of the wait time behind other programs */
-	double weight;		    /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
+	double sampling_ns;			 /* between samples; 0: not known */
+	double tick_ns;				 /* what a sample stops its thread for, as far as the profile says */
+	double work;				 /* log of the CPU time per visit, in ns; NaN: not known */
+	double stretch;				 /* log of how much longer the real time is than the effective one, by pauses; NaN: not known */
+	double foreign;				 /* share of the wait time behind other programs */
+	double weight;				 /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
 	/* A latency point that measured. */
 	const struct profile_latency *latency; /* the profile's; NULL: it did not */
@@ -44,7 +44,7 @@ struct observation {
 struct collected_point {
 	const char *name;
 	enum profile_point_kind kind;
-	bool measured; /* all of its observations are, or none */
+	bool measured;	 /* all of its observations are, or none */
 	size_t first, n; /* its observations */
 };
 

@@ -36,8 +36,7 @@ static size_t join_points(const struct observation *obs, size_t n, enum reading 
 }
 
 /* An experiment without a visit has no period of its own, and is not dropped for that: it is joined with others until they have one. */
-static size_t make_points(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base,
-			  struct fit_point *ret)
+static size_t make_points(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base, struct fit_point *ret)
 {
 	for (size_t join = 1 + n / MAX_POINTS; join <= n; join *= 2) {
 		size_t made = join_points(obs, n, how, join, base, ret);
@@ -109,8 +108,7 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 	}
 }
 
-int curve_make(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base, struct rng *rng,
-	       struct analysis_curve *ret)
+int curve_make(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base, struct rng *rng, struct analysis_curve *ret)
 {
 	_cleanup_free_ struct fit_point *points = calloc(2 * n + 1, sizeof(*points));
 	_cleanup_free_ struct draws *d = calloc(1, sizeof(*d));

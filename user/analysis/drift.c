@@ -45,7 +45,8 @@ static size_t nearest_before(const struct zero *z, size_t n, size_t at, size_t a
 	size_t low = k > n - after ? k - (n - after) : 0, high = k < at ? k : at;
 
 	/* Is one more from before nearer than the last that would come from behind in its place? */
-	return low + search_front(high - low, i, experiment - z[at - 1 - (low + i)].experiment <= z[after + k - 1 - (low + i)].experiment - experiment);
+	return low +
+	       search_front(high - low, i, experiment - z[at - 1 - (low + i)].experiment <= z[after + k - 1 - (low + i)].experiment - experiment);
 }
 
 /* The mean pace of the @k zeros nearest to @experiment, without itself; @at: where it is or would be among them. */

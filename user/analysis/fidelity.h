@@ -13,9 +13,10 @@ double fidelity_share(double share);
 
 /* What an experiment counts for: 1 within the bounds, less beyond them, and the effect that it shows plays no part. Twice as far beyond as
  * another, it is taken to scatter twice as much, so that it counts for a quarter; never for nothing. The bounds: in-scope threads wait
- * behind foreign tasks for at most 2 % of their time, a hypervisor took no more than 3 % of that, no thread's books are off by more than 1 % of the experiment, payments overshoot
- * by no more than a quarter of what is paid, and samples were as far apart as in the end, within 5 %: ticks cost time, so an experiment from
- * before the rate had followed the visits is faster than its neighbours, whatever its speedup. @settled_period_ns: of its run, or 0. */
+ * behind foreign tasks for at most 2 % of their time, a hypervisor took no more than 3 % of that, no thread's books are off by more than 1 % of the
+ * experiment, payments overshoot by no more than a quarter of what is paid, and samples were as far apart as in the end, within 5 %: ticks cost time,
+ * so an experiment from before the rate had followed the visits is faster than its neighbours, whatever its speedup. @settled_period_ns: of its run,
+ * or 0. */
 double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns);
 bool fidelity_within_bounds(const struct profile_experiment *x, uint64_t settled_period_ns);
 /* One entry per run: between samples at its end; 0: the profile does not say. Owned by the caller; NULL: out of memory. */
@@ -23,9 +24,9 @@ uint64_t *fidelity_settled_periods(const struct profile *p);
 
 /* What an effect can be off by for reasons that repeating does not average out, as a 95 % half-width: half a point, a share of the effect, and
  * a part of what sampling costs. Points and share are more where the share is: that is one per cent, and more where the time between visits is
- * not many sampling periods: a pause is about a period long, and one that stands for several rounds answers for none of them exactly. What samples cost
- * scatters from round to round, so that a thread that natively is never the last to arrive is it now and then, and then does matter.
- * Found on the truth suite (tests/truth/HISTORY.md).
+ * not many sampling periods: a pause is about a period long, and one that stands for several rounds answers for none of them exactly. What samples
+ * cost scatters from round to round, so that a thread that natively is never the last to arrive is it now and then, and then does matter. Found on
+ * the truth suite (tests/truth/HISTORY.md).
  * @period_ns: between samples; 0, a profile that does not say how it was measured: nothing is known, the share is NaN.
  * @sampling: of a thread's time, the share that samples take. */
 struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling);

@@ -13,12 +13,13 @@
 #define KNEE_LAST 0.95
 #define MIN_KNEE_POINTS 6
 #define MIN_KNEE_SPEEDUPS 3
-/* A line that is all of a visit gives s at a speedup of s, and noise a little more: before the first speedup that was drawn a steeper piece fits anywhere. */
+/* A line that is all of a visit gives s at a speedup of s, and noise a little more: before the first speedup that was drawn a steeper piece fits
+ * anywhere. */
 #define STEEPEST 1.1
 #define ROBUST_ROUNDS 3
-#define HUBER 1.5		/* residuals beyond this many standard deviations lose weight */
-#define MAD_TO_SD 1.4826	/* of a normal distribution */
-#define EXACT 1e-14		/* squared error of data without noise */
+#define HUBER 1.5	 /* residuals beyond this many standard deviations lose weight */
+#define MAD_TO_SD 1.4826 /* of a normal distribution */
+#define EXACT 1e-14	 /* squared error of data without noise */
 
 double fit_at(const struct fit *f, double s)
 {
@@ -48,8 +49,7 @@ static bool solve(const struct fit_point *p, const double *w, size_t n, double k
 	det = uu * vv - uv * uv;
 	if (!(det > 1e-9 * uu * vv))
 		return false;
-	*ret = (struct fit){
-		.slope = (vv * uy - uv * vy) / det, .knee = knee, .after = (uu * vy - uv * uy) / det, .parameters = 3};
+	*ret = (struct fit){.slope = (vv * uy - uv * vy) / det, .knee = knee, .after = (uu * vy - uv * uy) / det, .parameters = 3};
 	return true;
 }
 

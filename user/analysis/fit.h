@@ -11,7 +11,7 @@
 struct fit_point {
 	double speedup; /* above 0, at most 1 */
 	double effect;
-	double weight;  /* above 0: what one point is worth, in visits say */
+	double weight; /* above 0: what one point is worth, in visits say */
 };
 
 struct fit {

@@ -81,8 +81,8 @@ static double change(double ns, double base)
 
 /* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than Student's t makes its
  * deviation (percentiles of few experiments are too narrow; Hesterberg, American Statistician 69, 2015). */
-static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS], const struct latency_base *base, size_t i,
-			  size_t n, struct analysis_change *c)
+static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS], const struct latency_base *base, size_t i, size_t n,
+			  struct analysis_change *c)
 {
 	double v[LATENCY_DRAWS], half, df = (double)(n < base->experiments ? n : base->experiments) - 1;
 	size_t got = 0;
@@ -101,8 +101,8 @@ static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS
 	c->high = fmax(c->effect + half, stats_quantile(v, got, 0.975));
 }
 
-static int make_cell(const struct observation *obs, size_t n, unsigned int key, const struct latency_base *base,
-		     struct rng *rng, struct analysis_latency_cell *cell)
+static int make_cell(const struct observation *obs, size_t n, unsigned int key, const struct latency_base *base, struct rng *rng,
+		     struct analysis_latency_cell *cell)
 {
 	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
 	_cleanup_free_ struct histogram_sums *sums = calloc(1, sizeof(*sums));
@@ -126,8 +126,8 @@ static int make_cell(const struct observation *obs, size_t n, unsigned int key, 
 }
 
 /* The effects of all cells of one draw, one curve for each statistic. @sums: one for each cell. */
-static void fit_draw(const struct histogram_sums *sums, const double *speedups, size_t n_cells,
-		     const double base[N_LATENCY_STATISTICS], struct fit ret[N_LATENCY_STATISTICS])
+static void fit_draw(const struct histogram_sums *sums, const double *speedups, size_t n_cells, const double base[N_LATENCY_STATISTICS],
+		     struct fit ret[N_LATENCY_STATISTICS])
 {
 	struct fit_point points[ANALYSIS_MAX_SPEEDUPS];
 	double ns[ANALYSIS_MAX_SPEEDUPS][N_LATENCY_STATISTICS];
@@ -161,20 +161,17 @@ static void keep_draw(const struct fit fits[N_LATENCY_STATISTICS], struct curve_
 	}
 }
 
-static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct curve_draws *d, size_t n, double intervals,
-		     struct analysis_latency *l)
+static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct curve_draws *d, size_t n, double intervals, struct analysis_latency *l)
 {
 	double least = l->cells[0].speedup, most = l->cells[l->n_cells - 1].speedup;
 
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
-		double df = (double)n - (double)fits[i].parameters,
-		       widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
+		double df = (double)n - (double)fits[i].parameters, widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
 
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 			double s = analysis_curve_speedups[k], half = widen * stats_deviation(d->at[i][k], d->n[i]);
 
-			if (isnan(fits[i].slope) || s < least - NEAR || s > most + NEAR || d->n[i] <= LATENCY_DRAWS / 2 ||
-			    !enough(i, intervals))
+			if (isnan(fits[i].slope) || s < least - NEAR || s > most + NEAR || d->n[i] <= LATENCY_DRAWS / 2 || !enough(i, intervals))
 				continue;
 			l->at[i][k].effect = fit_at(&fits[i], s);
 			l->at[i][k].low = l->at[i][k].effect - half;
@@ -185,8 +182,8 @@ static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct c
 
 /* A curve for each statistic through the cells. Experiments are drawn from the whole line: a cell of a fine grid has one or
  * two, which have no spread of their own. */
-static int make_curves(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
-		       struct rng *rng, struct analysis_latency *l)
+static int make_curves(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct rng *rng,
+		       struct analysis_latency *l)
 {
 	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
 	_cleanup_free_ struct histogram_sums *sums = calloc(l->n_cells, sizeof(*sums));
@@ -242,9 +239,9 @@ static void let_cells_speak(struct analysis_latency *l)
 
 				if (isnan(cell->effect) || (none && !isnan(at->effect) && off > 1e-9))
 					continue;
-				if (none || (off <= 1e-9 && !isnan(cell->low) &&
-					     (!(at->effect >= cell->low && at->effect <= cell->high) ||
-					      !(at->high - at->low < cell->high - cell->low))))
+				if (none ||
+				    (off <= 1e-9 && !isnan(cell->low) &&
+				     (!(at->effect >= cell->low && at->effect <= cell->high) || !(at->high - at->low < cell->high - cell->low))))
 					*at = *cell;
 			}
 		}
@@ -263,8 +260,8 @@ static void widen(struct analysis_latency *l, struct analysis_allowance allow)
 	}
 }
 
-int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
-		 struct analysis_allowance allow, struct rng *rng, struct analysis_latency **ret)
+int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct analysis_allowance allow,
+		 struct rng *rng, struct analysis_latency **ret)
 {
 	_cleanup_(latency_line_freep) struct analysis_latency *l = calloc(1, sizeof(*l));
 	int r;

@@ -31,8 +31,8 @@ int latency_base_make(struct latency_base *base, const struct observation *obs, 
 
 /* The line whose experiments above 0 % are @obs, by speedup; @step: speedups in thousandths that are one cell;
  * @allow: what the method may be off by (analysis/fidelity.h). *ret is the caller's (latency_line_free). -ENOMEM. */
-int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base,
-		 struct analysis_allowance allow, struct rng *rng, struct analysis_latency **ret);
+int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct analysis_allowance allow,
+		 struct rng *rng, struct analysis_latency **ret);
 void latency_line_free(struct analysis_latency *l); /* NULL is allowed */
 
 static inline void latency_line_freep(struct analysis_latency **l)

@@ -33,8 +33,7 @@ size_t line_zeros(const struct observation *obs, size_t n)
 }
 
 /* How the experiments of a line and its baseline are read; see enum reading. */
-static enum reading choose_reading(const struct point_context *ctx, const struct observation *a, size_t n_a,
-				   const struct observation *b, size_t n_b)
+static enum reading choose_reading(const struct point_context *ctx, const struct observation *a, size_t n_a, const struct observation *b, size_t n_b)
 {
 	size_t n = n_a + n_b, few = 0, plenty = 0;
 
@@ -53,8 +52,7 @@ static enum reading choose_reading(const struct point_context *ctx, const struct
 
 /* Adds one cell to the comparison of the two readings. Experiments without a span are the same in both: they would only hide
  * the difference. */
-static void compare_readings(const struct observation *cell, size_t n, struct observation *scratch,
-			     struct noise compared[N_READINGS])
+static void compare_readings(const struct observation *cell, size_t n, struct observation *scratch, struct noise compared[N_READINGS])
 {
 	size_t spans = 0;
 
@@ -163,8 +161,7 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 		noise_finish(&compared[how]);
 	}
 	/* With nothing to compare (one experiment a cell) the one without edges it is. */
-	ctx->timed_pays =
-		isnan(compared[READ_WHOLE].variance) || compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
+	ctx->timed_pays = isnan(compared[READ_WHOLE].variance) || compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
 	return test_pooling(ctx);
 }
 
@@ -178,8 +175,7 @@ void point_context_free(struct point_context *ctx)
 
 int point_placebo(struct point_context *ctx, double *ret)
 {
-	return group_placebo(ctx->zeros, ctx->n_zeros, choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng,
-			     ret);
+	return group_placebo(ctx->zeros, ctx->n_zeros, choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng, ret);
 }
 
 /* Fewer experiments at 0 % cannot tell bursts from chance. */
@@ -255,8 +251,8 @@ static int make_baseline(struct point_context *ctx, const struct observation *ob
 
 /* The 95 % interval: the bootstrap's percentiles, but never narrower than Student's t makes it. Percentiles of two or three
  * experiments are far too narrow, and one experiment has none. */
-static int fill_interval(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
-			 const struct effect *e, struct analysis_cell *cell)
+static int fill_interval(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base, const struct effect *e,
+			 struct analysis_cell *cell)
 {
 	double periods[RESAMPLES];
 	size_t got = 0;
@@ -287,8 +283,7 @@ static int fill_interval(struct point_context *ctx, const struct observation *ob
 }
 
 /* A straight line through 0 % and the quarters, weighted: the one number for "does more speedup mean more effect". */
-static struct effect trend(const struct effect *quarters, const double *speedups, const struct baseline *base,
-			   const struct noise *noise)
+static struct effect trend(const struct effect *quarters, const double *speedups, const struct baseline *base, const struct noise *noise)
 {
 	struct effect t = {NAN, NAN, 0};
 	double sxx = 0, sxy = 0, sxr = 0, df0, v0 = group_variance(&base->g, noise, &df0);
@@ -313,8 +308,7 @@ static struct effect trend(const struct effect *quarters, const double *speedups
 	return t;
 }
 
-static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n,
-			  const struct baseline *base, struct evidence *ev)
+static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base, struct evidence *ev)
 {
 	double speedups[N_QUARTERS] = {0};
 	struct effect slope;
@@ -350,16 +344,16 @@ unsigned int line_cell_key(uint16_t key, unsigned int step)
 	return (key + step - 1) / step * step;
 }
 
-static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
-		      struct analysis_line *line, struct evidence *ev)
+static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base, struct analysis_line *line,
+		      struct evidence *ev)
 {
 	unsigned int step = line_cell_step(obs, n);
 	double strongest[2] = {-1, -1}, least = NAN, least_sign = 0;
 	size_t tried = 0;
 
 	if (base->g.n)
-		line->cells[line->n_cells++] = (struct analysis_cell){
-			.experiments = base->g.n, .visits = base->g.visits, .period_ns = base->g.period};
+		line->cells[line->n_cells++] =
+			(struct analysis_cell){.experiments = base->g.n, .visits = base->g.visits, .period_ns = base->g.period};
 	for (size_t i = line_zeros(obs, n), len; i < n; i += len) {
 		struct analysis_cell *cell = &line->cells[line->n_cells];
 		unsigned int key = line_cell_key(obs[i].key, step);
@@ -372,11 +366,8 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 			;
 		g = group_make(obs + i, len, base->how);
 		e = effect_of(&g, &base->g, &ctx->noise[base->how]);
-		*cell = (struct analysis_cell){.speedup = key / 1000.0,
-					       .experiments = len,
-					       .visits = g.visits,
-					       .period_ns = g.period,
-					       .effect = e.value};
+		*cell = (struct analysis_cell){
+			.speedup = key / 1000.0, .experiments = len, .visits = g.visits, .period_ns = g.period, .effect = e.value};
 		r = fill_interval(ctx, obs + i, len, base, &e, cell);
 		if (r)
 			return r;
@@ -460,8 +451,7 @@ static int honour_tails(const struct point_context *ctx, const struct observatio
 	return 0;
 }
 
-int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
-		 struct evidence *ret)
+int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line, struct evidence *ret)
 {
 	_cleanup_(baseline_free) struct baseline base = {0};
 	struct evidence ev = {.best = {SIZE_MAX, SIZE_MAX}, .best_any = SIZE_MAX};

@@ -11,7 +11,7 @@ struct point_context {
 	struct observation *zeros; /* a copy of those at 0 %, line by line */
 	size_t n_zeros;
 	struct noise noise[N_READINGS];
-	bool timed_pays; /* see enum reading */
+	bool timed_pays;    /* see enum reading */
 	double speed_share; /* of an effect, that the correction for the machine's speed may be off by */
 	double sampling_ns; /* mean time between samples; 0: not known */
 	double tick_ns;	    /* mean time that a sample takes */
@@ -54,5 +54,4 @@ void line_widen(struct analysis_allowance allow, double effect, double *low, dou
 /* How many of the line's observations, which come first, are at 0 %. */
 size_t line_zeros(const struct observation *obs, size_t n);
 /* Fills cells and evidence of the line whose observations are @obs. -ENOMEM. */
-int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line,
-		 struct evidence *ret);
+int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line, struct evidence *ret);

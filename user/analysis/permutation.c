@@ -40,7 +40,7 @@ static void sums_add(struct sums *s, const struct item *x)
 }
 
 struct test {
-	struct item *items; /* those above 0 % first */
+	struct item *items;	    /* those above 0 % first */
 	double (*shapes)[N_SHAPES]; /* of each speedup above 0 % */
 	size_t n, n_base;
 	struct sums all;
@@ -183,8 +183,8 @@ static bool fill(struct test *t, const struct observation *obs, const struct obs
 	return true;
 }
 
-int permutation_test(const struct observation *obs, size_t n, const struct observation *base, size_t n_base, enum reading how,
-		     double allowance, struct rng rng, struct permutation *ret)
+int permutation_test(const struct observation *obs, size_t n, const struct observation *base, size_t n_base, enum reading how, double allowance,
+		     struct rng rng, struct permutation *ret)
 {
 	size_t of_base = n_base;
 	_cleanup_free_ struct item *items = calloc(n + n_base + 1, sizeof(*items));

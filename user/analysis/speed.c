@@ -124,7 +124,8 @@ static size_t length_of(const struct observation *obs, size_t n, bool line)
 }
 
 /* One line's cells; @all: the mean of all lines' experiments at 0 %. */
-static void compare_line(const struct observation *obs, const struct triple *v, size_t n, const struct triple *all, double slope, struct contrast *ret)
+static void compare_line(const struct observation *obs, const struct triple *v, size_t n, const struct triple *all, double slope,
+			 struct contrast *ret)
 {
 	struct triple zero = *all;
 	double common = 0, slanted = 0;

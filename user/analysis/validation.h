@@ -29,7 +29,7 @@ struct validation_level {
 
 struct validation {
 	enum validation_outcome outcome;
-	const char *why; /* one sentence; a literal */
+	const char *why;				   /* one sentence; a literal */
 	struct validation_level levels[VALIDATION_LEVELS]; /* ascending; unknown numbers are NaN */
 	size_t n_levels;
 	size_t experiments;

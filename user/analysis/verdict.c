@@ -140,8 +140,7 @@ static void tell_best(struct analysis_line *line, size_t cell)
 	line->best_speedup = cell != SIZE_MAX ? line->cells[cell].speedup : NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		double effect = line->curve.at[k].effect, half = line->curve.at[k].high - effect;
-		bool measured = analysis_curve_speedups[k] >= line->curve.least_speedup &&
-				analysis_curve_speedups[k] <= line->curve.most_speedup;
+		bool measured = analysis_curve_speedups[k] >= line->curve.least_speedup && analysis_curve_speedups[k] <= line->curve.most_speedup;
 
 		if (!measured || isnan(half) || effect * line->best_effect < 0 || !(fabs(effect) > surest * half))
 			continue;

@@ -15,10 +15,10 @@ static inline void *array_grown(void *all, size_t n, size_t size)
 
 /* Makes room for item @n of the array @all, which has @n items. @all is NULL at first, and free() frees it. Returns 0, or -ENOMEM and changes
  * nothing. No capacity is stored: it follows from @n. So nothing else may allocate such an array. */
-#define array_room(all, n) \
-	({ \
+#define array_room(all, n)                                                    \
+	({                                                                    \
 		__typeof__(all) grown_ = array_grown(all, n, sizeof(*(all))); \
-		if (grown_) \
-			(all) = grown_; \
-		grown_ ? 0 : -ENOMEM; \
+		if (grown_)                                                   \
+			(all) = grown_;                                       \
+		grown_ ? 0 : -ENOMEM;                                         \
 	})

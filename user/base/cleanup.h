@@ -9,21 +9,21 @@
 #define _cleanup_(f) __attribute__((cleanup(f)))
 
 /* Hands ownership out of a marked variable: the variable is NULL afterwards. */
-#define TAKE_PTR(p)                 \
-	({                          \
+#define TAKE_PTR(p)                    \
+	({                             \
 		typeof(p) *_pp = &(p); \
 		typeof(p) _p = *_pp;   \
-		*_pp = NULL;        \
-		_p;                 \
+		*_pp = NULL;           \
+		_p;                    \
 	})
 
 /* The same for a file descriptor: -1 afterwards. */
-#define TAKE_FD(fd)             \
-	({                      \
+#define TAKE_FD(fd)               \
+	({                        \
 		int *_pf = &(fd); \
-		int _f = *_pf;  \
-		*_pf = -1;      \
-		_f;             \
+		int _f = *_pf;    \
+		*_pf = -1;        \
+		_f;               \
 	})
 
 static inline void cleanup_free(void *p)

@@ -22,9 +22,7 @@ static int wait_for(int fd, short events, uint64_t deadline_ns)
 
 		if (deadline_ns && now >= deadline_ns)
 			return -ETIMEDOUT;
-		r = poll(&p, 1,
-			 deadline_ns ? (int)(deadline_ns - now < MOST_NS ? (deadline_ns - now) / NSEC_PER_MSEC + 1 : 60000)
-				     : -1);
+		r = poll(&p, 1, deadline_ns ? (int)(deadline_ns - now < MOST_NS ? (deadline_ns - now) / NSEC_PER_MSEC + 1 : 60000) : -1);
 		if (r > 0)
 			return 0;
 		if (r < 0 && errno != EINTR)

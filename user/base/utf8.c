@@ -71,8 +71,7 @@ bool utf8_steers(const char *s, size_t len)
 		return (c[0] == 0xc2 && c[1] < 0xa0) || (c[0] == 0xd8 && c[1] == 0x9c);
 	if (len != 3 || c[0] != 0xe2)
 		return false;
-	return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
-	       (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xaf);
+	return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) || (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xaf);
 }
 
 void utf8_make_printable(char *s, bool utf8)

@@ -34,8 +34,8 @@ static struct calibration_key make_key(const struct calibration_host *h, const i
 	struct calibration_key key;
 	char how[128];
 
-	(void)snprintf(how, sizeof(how), "payer=%u task_work=%u signal_task=%u cpus=%d,%d", (unsigned int)h->payer,
-		       config->has_task_work, config->has_send_signal_task, cpu[0], cpu[1]);
+	(void)snprintf(how, sizeof(how), "payer=%u task_work=%u signal_task=%u cpus=%d,%d", (unsigned int)h->payer, config->has_task_work,
+		       config->has_send_signal_task, cpu[0], cpu[1]);
 	calibration_key_make(&key, h->payer, how);
 	return key;
 }

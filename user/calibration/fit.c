@@ -7,8 +7,8 @@
 /* Times the median distance. Every interrupt of a virtual machine has the chance that the host does something else first: of twenty, one takes 20 us
  * longer. That is part of what it costs. */
 #define FAR 100
-#define FAR_FIRST 5 /* ... but not as long as the line is sought */
-#define LONG 4 /* times the median */
+#define FAR_FIRST 5	  /* ... but not as long as the line is sought */
+#define LONG 4		  /* times the median */
 #define FAR_LEAST_NS 1000 /* what is nearer than this is not far, however alike the others are */
 /* Points that hardly differ in what was measured beside them say nothing of a slope. */
 #define SPREAD_LEAST_NS 100.0

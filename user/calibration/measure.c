@@ -29,9 +29,9 @@
  * a signal was delivered in 2.7 us, in a program in 4.3. */
 #define TOUCHED (512 << 10)
 #define CACHE_LINE 64
-#define WANTED 128	      /* gaps of each kind: 1 % of a pause of 25 us, a 5 % speedup's, is what they scatter by */
-#define ENOUGH (WANTED / 4)   /* fewer say nothing */
-#define ROUNDS 5		      /* whatever else the machine does only adds, for a tenth of a second at a time: see settle() */
+#define WANTED 128	    /* gaps of each kind: 1 % of a pause of 25 us, a 5 % speedup's, is what they scatter by */
+#define ENOUGH (WANTED / 4) /* fewer say nothing */
+#define ROUNDS 5	    /* whatever else the machine does only adds, for a tenth of a second at a time: see settle() */
 #define BETWEEN_US 25000
 #define LONGEST_NS (100 * NSEC_PER_MSEC)
 #define LEAST_GAP_NS NSEC_PER_USEC
@@ -308,11 +308,11 @@ static struct abi_unseen fit_rounds(const struct unseen_point *const points[], c
 	return fit_unseen(all, sum);
 }
 
-/* The line through the points of all rounds, and then of those rounds that are about as low as the lowest: whatever else the machine does only adds, for
- * a tenth of a second at a time. How low is told beside the line, or, where @level, by the mean alone: a neighbour on the other half of a core makes a
- * payment's signal and all the rest of it slow by half, while cold caches, which every program has, delay the signal most. Both in one line
- * would have the caches cost what the neighbour does. Where nothing is measured beside it, nothing will tell when the program runs how busy the machine
- * is: then the mean of all rounds it is. Returns how many rounds agree with the line. */
+/* The line through the points of all rounds, and then of those rounds that are about as low as the lowest: whatever else the machine does only adds,
+ * for a tenth of a second at a time. How low is told beside the line, or, where @level, by the mean alone: a neighbour on the other half of a core
+ * makes a payment's signal and all the rest of it slow by half, while cold caches, which every program has, delay the signal most. Both in one line
+ * would have the caches cost what the neighbour does. Where nothing is measured beside it, nothing will tell when the program runs how busy the
+ * machine is: then the mean of all rounds it is. Returns how many rounds agree with the line. */
 static size_t settle(const struct unseen_point *const points[], const size_t n[], size_t rounds, bool level, struct abi_unseen *ret)
 {
 	struct unseen_point *all = calloc(ROUNDS * WANTED, sizeof(*all));

@@ -15,7 +15,7 @@ struct calibration {
 
 /* What the figures depend on: those of another boot, program or way to pay are not ours. */
 struct calibration_key {
-	char file[32];  /* a name of letters, digits, '.' and '-' */
+	char file[32];	/* a name of letters, digits, '.' and '-' */
 	char text[400]; /* one line; "" (no file is read or written): it could not be found out */
 };
 

@@ -51,7 +51,8 @@ static int attach(struct run *r, struct error *e)
 		(void)fail(e, EPERM, "system looks at other users' processes and so needs root: sudo cozbpf system ...");
 		return EXIT_OURS;
 	}
-	if (process_check_numbers(e) < 0 || identity_find(false, &r->identity, e) < 0 || run_scope_open(r, e) < 0 || run_open_session(r, e) < 0 || start(r, e) < 0)
+	if (process_check_numbers(e) < 0 || identity_find(false, &r->identity, e) < 0 || run_scope_open(r, e) < 0 || run_open_session(r, e) < 0 ||
+	    start(r, e) < 0)
 		return EXIT_OURS;
 	if (run_loop(r, e) < 0) {
 		/* What was found so far is not lost. */

@@ -41,7 +41,8 @@ static int set_binary(void *target, const struct option_row *row, const char *va
 
 static const struct option_row rows[] = {
 	{"source", 's', "GLOB", "as for run: matching source files only; !GLOB excludes\n(repeatable)", set_source},
-	{"binary", 'b', "GLOB", "as for run: matching executables and libraries only; of a\nprocess, which alone has libraries (repeatable)", set_binary},
+	{"binary", 'b', "GLOB", "as for run: matching executables and libraries only; of a\nprocess, which alone has libraries (repeatable)",
+	 set_binary},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
@@ -57,15 +58,14 @@ static void list_options_free(struct list_options *o)
 
 static void help(void)
 {
-	(void)puts(
-		"Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
-		"       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
-		"       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
-		"Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
-		"names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
-		"can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n"
-		"Of points, prints what --progress could count: USDT probes, functions that others can call, and a line of "
-		"each loop.\n");
+	(void)puts("Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
+		   "       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
+		   "       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
+		   "Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
+		   "names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
+		   "can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n"
+		   "Of points, prints what --progress could count: USDT probes, functions that others can call, and a line of "
+		   "each loop.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample: where can a progress point in queue.c be?\n"
 		   "  cozbpf list lines ./server 'queue.c'");

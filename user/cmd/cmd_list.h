@@ -15,8 +15,8 @@ struct listing {
 	struct code_map *code;
 	size_t printed;
 	struct list_note *notes; /* what cannot be tried, in the order in which it was found */
-	struct list_seen *seen;  /* names printed: several symbols may read the same */
-	char *nothing;           /* why nothing of the main executable can be tried */
+	struct list_seen *seen;	 /* names printed: several symbols may read the same */
+	char *nothing;		 /* why nothing of the main executable can be tried */
 };
 
 /* Prints what can be tried, a name a line, then what cannot and why, each line with "# " in front. Returns the exit status, after one line

@@ -93,11 +93,11 @@ void list_free(struct listing *l)
 	struct list_note *n, *next_note;
 	struct list_seen *s, *next_seen;
 
-	HASH_ITER(hh, l->notes, n, next_note) {
+	HASH_ITER (hh, l->notes, n, next_note) {
 		HASH_DELETE(hh, l->notes, n);
 		free(n);
 	}
-	HASH_ITER(hh, l->seen, s, next_seen) {
+	HASH_ITER (hh, l->seen, s, next_seen) {
 		HASH_DELETE(hh, l->seen, s);
 		free(s);
 	}
@@ -108,8 +108,7 @@ static bool file_wanted(const char *glob, const char *file)
 {
 	const char *slash = strrchr(file, '/');
 
-	return !glob || line_file_matches(glob, file) || fnmatch(glob, file, 0) == 0 ||
-	       (slash && fnmatch(glob, slash + 1, 0) == 0);
+	return !glob || line_file_matches(glob, file) || fnmatch(glob, file, 0) == 0 || (slash && fnmatch(glob, slash + 1, 0) == 0);
 }
 
 /* One executable or library. */
@@ -188,8 +187,7 @@ static char *no_match(const struct listing *l, const struct code_listed *o)
 	else if (!l->functions && l->glob)
 		(void)line_table_similar_files(o->lines, l->glob, near, 1);
 	if (near[0])
-		n = asprintf(&text, "no %s of %s matches '%s'; there is %s", l->functions ? "function" : "source file", o->path, l->glob,
-			     near[0]);
+		n = asprintf(&text, "no %s of %s matches '%s'; there is %s", l->functions ? "function" : "source file", o->path, l->glob, near[0]);
 	else
 		n = asprintf(&text, "%s: no %s%s%s", o->path, l->functions ? "function" : "line with code", l->glob ? " matches " : "",
 			     l->glob ? l->glob : "");
@@ -220,7 +218,7 @@ int list_end(struct listing *l, const char *nothing)
 {
 	struct list_note *n, *next;
 
-	HASH_ITER(hh, l->notes, n, next) {
+	HASH_ITER (hh, l->notes, n, next) {
 		(void)fputs("# ", stdout);
 		if (n->counted)
 			(void)printf("%zu %s%s of ", n->times, n->counted, n->times > 1 ? "s" : "");

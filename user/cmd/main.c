@@ -31,8 +31,7 @@ static void overview(FILE *out)
 {
 	(void)fputs("cozbpf, a causal profiler: what would the program gain if a line ran faster?\n\n", out);
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		(void)fprintf(out, "  cozbpf %-9s%s\n                %s\n", commands[i].name, commands[i].arguments,
-			      commands[i].summary);
+		(void)fprintf(out, "  cozbpf %-9s%s\n                %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
 	(void)fputs("\ncozbpf COMMAND --help says more about one of them. Example:\n"
 		    "  cozbpf run -p finish_request -d 60 -- ./server\n",
 		    out);

@@ -99,8 +99,9 @@ int code_kernel_open(struct code_kernel **ret, struct error *e)
 	if (r < 0 || !k->n) {
 		code_kernel_close(k);
 		return r < 0 ? fail(e, ENOMEM, "out of memory for the kernel's names")
-			     : fail(e, EPERM, "--kernel: the kernel hides the addresses of its functions; sysctl kernel.kptr_restrict=1 "
-					      "shows them to root");
+			     : fail(e, EPERM,
+				    "--kernel: the kernel hides the addresses of its functions; sysctl kernel.kptr_restrict=1 "
+				    "shows them to root");
 	}
 	qsort(k->all, k->n, sizeof(*k->all), by_pc);
 	*ret = k;

@@ -145,8 +145,8 @@ static bool closes_loop(struct flow *f, const struct code_instruction *jump)
 	return false;
 }
 
-int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s,
-		   int (*cb)(const struct code_loop *loop, void *arg), void *arg)
+int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s, int (*cb)(const struct code_loop *loop, void *arg),
+		   void *arg)
 {
 	struct rows rows = {0};
 	struct flow f;

@@ -15,5 +15,5 @@ struct code_loop {
 };
 
 /* Calls @cb for each loop of the function in the order of their jumps; stops at non-zero and returns it. -ENOMEM. */
-int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s,
-		   int (*cb)(const struct code_loop *loop, void *arg), void *arg);
+int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s, int (*cb)(const struct code_loop *loop, void *arg),
+		   void *arg);

@@ -36,8 +36,11 @@ static int check_scope(struct code_map *m, bool automatic, struct error *e)
 	int r;
 
 	if (!o->in_scope)
-		return expects_libraries(m) ? 0 : fail(e, ENODATA, "nothing is in scope: --binary leaves out %s and names no library; "
-						       "add --binary MAIN", o->entry.path);
+		return expects_libraries(m) ? 0
+					    : fail(e, ENODATA,
+						   "nothing is in scope: --binary leaves out %s and names no library; "
+						   "add --binary MAIN",
+						   o->entry.path);
 	if (m->functions) {
 		if (elf_object_has_symbols(o->elf) || expects_libraries(m))
 			return 0;
@@ -79,12 +82,13 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 		entry.dev_minor = minor(st.st_dev);
 		entry.inode = st.st_ino;
 	}
-	if (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
-	    globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 || !m->spaces || !code_object_add(m, &entry, 0)) {
+	if (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 || globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 ||
+	    !m->spaces || !code_object_add(m, &entry, 0)) {
 		r = fail(e, ENOMEM, "out of memory");
 	} else {
 		m->objects[0]->elf_tried = true;
-		r = scope->named ? elf_object_open_named(NULL, main_path, &m->objects[0]->elf, e) : elf_object_open(main_path, &m->objects[0]->elf, e);
+		r = scope->named ? elf_object_open_named(NULL, main_path, &m->objects[0]->elf, e)
+				 : elf_object_open(main_path, &m->objects[0]->elf, e);
 		if (r == 0)
 			elf_object_set_options(m->objects[0]->elf, &m->lines);
 		if (r == 0 && scope->automatic)

@@ -14,19 +14,19 @@ struct code_kernel;
 struct code_map;
 
 struct code_scope {
-	const char *const *sources;  /* --source globs; "!GLOB" excludes; none that includes: all sources of the objects in scope but
-				      * those of the system, of languages' libraries and of package managers */
+	const char *const *sources; /* --source globs; "!GLOB" excludes; none that includes: all sources of the objects in scope but
+				     * those of the system, of languages' libraries and of package managers */
 	size_t n_sources;
 	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes; none: the main executable only.
 				      * Given, the main executable is in scope only if "MAIN" or a glob names it. */
 	size_t n_binaries;
-	bool inclusive;              /* --attribution inclusive: what was inlined by a call in a line counts for that line as well */
-	bool functions;              /* --granularity function: names are functions, from symbols alone */
+	bool inclusive;			   /* --attribution inclusive: what was inlined by a call in a line counts for that line as well */
+	bool functions;			   /* --granularity function: names are functions, from symbols alone */
 	const struct debug_options *lines; /* where debug files are and how sources are named; NULL: as by default. What it points to
-					   * must outlive the map */
-	bool named;                  /* a file (a script) names the main executable: it is opened with the rights of the program's user */
-	bool lenient;                /* to look at only: open it even if nothing in scope can be named */
-	bool automatic;              /* --granularity auto: functions only if the main executable has no line information */
+					    * must outlive the map */
+	bool named;			   /* a file (a script) names the main executable: it is opened with the rights of the program's user */
+	bool lenient;			   /* to look at only: open it even if nothing in scope can be named */
+	bool automatic;			   /* --granularity auto: functions only if the main executable has no line information */
 };
 
 /* Before exec: only the main executable's file is known. The strings of @scope are copied. @main_path as target_find_executable
@@ -80,8 +80,7 @@ const struct elf_object *code_map_main(const struct code_map *m);
 struct line_table *code_map_main_lines(struct code_map *m);
 /* Objects mapped by the process by path, for point lookups "BINARY:FUNCTION": main executable and libraries by base name or path.
  * Opens lazily; owned by the map. -ENOENT. Before the first refresh only the main executable and files that exist are found. */
-int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
-		    struct error *e);
+int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines, struct error *e);
 /* All objects known so far: the main executable, those found above, and what the process has had mapped. An object keeps its number, new
  * ones come behind. (objects.c) */
 size_t code_map_count(const struct code_map *m);

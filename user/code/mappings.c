@@ -57,7 +57,7 @@ static int place(struct code_map *m, const struct code_space *s, struct code_map
 
 static struct code_object *vdso(struct code_map *m, size_t *ret_index)
 {
-	struct map_entry entry = {.path = (char *)(uintptr_t)"[vdso]"};
+	struct map_entry entry = {.path = (char *)(uintptr_t) "[vdso]"};
 	struct code_object *o;
 	size_t size;
 

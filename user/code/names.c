@@ -34,7 +34,7 @@ void code_names_free(struct code_map *m)
 {
 	struct code_name *x, *next;
 
-	HASH_ITER(hh, m->names, x, next) {
+	HASH_ITER (hh, m->names, x, next) {
 		HASH_DELETE(hh, m->names, x);
 		free(x->functions);
 		free(x);
@@ -200,8 +200,7 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 	HASH_FIND(hh, m->names, name, n, x);
 	/* Not as we write it: a raw symbol, or without its arguments. */
 	for (size_t i = 0; (!x || !x->n_functions) && i < m->n_objects; i++)
-		if (m->objects[i]->in_scope && m->objects[i]->elf &&
-		    elf_object_find_function(m->objects[i]->elf, name, &s) == 0)
+		if (m->objects[i]->in_scope && m->objects[i]->elf && elf_object_find_function(m->objects[i]->elf, name, &s) == 0)
 			x = function_name(m, &s);
 	return r == 0 && x ? add_name(m, x, out) : r;
 }
@@ -235,7 +234,7 @@ static int add_names(struct code_map *m, const char *file, uint32_t line, struct
 	struct code_name *x, *next;
 	int r = 0;
 
-	HASH_ITER(hh, m->names, x, next) {
+	HASH_ITER (hh, m->names, x, next) {
 		const char *colon = strrchr(x->text, ':');
 		_cleanup_free_ char *of = NULL;
 

@@ -147,8 +147,7 @@ bool code_object_called(const struct code_object *o, const char *name)
 	return !strcmp(base + 1, name) || is_version_of(base + 1, name);
 }
 
-int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines,
-		    struct error *e)
+int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines, struct error *e)
 {
 	struct map_entry entry = {0};
 	struct code_object *o = NULL;

@@ -66,7 +66,7 @@ struct code_name *code_line_name(struct code_map *m, const struct line_location 
 struct walk {
 	struct code_map *m;
 	size_t object;
-	bool outside;              /* the function itself */
+	bool outside;		   /* the function itself */
 	struct line_location last; /* in scope; line 0: none yet */
 	struct addr_range inlined; /* code of one owner that is not filed yet */
 	struct line_location owner;

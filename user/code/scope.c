@@ -68,9 +68,9 @@ bool code_scope_binary(const struct code_map *m, const struct code_object *o)
 static bool system_source(const char *file)
 {
 	static const char *const roots[] = {
-		"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/", "/usr/lib/llvm-",
-		"/usr/lib/go", "/usr/share/go-", "/usr/local/go/", /* Go's runtime and library */
-		"/rustc/", "/rust/deps/", "/usr/src/rustc-",       /* Rust's, as the official builds and Debian's name them */
+		"/usr/include/", "/usr/local/include/", "/usr/lib/gcc/",   "/usr/lib/llvm-",
+		"/usr/lib/go",	 "/usr/share/go-",	"/usr/local/go/",  /* Go's runtime and library */
+		"/rustc/",	 "/rust/deps/",		"/usr/src/rustc-", /* Rust's, as the official builds and Debian's name them */
 	};
 	static const char *const parts[] = {"/.cargo/registry/", "/.cargo/git/", "/.rustup/toolchains/", "/go/pkg/mod/"};
 	const char *const slash = strrchr(file, '/'), *const base = slash ? slash + 1 : file;
@@ -164,8 +164,8 @@ static int add_range(struct addr_range **all, size_t *n, struct addr_range r)
 }
 
 /* Of @all: with @whole, that and the functions in scope that it is in; else what of it is in no such function. Takes @all over. */
-static int by_functions(const struct code_map *m, const struct code_object *o, struct line_table *lines, bool whole,
-			struct addr_range **all, size_t *n)
+static int by_functions(const struct code_map *m, const struct code_object *o, struct line_table *lines, bool whole, struct addr_range **all,
+			size_t *n)
 {
 	struct addr_range *out = NULL, f;
 	size_t used = 0;

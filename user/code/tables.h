@@ -22,30 +22,30 @@ struct globs {
 /* Code of another file's that was inlined, or that is out of scope with its function. */
 struct code_inlined {
 	struct addr_range range; /* in the object's addresses */
-	const char *line;        /* "<file>:<line>" of the call, interned; NULL: of none in scope */
+	const char *line;	 /* "<file>:<line>" of the call, interned; NULL: of none in scope */
 };
 
 struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
-	pid_t pid;              /* 0: entry.path can be opened as it is */
+	pid_t pid;		/* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
-	bool mapped;            /* entry has device and inode as a mapping has them, which stat may not */
+	bool mapped; /* entry has device and inode as a mapping has them, which stat may not */
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	const struct debug_options *line_options; /* the map's */
-	struct elf_object *elf;    /* NULL: not opened yet, or it cannot be */
-	char *why;                 /* it cannot be opened */
-	struct line_table *lines;  /* NULL: not opened yet, or there are none */
-	char *why_no_lines;        /* then the reason */
-	struct addr_range *ranges; /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
+	struct elf_object *elf;			  /* NULL: not opened yet, or it cannot be */
+	char *why;				  /* it cannot be opened */
+	struct line_table *lines;		  /* NULL: not opened yet, or there are none */
+	char *why_no_lines;			  /* then the reason */
+	struct addr_range *ranges;		  /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
 	size_t n_ranges;
-	struct addr_range *cuts;   /* code in the ranges that naming has found to be out of scope since the last refresh */
+	struct addr_range *cuts; /* code in the ranges that naming has found to be out of scope since the last refresh */
 	size_t n_cuts;
-	bool *units_read;             /* by the line table's number: its functions out of scope are known; NULL: none is */
+	bool *units_read;	      /* by the line table's number: its functions out of scope are known; NULL: none is */
 	struct code_inlined *inlined; /* by address, disjoint: of the functions that samples asked for */
 	size_t n_inlined;
 	size_t n_added; /* behind these, by address: of functions that are being gone through */
 	bool rows_tried;
-	bool rows_new;        /* the table is not what it was when its user cleared this */
+	bool rows_new;	      /* the table is not what it was when its user cleared this */
 	struct abi_row *rows; /* its unwinding table; NULL: the session has taken it, as it does out of scope */
 	size_t n_rows;
 	uint64_t rows_base; /* what the rows' pc is relative to, in its own addresses */
@@ -87,12 +87,12 @@ struct code_map {
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
-	struct code_space *spaces; /* the first is always used */
+	struct code_space *spaces;	  /* the first is always used */
 	size_t n_spaces;
 	size_t n_learned; /* units, or functions out of scope */
-	bool remade;      /* since the last refresh, a table was made again: its object's scope has changed */
+	bool remade;	  /* since the last refresh, a table was made again: its object's scope has changed */
 	struct code_name *names;
-	size_t n_without_rows;   /* objects whose call frame information cannot be used ... */
+	size_t n_without_rows;	 /* objects whose call frame information cannot be used ... */
 	struct error rows_error; /* ... and why, for the first */
 };
 

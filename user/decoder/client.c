@@ -30,7 +30,10 @@
 /* More than the largest programs take. A program whose files are many and slow must not hold us up for hours. */
 #define TOTAL_S 300
 #define TOTAL_BYTES (4ULL << 30)
-#define USUAL_LIMITS {MEMORY_BYTES, CPU_S, WALL_S, TOTAL_S, TOTAL_BYTES}
+#define USUAL_LIMITS                                              \
+	{                                                         \
+		MEMORY_BYTES, CPU_S, WALL_S, TOTAL_S, TOTAL_BYTES \
+	}
 #define OPEN_S 10 /* more than a network file system takes that works */
 /* Of all blobs of one answer; the largest known is clang's call frame information, 20 MB. */
 #define MAX_REPLY (1ULL << 30)
@@ -87,7 +90,8 @@ int decoder_start(const struct decoder_limits *l, struct error *e)
 	}
 	decoder_stop();
 	if (r == -EPERM)
-		return fail(e, EPERM, "cannot start the decoder of debug information: it cannot give up root's rights; run cozbpf as another "
+		return fail(e, EPERM,
+			    "cannot start the decoder of debug information: it cannot give up root's rights; run cozbpf as another "
 			    "user, or with CAP_SETUID and CAP_SETGID outside of a user namespace");
 	return fail(e, -r, "cannot start the decoder of debug information as a process without rights: %s", strerror(-r));
 }

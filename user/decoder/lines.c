@@ -216,7 +216,8 @@ static bool read_rows(struct line_table *t, struct line_unit *u)
 static bool inlined_is_sound(const struct line_table *t, const struct wire_inlined *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (all[i].hi <= all[i].lo || (i && all[i].lo < all[i - 1].lo) || (all[i].file != NO_FILE && (all[i].file >= t->n_files || !all[i].line)))
+		if (all[i].hi <= all[i].lo || (i && all[i].lo < all[i - 1].lo) ||
+		    (all[i].file != NO_FILE && (all[i].file >= t->n_files || !all[i].line)))
 			return false;
 	return true;
 }

@@ -19,15 +19,15 @@ struct cfi_table;
 struct error;
 
 enum decoder_op {
-	DECODER_OBJECT,     /* the first: the payload is its name, the file comes along */
+	DECODER_OBJECT,	    /* the first: the payload is its name, the file comes along */
 	DECODER_SYMBOLS,    /* the payload has the options */
-	DECODER_CFI,        /* a: at most so many rows */
-	DECODER_LINES,      /* the payload has the options */
-	DECODER_FILES,      /* a: unit */
-	DECODER_ROWS,       /* a: unit */
+	DECODER_CFI,	    /* a: at most so many rows */
+	DECODER_LINES,	    /* the payload has the options */
+	DECODER_FILES,	    /* a: unit */
+	DECODER_ROWS,	    /* a: unit */
 	DECODER_INLINED,    /* a: unit, b: at most so many bytes of entries */
 	DECODER_STATEMENTS, /* a: line; the payload is the file */
-	DECODER_NAMES,      /* the first, without a payload, of a process that makes names readable, and all that follow. Payload: names, each with
+	DECODER_NAMES,	    /* the first, without a payload, of a process that makes names readable, and all that follow. Payload: names, each with
 			     * its end; a: with arguments, b: with the result. The answer: a size (uint32_t) and as many texts, empty ones
 			     * for names that are not made readable */
 };

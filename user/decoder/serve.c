@@ -108,8 +108,15 @@ static int put_symbol(struct wire_symbol *out, const struct symbol *s, char *str
 
 	if (name + own > room - *at)
 		return -E2BIG;
-	*out = (struct wire_symbol){.addr = s->addr, .size = s->size, .name = (uint32_t)*at, .own = (uint32_t)*at, .kind = s->kind,
-				    .rank = s->rank, .unit = s->unit, .order = s->order, .indirect = s->indirect};
+	*out = (struct wire_symbol){.addr = s->addr,
+				    .size = s->size,
+				    .name = (uint32_t)*at,
+				    .own = (uint32_t)*at,
+				    .kind = s->kind,
+				    .rank = s->rank,
+				    .unit = s->unit,
+				    .order = s->order,
+				    .indirect = s->indirect};
 	memcpy(strings + *at, s->name, name);
 	*at += name;
 	if (s->own != s->name) {

@@ -21,8 +21,14 @@ static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, 
 	if (w->name >= n_strings || w->own >= n_strings || !strings[w->name] || !strings[w->own] || !left || w->size > left ||
 	    w->kind > SYMBOL_COLD || (last && w->addr < last->addr))
 		return false;
-	x->all[x->n++] = (struct symbol){.addr = w->addr, .size = w->size, .name = strings + w->name, .own = strings + w->own,
-					 .kind = (enum symbol_kind)w->kind, .rank = w->rank, .unit = w->unit, .order = w->order,
+	x->all[x->n++] = (struct symbol){.addr = w->addr,
+					 .size = w->size,
+					 .name = strings + w->name,
+					 .own = strings + w->own,
+					 .kind = (enum symbol_kind)w->kind,
+					 .rank = w->rank,
+					 .unit = w->unit,
+					 .order = w->order,
 					 .indirect = w->indirect};
 	return true;
 }

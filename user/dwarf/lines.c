@@ -42,8 +42,7 @@ static int no_lines(const struct line_table *t, struct error *e)
 	const char *path = elf_object_path(t->object);
 
 	if (t->warning.text[0])
-		return fail(e, ENODATA, "%.150s: no line information (%.250s); build with -g, or use --granularity function", path,
-			    t->warning.text);
+		return fail(e, ENODATA, "%.150s: no line information (%.250s); build with -g, or use --granularity function", path, t->warning.text);
 	return fail(e, ENODATA, "%s: no line information; build with -g, or use --granularity function", path);
 }
 
@@ -158,8 +157,8 @@ static size_t rows_until(const struct line_unit *u, uint64_t vaddr)
 	return search_front(u->n_rows, i, u->rows[i].addr <= vaddr);
 }
 
-int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
-		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg)
+int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi, int (*cb)(struct addr_range r, const struct line_location *where, void *arg),
+		    void *arg)
 {
 	struct line_unit *u = line_unit_at(t, lo);
 	int r = 0;

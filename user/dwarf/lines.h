@@ -47,8 +47,8 @@ int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *re
 /* Calls @cb for each row of [lo, hi) in order, until it returns non-zero, and returns that. Rows whose range is empty are among them:
  * compilers write them for lines that keep no instruction of their own, such as the call of what was inlined. @where is NULL for code
  * of no line. Stays in the unit of @lo. -ENOENT: none covers it. */
-int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
-		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg), void *arg);
+int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi, int (*cb)(struct addr_range r, const struct line_location *where, void *arg),
+		    void *arg);
 
 /* A range of the code of a function's copy that was inlined. */
 struct line_inlined {
@@ -77,12 +77,10 @@ int line_table_read_file(struct line_table *t, const char *file);
 /* For probes: in every function (and every inlined or cloned copy) that has code for the line, the address of the line's first
  * statement. Looks at all units whose file table has the file. *ret is the caller's (free). -ENOENT: the file is known but the
  * line has no code, *ret_nearest is then the nearest line that has (0 if none); -ENXIO: no unit has such a file. */
-int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n,
-			  uint32_t *ret_nearest);
+int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
 
 /* All address ranges whose file matches @match(file, arg), over ALL units (so it reads everything): for --source scopes. */
-int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret,
-		     size_t *ret_n);
+int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret, size_t *ret_n);
 
 /* The code that has line information at all, by what the units say of themselves, sorted and merged; reads no unit. *ret is the caller's
  * (free). -ENOMEM. */

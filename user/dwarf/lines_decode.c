@@ -92,8 +92,7 @@ static bool read_new(struct tables *s, struct reader *r, struct entries *out)
 		uint64_t dir = 0;
 
 		for (size_t k = 0; k < n_formats; k++) {
-			if (formats[k].form > UINT16_MAX ||
-			    !debug_form_read(r, s->h->bytes, 0, &s->unit, (unsigned int)formats[k].form, &v))
+			if (formats[k].form > UINT16_MAX || !debug_form_read(r, s->h->bytes, 0, &s->unit, (unsigned int)formats[k].form, &v))
 				return false;
 			if (formats[k].what == DW_LNCT_path)
 				path = v;
@@ -142,8 +141,7 @@ static uint32_t intern(const struct tables *s, const char *comp_dir, const struc
 static bool read_names(struct tables *s, const struct line_unit *u, struct file_numbers *ret)
 {
 	char comp_dir[MAX_PATH];
-	bool has_comp_dir = comp_dir_of(s->t, u, comp_dir) ||
-			    (s->h->version >= 5 && s->dirs.n && text_of(s, s->dirs.all[0].path, comp_dir));
+	bool has_comp_dir = comp_dir_of(s->t, u, comp_dir) || (s->h->version >= 5 && s->dirs.n && text_of(s, s->dirs.all[0].path, comp_dir));
 
 	ret->ids = reallocarray(NULL, s->files.n + 1, sizeof(*ret->ids));
 	if (!ret->ids)
@@ -153,8 +151,7 @@ static bool read_names(struct tables *s, const struct line_unit *u, struct file_
 	return true;
 }
 
-static bool read_tables(struct line_table *t, const struct line_unit *u, struct debug_file *file, uint64_t program,
-			struct file_numbers *ret)
+static bool read_tables(struct line_table *t, const struct line_unit *u, struct debug_file *file, uint64_t program, struct file_numbers *ret)
 {
 	struct tables s = {.t = t, .file = file};
 	struct line_header h;

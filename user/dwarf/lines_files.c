@@ -18,8 +18,8 @@ static size_t append_parts(char *buf, size_t n, const char *path, bool absolute)
 	while (*path) {
 		size_t len = strcspn(path, "/");
 
-		if (len == 2 && !memcmp(path, "..", 2) && (n || absolute) && !(n >= 2 && !memcmp(buf + n - 2, "..", 2) &&
-										  (n == 2 || buf[n - 3] == '/'))) {
+		if (len == 2 && !memcmp(path, "..", 2) && (n || absolute) &&
+		    !(n >= 2 && !memcmp(buf + n - 2, "..", 2) && (n == 2 || buf[n - 3] == '/'))) {
 			while (n && buf[n - 1] != '/')
 				n--;
 			if (n)

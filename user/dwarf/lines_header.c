@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-
 /* Of one program; the largest real ones, of whole programs that were optimised at link time, have some tens of megabytes. */
 #define MAX_PROGRAM (128 << 20)
 

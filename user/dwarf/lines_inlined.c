@@ -88,8 +88,7 @@ int line_table_called(struct line_table *t, const char *file, uint32_t line, str
 		if (u->rows_state != UNIT_READ || !file_filter_unit(&f, u) || !line_unit_inlined(t, u, UINT64_MAX))
 			continue;
 		for (size_t k = 0; r == 0 && k < u->n_inlined; k++)
-			if (u->inlined[k].call.line == line && u->inlined[k].call.file &&
-			    file_filter_wants(&f, line_inlined_file(&u->inlined[k])))
+			if (u->inlined[k].call.line == line && u->inlined[k].call.file && file_filter_wants(&f, line_inlined_file(&u->inlined[k])))
 				r = range_list_add(&out, u->inlined[k].range.lo, u->inlined[k].range.hi);
 	}
 	file_filter_free(&f);

@@ -19,7 +19,7 @@ struct walk {
 	struct line_instances *out;
 	struct debug_range_source source;
 	uint64_t ranges_left;
-	size_t instance; /* the one whose ranges are being added */
+	size_t instance;		  /* the one whose ranges are being added */
 	const struct file_numbers *files; /* of the unit that is walked */
 	bool (*wanted)(uint64_t lo, uint64_t hi, void *arg);
 	void *arg;
@@ -257,8 +257,10 @@ static bool find_split(struct line_table *t, const struct debug_unit *u, const s
 	else if (why.text[0])
 		line_table_warn(t, "%s; inlined copies are told apart by function only", why.text);
 	else
-		line_table_warn(t, "%s: split debug information is missing (give its directory with --debug-dir); inlined copies are "
-				"told apart by function only", name);
+		line_table_warn(t,
+				"%s: split debug information is missing (give its directory with --debug-dir); inlined copies are "
+				"told apart by function only",
+				name);
 	debug_file_close(dwo);
 	return false;
 }
@@ -360,8 +362,8 @@ size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u
 	return first;
 }
 
-int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg),
-			void *arg, struct line_instances *ret)
+int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
+			struct line_instances *ret)
 {
 	struct walk w = {.t = t, .out = ret, .ranges_left = debug_range_budget(t->debug) * 2, .wanted = wanted, .arg = arg};
 	size_t unit = (size_t)(u - t->units);

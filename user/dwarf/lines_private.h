@@ -69,11 +69,11 @@ struct unit_range {
 
 struct line_table {
 	const struct elf_object *object;
-	struct debug_options options; /* its arrays are the caller's */
+	struct debug_options options;	    /* its arrays are the caller's */
 	const struct line_readers *readers; /* who reads it. Not this process: what is about debug files and units' places stays empty */
-	char *debug_path;            /* of the file that has the line information: the object's own, or a separate one */
+	char *debug_path;		    /* of the file that has the line information: the object's own, or a separate one */
 	struct debug_file *debug;
-	struct debug_file *package;  /* of split units */
+	struct debug_file *package; /* of split units */
 	bool package_tried;
 	struct debug_roots roots;
 	struct line_unit *units; /* by program */
@@ -117,8 +117,8 @@ void line_units_close(struct line_table *t);
 
 /* lines_header.c: a line program's header (section 6.2.4), and the program behind it if it was asked for. */
 struct line_header {
-	unsigned char *bytes; /* owned */
-	uint64_t size;        /* of the whole contribution to .debug_line */
+	unsigned char *bytes;			  /* owned */
+	uint64_t size;				  /* of the whole contribution to .debug_line */
 	const unsigned char *tables, *tables_end; /* of directories and files */
 	const unsigned char *program, *end;
 	unsigned int version, word, min_length, line_range, opcode_base;
@@ -148,7 +148,7 @@ size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u
 
 /* The functions and inlined copies in a unit's code. */
 struct line_instance {
-	size_t parent; /* SIZE_MAX: none */
+	size_t parent;	/* SIZE_MAX: none */
 	uint64_t entry; /* first address of the range that holds the entry */
 	uint64_t entry_end;
 	bool inlined;
@@ -166,8 +166,8 @@ struct line_instances {
 };
 /* Of those with code that @wanted(lo, hi, arg) says true to (NULL: all); trees of others are passed over. What was readable; empty when
  * nothing was. -ENOMEM. */
-int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg),
-			void *arg, struct line_instances *ret);
+int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
+			struct line_instances *ret);
 void line_instances_free(struct line_instances *i);
 
 /* Of .debug_info: the tree of a larger unit, of a whole program that was optimised at link time, would take too long and too much memory

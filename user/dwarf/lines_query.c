@@ -108,8 +108,7 @@ int line_table_read_file(struct line_table *t, const char *file)
 	return r;
 }
 
-int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret,
-		     size_t *ret_n)
+int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret, size_t *ret_n)
 {
 	struct file_filter f = {.t = t, .match = match, .arg = arg};
 	struct range_list out = {0};

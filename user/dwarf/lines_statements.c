@@ -12,7 +12,7 @@
 /* A row of the line. */
 struct hit {
 	uint64_t addr;
-	uint64_t copy;   /* equal for the rows of one copy: the number of an instance, or a function's address */
+	uint64_t copy;	 /* equal for the rows of one copy: the number of an instance, or a function's address */
 	size_t instance; /* SIZE_MAX: the unit does not tell */
 	bool stmt;
 	bool real; /* it has an instruction of its own, it does not only mark where a statement went */
@@ -105,8 +105,7 @@ static int drop_strays(struct hits *h, const struct line_instances *in)
 /* Lower is better: the first statement, and rather in the part of the function that is entered than in its cold part. */
 static int grade(const struct hit *h, const struct line_instances *in)
 {
-	bool entry = h->instance == SIZE_MAX ||
-		     (h->addr >= in->all[h->instance].entry && h->addr < in->all[h->instance].entry_end);
+	bool entry = h->instance == SIZE_MAX || (h->addr >= in->all[h->instance].entry && h->addr < in->all[h->instance].entry_end);
 
 	if (h->stmt)
 		return entry ? 0 : 1;
@@ -141,8 +140,8 @@ static int pick(struct line_table *t, struct hits *h, const struct line_instance
 	for (size_t i = 0, end; r == 0 && i < h->n; i = end) {
 		const struct hit *best = &h->all[i];
 
-		for (end = i; end < h->n && h->all[end].copy == best->copy &&
-		     (h->all[end].instance == SIZE_MAX) == (best->instance == SIZE_MAX); end++)
+		for (end = i; end < h->n && h->all[end].copy == best->copy && (h->all[end].instance == SIZE_MAX) == (best->instance == SIZE_MAX);
+		     end++)
 			if (grade(&h->all[end], in) < grade(best, in))
 				best = &h->all[end];
 		if (elf_object_is_code(t->object, best->addr))

@@ -16,7 +16,7 @@ struct listing {
 	struct found {
 		uint64_t program, at;
 		bool covers; /* it says itself which addresses it has */
-	} *found;
+	} * found;
 	size_t n;
 	uint64_t ranges_left;
 };
@@ -67,8 +67,8 @@ static int list_units(struct listing *l)
 	for (uint64_t at = 0; r == 0 && at < size; at = u.end) {
 		if (!debug_unit_read(t->debug, at, &u)) { /* there is no way to the units behind it */
 			t->bad++;
-			line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); lines of the units behind it are missing",
-					t->debug->path, (unsigned long long)at);
+			line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); lines of the units behind it are missing", t->debug->path,
+					(unsigned long long)at);
 			return 0;
 		}
 		if (u.kind == DW_UT_type || u.kind == DW_UT_split_type || u.root == u.end)

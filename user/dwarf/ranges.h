@@ -6,15 +6,15 @@
 
 /* What a unit's addresses and lists are counted from. */
 struct debug_range_source {
-	struct debug_file *file; /* of .debug_addr and .debug_ranges: for a split unit the file that has its skeleton */
+	struct debug_file *file;    /* of .debug_addr and .debug_ranges: for a split unit the file that has its skeleton */
 	const unsigned char *lists; /* .debug_rnglists or .debug_rnglists.dwo */
 	size_t n_lists;
 	unsigned int version, word;
-	uint64_t low;        /* the unit's low address */
+	uint64_t low;	     /* the unit's low address */
 	uint64_t addr_base;  /* its share of .debug_addr */
 	uint64_t lists_base; /* its table of offsets in @lists; 0: none */
 	uint64_t old_base;   /* added to offsets in .debug_ranges */
-	uint64_t *left;      /* list entries that may still be read: lists can be shared by any number of hostile entries */
+	uint64_t *left;	     /* list entries that may still be read: lists can be shared by any number of hostile entries */
 };
 
 /* The source of a unit that is not split; @left is the caller's. */

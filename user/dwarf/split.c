@@ -80,8 +80,7 @@ static bool open_index(struct debug_file *package, struct package_index *ret)
 	x.n_columns = word_at(p, 1);
 	x.n_units = word_at(p, 2);
 	x.n_slots = word_at(p, 3);
-	if ((version != 2 && version != 5) || !x.n_columns || x.n_columns > MAX_COLUMNS || !x.n_slots ||
-	    x.n_slots & (x.n_slots - 1))
+	if ((version != 2 && version != 5) || !x.n_columns || x.n_columns > MAX_COLUMNS || !x.n_slots || x.n_slots & (x.n_slots - 1))
 		return false;
 	need = 16 + 12ULL * x.n_slots + 4ULL * x.n_columns + 8ULL * x.n_columns * x.n_units;
 	if (need > n)

@@ -10,8 +10,8 @@ struct debug_part {
 
 struct debug_split {
 	struct debug_file *file;
-	bool owned; /* a .dwo: closed by debug_split_close; a package lives on */
-	struct debug_unit unit;  /* its places count from @info */
+	bool owned;				     /* a .dwo: closed by debug_split_close; a package lives on */
+	struct debug_unit unit;			     /* its places count from @info */
 	struct debug_part info, abbrev, lists, line; /* its shares of the file's sections */
 };
 

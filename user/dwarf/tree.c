@@ -92,8 +92,8 @@ static bool open_root(struct line_tree *tree)
 		tree->dwarf = NULL;
 		return false;
 	}
-	if (dwarf_next_cu_header_d(tree->dwarf, true, &length, &version, &abbrev, &address_size, &offset_size, &extension, &signature,
-				   &type_offset, &next, &kind, &e) == DW_DLV_OK &&
+	if (dwarf_next_cu_header_d(tree->dwarf, true, &length, &version, &abbrev, &address_size, &offset_size, &extension, &signature, &type_offset,
+				   &next, &kind, &e) == DW_DLV_OK &&
 	    dwarf_siblingof_b(tree->dwarf, NULL, true, &tree->root, &e) == DW_DLV_OK)
 		return true;
 	dwarf_forget(tree->dwarf, &e);
@@ -107,8 +107,7 @@ bool line_tree_open(struct line_tree *ret, struct debug_file *f, uint64_t at, ui
 	const unsigned char *abbrev = debug_section_bytes(&f->sections[DEBUG_ABBREV], &n);
 
 	*ret = (struct line_tree){0};
-	if (!abbrev || abbrev_at >= n || abbrev_size > n - abbrev_at || !size || size > MAX_UNIT ||
-	    size > f->sections[DEBUG_INFO].size)
+	if (!abbrev || abbrev_at >= n || abbrev_size > n - abbrev_at || !size || size > MAX_UNIT || size > f->sections[DEBUG_INFO].size)
 		return false;
 	ret->abbrev = abbrev + abbrev_at;
 	ret->n_abbrev = abbrev_size;

@@ -276,8 +276,7 @@ bool debug_root_read(struct debug_roots *roots, const struct debug_unit *u, stru
 }
 
 /* The offset in .debug_str of the @index-th string. */
-static bool string_offset(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, uint64_t index,
-			  uint64_t *ret)
+static bool string_offset(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, uint64_t index, uint64_t *ret)
 {
 	struct debug_value base = root->values[ROOT_STRINGS_BASE];
 	uint64_t v = 0, at;
@@ -289,8 +288,7 @@ static bool string_offset(struct debug_file *f, const struct debug_unit *u, cons
 	return true;
 }
 
-bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v,
-			char *buf, size_t size)
+bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v, char *buf, size_t size)
 {
 	switch (v.form) {
 	case DW_FORM_string:

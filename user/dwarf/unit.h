@@ -8,7 +8,7 @@
 
 struct debug_unit {
 	uint64_t at, end; /* in .debug_info */
-	uint64_t root;    /* its root entry */
+	uint64_t root;	  /* its root entry */
 	uint64_t abbrev;  /* in .debug_abbrev */
 	uint64_t dwo_id;  /* 0: none said */
 	unsigned int version, kind /* DW_UT_*; before version 5: 0 */, address_size, word /* of offsets: 4 or 8 */;
@@ -53,8 +53,8 @@ struct debug_roots {
 bool debug_unit_read(struct debug_file *f, uint64_t at, struct debug_unit *ret);
 bool debug_root_read(struct debug_roots *r, const struct debug_unit *u, struct debug_root *ret);
 /* A value that is text: at most @size bytes with the end. False: absent, or not to be had (the alternate file is missing). */
-bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v,
-			char *buf, size_t size);
+bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v, char *buf,
+			size_t size);
 
 /* Reads an attribute's value of @form; @r begins at @start of .debug_info. False: unknown form or cut off. */
 bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start, const struct debug_unit *u, unsigned int form,

@@ -94,8 +94,7 @@ int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_
 
 	if (!find_section(o, &s.vaddr, &size)) {
 		if (!find_by_header(o, &s.vaddr))
-			return fail(e, ENODATA, "%s: no call frame information (.eh_frame); calls out of it are followed by frame pointers",
-				    o->path);
+			return fail(e, ENODATA, "%s: no call frame information (.eh_frame); calls out of it are followed by frame pointers", o->path);
 		s.stop_at_zero = 1;
 		size = MAX_BYTES;
 	}

@@ -22,15 +22,15 @@ enum cfi_kind {
 
 /* Holds from @pc up to the next row's. */
 struct cfi_row {
-	uint32_t pc;         /* relative to the table's base */
-	int16_t cfa_offset;  /* bytes */
-	int8_t rbp_slot;     /* the caller's rbp is at CFA + 8 * rbp_slot; 0: rbp has not changed */
-	uint8_t kind;        /* enum cfi_kind */
+	uint32_t pc;	    /* relative to the table's base */
+	int16_t cfa_offset; /* bytes */
+	int8_t rbp_slot;    /* the caller's rbp is at CFA + 8 * rbp_slot; 0: rbp has not changed */
+	uint8_t kind;	    /* enum cfi_kind */
 };
 _Static_assert(sizeof(struct cfi_row) == 8, "cfi_row");
 
 struct cfi_table {
-	uint64_t base;        /* the object's own numbering: its lowest code address */
+	uint64_t base;	      /* the object's own numbering: its lowest code address */
 	struct cfi_row *rows; /* ascending, no two at one pc; the first is at 0, the last is of kind CFI_NONE */
 	size_t n;
 };
@@ -47,7 +47,7 @@ struct cfi_section {
 	const char *name; /* of the object, for errors */
 	const uint8_t *bytes;
 	size_t size;
-	uint64_t vaddr;            /* of the first byte */
+	uint64_t vaddr;		   /* of the first byte */
 	uint64_t code_lo, code_hi; /* entries for code outside of this are left out; code_lo becomes the base */
 	size_t max_rows;
 	int stop_at_zero; /* the size is only a bound: an entry of length zero is the end */

@@ -5,16 +5,16 @@
 #include <string.h>
 
 enum { /* formats */
-	PE_ABSPTR = 0x00,
-	PE_ULEB128 = 0x01,
-	PE_UDATA2 = 0x02,
-	PE_UDATA4 = 0x03,
-	PE_UDATA8 = 0x04,
-	PE_SIGNED = 0x08, /* a signed pointer-sized value */
-	PE_SLEB128 = 0x09,
-	PE_SDATA2 = 0x0a,
-	PE_SDATA4 = 0x0b,
-	PE_SDATA8 = 0x0c,
+       PE_ABSPTR = 0x00,
+       PE_ULEB128 = 0x01,
+       PE_UDATA2 = 0x02,
+       PE_UDATA4 = 0x03,
+       PE_UDATA8 = 0x04,
+       PE_SIGNED = 0x08, /* a signed pointer-sized value */
+       PE_SLEB128 = 0x09,
+       PE_SDATA2 = 0x0a,
+       PE_SDATA4 = 0x0b,
+       PE_SDATA8 = 0x0c,
 };
 
 enum { PE_PCREL = 0x10, PE_ALIGNED = 0x50, PE_RELATIVE = 0x70, PE_INDIRECT = 0x80 };

@@ -14,7 +14,7 @@ struct cfi_cursor {
 };
 
 uint64_t cfi_u(struct cfi_cursor *c, size_t bytes); /* 1, 2, 4 or 8, little-endian */
-uint64_t cfi_uleb(struct cfi_cursor *c);            /* of more than 64 bits: bad */
+uint64_t cfi_uleb(struct cfi_cursor *c);	    /* of more than 64 bits: bad */
 int64_t cfi_sleb(struct cfi_cursor *c);
 /* Takes the next @n bytes away from @c as a cursor of their own. */
 struct cfi_cursor cfi_part(struct cfi_cursor *c, uint64_t n);
@@ -40,9 +40,9 @@ enum cfi_cfa { CFA_NONE, CFA_REGISTER, CFA_PLT, CFA_DRAP };
 struct cfi_state {
 	enum cfi_cfa cfa;
 	uint64_t cfa_register;
-	int64_t cfa_offset; /* CFA_PLT: the first byte of a stub at which its push is done; CFA_DRAP: of the CFA's place from rbp */
+	int64_t cfa_offset;	 /* CFA_PLT: the first byte of a stub at which its push is done; CFA_DRAP: of the CFA's place from rbp */
 	int64_t register_offset; /* the last one from a register, through expressions, */
-	bool has_offset;         /* if there was one */
+	bool has_offset;	 /* if there was one */
 	struct cfi_register rbp, ra;
 };
 

@@ -77,7 +77,7 @@ static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
 		0x3f, 0x1a, /* lit15, and */
 		0x3b, 0x2a, /* lit11, ge */
 		0x33, 0x24, /* lit3, shl */
-		0x22,       /* plus */
+		0x22,	    /* plus */
 	};
 	const size_t literal = 6;
 
@@ -118,8 +118,7 @@ static struct cfi_row row_of(const struct machine *m)
 		row.kind = CFI_END;
 		return row;
 	}
-	if (s->ra.rule != RULE_OFFSET || s->ra.offset != -8 || s->cfa == CFA_NONE || s->cfa_offset < INT16_MIN ||
-	    s->cfa_offset > INT16_MAX)
+	if (s->ra.rule != RULE_OFFSET || s->ra.offset != -8 || s->cfa == CFA_NONE || s->cfa_offset < INT16_MIN || s->cfa_offset > INT16_MAX)
 		return row;
 	if (s->cfa == CFA_DRAP && s->rbp.rule == RULE_AT_RBP) {
 		row.kind = CFI_DRAP;
@@ -392,8 +391,7 @@ int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program)
 
 int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi, uint64_t base, struct cfi_rows *out)
 {
-	struct machine m = {.cie = cie, .code = program, .state = cie->initial, .pc = lo, .hi = hi, .base = base, .first = out->n,
-			    .out = out};
+	struct machine m = {.cie = cie, .code = program, .state = cie->initial, .pc = lo, .hi = hi, .base = base, .first = out->n, .out = out};
 	int r = execute(&m);
 
 	return r < 0 ? r : emit(&m);

@@ -32,8 +32,8 @@ struct parser {
 
 static int malformed(struct parser *p, uint64_t at, const char *what)
 {
-	return fail(p->e, EBADMSG, "%s: malformed .eh_frame (%s at offset 0x%llx); calls out of it are followed by frame pointers",
-		    p->s->name, what, (unsigned long long)at);
+	return fail(p->e, EBADMSG, "%s: malformed .eh_frame (%s at offset 0x%llx); calls out of it are followed by frame pointers", p->s->name, what,
+		    (unsigned long long)at);
 }
 
 static int failed(struct parser *p, int r, uint64_t at, const char *what)
@@ -41,8 +41,10 @@ static int failed(struct parser *p, int r, uint64_t at, const char *what)
 	if (r == -ENOMEM)
 		return fail(p->e, ENOMEM, "out of memory for the call frame information of %s", p->s->name);
 	if (r == -E2BIG)
-		return fail(p->e, E2BIG, "%s: its call frame information makes more than %zu rows; calls out of it are followed by "
-			    "frame pointers", p->s->name, p->s->max_rows);
+		return fail(p->e, E2BIG,
+			    "%s: its call frame information makes more than %zu rows; calls out of it are followed by "
+			    "frame pointers",
+			    p->s->name, p->s->max_rows);
 	return malformed(p, at, what);
 }
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BLOCK 256		/* bytes to look at; most blocks are far shorter */
+#define MAX_BLOCK 256		   /* bytes to look at; most blocks are far shorter */
 #define MAX_SEARCHED (64ULL << 20) /* bytes of code in one object to look for jumps in: a tenth of a second */
 #define CHUNK (1U << 20)
 

@@ -25,17 +25,9 @@
 #endif
 
 static const char *const names[N_DEBUG_SECTIONS] = {
-	[DEBUG_INFO] = "info",
-	[DEBUG_ABBREV] = "abbrev",
-	[DEBUG_LINE] = "line",
-	[DEBUG_LINE_STR] = "line_str",
-	[DEBUG_STR] = "str",
-	[DEBUG_STR_OFFSETS] = "str_offsets",
-	[DEBUG_ADDR] = "addr",
-	[DEBUG_RANGES] = "ranges",
-	[DEBUG_RNGLISTS] = "rnglists",
-	[DEBUG_ARANGES] = "aranges",
-	[DEBUG_CU_INDEX] = "cu_index",
+	[DEBUG_INFO] = "info",	       [DEBUG_ABBREV] = "abbrev",	    [DEBUG_LINE] = "line",	   [DEBUG_LINE_STR] = "line_str",
+	[DEBUG_STR] = "str",	       [DEBUG_STR_OFFSETS] = "str_offsets", [DEBUG_ADDR] = "addr",	   [DEBUG_RANGES] = "ranges",
+	[DEBUG_RNGLISTS] = "rnglists", [DEBUG_ARANGES] = "aranges",	    [DEBUG_CU_INDEX] = "cu_index",
 };
 
 static int corrupt(const struct debug_file *f, const char *what, struct error *e)
@@ -66,8 +58,7 @@ static int old_size(const struct debug_file *f, const GElf_Shdr *h, const char *
 {
 	unsigned char head[12];
 
-	if (h->sh_size < sizeof(head) || pread(f->fd, head, sizeof(head), (off_t)h->sh_offset) != sizeof(head) ||
-	    memcmp(head, "ZLIB", 4))
+	if (h->sh_size < sizeof(head) || pread(f->fd, head, sizeof(head), (off_t)h->sh_offset) != sizeof(head) || memcmp(head, "ZLIB", 4))
 		return corrupt(f, name, e);
 	*ret = 0;
 	for (int i = 4; i < 12; i++)
@@ -92,8 +83,10 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 		if (h->sh_size < sizeof(c) || !debug_file_read(f, h->sh_offset, &c, sizeof(c)))
 			return corrupt(f, name, e);
 		if (c.ch_type == ELFCOMPRESS_ZSTD)
-			return fail(e, ENOTSUP, "%s: debug information compressed with zstd is not supported; build with -gz=zlib, or "
-				    "objcopy --decompress-debug-sections", f->path);
+			return fail(e, ENOTSUP,
+				    "%s: debug information compressed with zstd is not supported; build with -gz=zlib, or "
+				    "objcopy --decompress-debug-sections",
+				    f->path);
 		if (c.ch_type != ELFCOMPRESS_ZLIB)
 			return corrupt(f, name, e);
 		s->size = c.ch_size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The debug sections of one ELF file: of a program, its separate debug file, a split unit (.dwo), a package of those (.dwp), or what
- * dwz moved out. Nothing is mapped (a file that shrinks would be a SIGBUS); big sections are read in pieces where that will do, compressed ones as well. */
+ * dwz moved out. Nothing is mapped (a file that shrinks would be a SIGBUS); big sections are read in pieces where that will do, compressed ones as
+ * well. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,19 +30,19 @@ enum debug_section_id {
 
 struct debug_section {
 	struct debug_file *file;
-	struct Elf_Scn *scn; /* NULL: the file has no such section */
+	struct Elf_Scn *scn;	       /* NULL: the file has no such section */
 	uint64_t offset, stored, size; /* in the file; size as unpacked */
-	bool packed, old_packed; /* compressed, the second in the way before there was a flag for it (.zdebug_*) */
+	bool packed, old_packed;       /* compressed, the second in the way before there was a flag for it (.zdebug_*) */
 	bool tried;
-	unsigned char *bytes; /* all of it, once asked for; owned by the file */
+	unsigned char *bytes;	     /* all of it, once asked for; owned by the file */
 	struct debug_packed *pieces; /* of a big one, packed, that is read in pieces; owned */
 };
 
 /* A file that belongs to this one by name and a check. */
 struct debug_link {
-	char *name;     /* NULL: none; owned */
+	char *name;	/* NULL: none; owned */
 	char *build_id; /* of an alternate file: hexadecimal; owned */
-	uint32_t crc;   /* of a separate debug file */
+	uint32_t crc;	/* of a separate debug file */
 };
 
 struct debug_file {

@@ -62,9 +62,9 @@ struct search {
 	const struct elf_object *object;
 	const struct debug_file *of; /* the file that names the one that is searched */
 	const struct debug_options *options;
-	const char *build_id; /* the one sought must have it, if it has any */
+	const char *build_id;	       /* the one sought must have it, if it has any */
 	const struct debug_link *link; /* the one sought must have its checksum */
-	bool split, lines, symbols; /* its sections are .debug_*.dwo; it must have line information, a symbol table */
+	bool split, lines, symbols;    /* its sections are .debug_*.dwo; it must have line information, a symbol table */
 	struct debug_file *found;
 	struct error *why;
 };
@@ -81,8 +81,10 @@ static void not_opened(struct search *s, const char *path, int err)
 	struct error e = {0};
 
 	if (err == -EKEYREJECTED)
-		(void)fail(&e, -err, "%s: not used, since others than root and the program's owner can have written it; chown or chmod it, or "
-			   "give its directory with --debug-dir", path);
+		(void)fail(&e, -err,
+			   "%s: not used, since others than root and the program's owner can have written it; chown or chmod it, or "
+			   "give its directory with --debug-dir",
+			   path);
 	else if (err != -ENOENT && err != -ENOTDIR)
 		(void)fail(&e, -err, "%s: cannot open: %s", path, strerror(-err));
 	reason(s, &e);
@@ -183,8 +185,7 @@ static bool in_directory(struct search *s, const char *dir, const char *name)
 	if (try(s, "%s/%s", dir, name) || try(s, "%s/.debug/%s", dir, name))
 		return true;
 	for (size_t i = 0; root(s->options, i); i++)
-		if (try(s, "%s/%s/%s", root(s->options, i), dir, name) ||
-		    (root(s->options, i + 1) && try(s, "%s/%s", root(s->options, i), name)))
+		if (try(s, "%s/%s/%s", root(s->options, i), dir, name) || (root(s->options, i + 1) && try(s, "%s/%s", root(s->options, i), name)))
 			return true;
 	return false;
 }
@@ -237,14 +238,14 @@ bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, cons
 	(void)by_build_id(&s, s.build_id);
 end:
 	if (!s.found && why && !why->text[0])
-		(void)fail(why, ENOENT, "%s: its alternate debug file %s is missing; install it, or give its directory with --debug-dir",
-			   f->path, name);
+		(void)fail(why, ENOENT, "%s: its alternate debug file %s is missing; install it, or give its directory with --debug-dir", f->path,
+			   name);
 	f->alternate = s.found;
 	return s.found;
 }
 
-struct debug_file *debug_find_split(const struct elf_object *o, const struct debug_options *options, const char *comp_dir,
-				    const char *name, struct error *why)
+struct debug_file *debug_find_split(const struct elf_object *o, const struct debug_options *options, const char *comp_dir, const char *name,
+				    struct error *why)
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *dir = *name == '/' || !comp_dir ? "" : comp_dir, *slash = *dir ? "/" : "";
@@ -262,14 +263,12 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct deb
 	if (beside && ((*name != '/' && try(&s, "%s/%s", beside, name)) || try(&s, "%s/%s", beside, base_of(name))))
 		return s.found;
 	for (size_t i = 0; root(options, i + 1); i++)
-		if ((*name != '/' && try(&s, "%s/%s", root(options, i), name)) ||
-		    try(&s, "%s/%s", root(options, i), base_of(name)))
+		if ((*name != '/' && try(&s, "%s/%s", root(options, i), name)) || try(&s, "%s/%s", root(options, i), base_of(name)))
 			return s.found;
 	return NULL;
 }
 
-struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct debug_options *options,
-				      struct error *why)
+struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct debug_options *options, struct error *why)
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *paths[] = {elf_object_path(o), f->path};

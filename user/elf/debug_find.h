@@ -13,8 +13,8 @@ struct debug_options;
  * owner of @o's own file, or others may write it, and it is in no directory of @options; -ENOEXEC: no ELF file; else as open_file. */
 int debug_open_named(const struct elf_object *o, const struct debug_options *options, const char *path);
 
-/* The separate debug file of @o, whose own sections are @self: with line information if @lines, else with symbols. -ENOENT: there is none; @why is then the reason if one was there that
- * does not belong or is damaged, else left alone. */
+/* The separate debug file of @o, whose own sections are @self: with line information if @lines, else with symbols. -ENOENT: there is none; @why is
+ * then the reason if one was there that does not belong or is damaged, else left alone. */
 int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct debug_options *options, bool lines,
 			struct debug_file **ret, struct error *why);
 
@@ -24,9 +24,8 @@ bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, cons
 
 /* The .dwo file @name of @f (its root entry says whether it is the right one), beside the program @o or where it was built, or
  * NULL; @why says what was wrong with one that was there. */
-struct debug_file *debug_find_split(const struct elf_object *o, const struct debug_options *options, const char *comp_dir,
-				    const char *name, struct error *why);
+struct debug_file *debug_find_split(const struct elf_object *o, const struct debug_options *options, const char *comp_dir, const char *name,
+				    struct error *why);
 
 /* The package of split units of @f: FILE.dwp beside it or beside the program. NULL: none, or a damaged one (@why). */
-struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct debug_options *options,
-				      struct error *why);
+struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct debug_options *options, struct error *why);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <libdeflate.h>
 
-#define MAX_LINK 4096 /* bytes of a section that names a file */
+#define MAX_LINK 4096		/* bytes of a section that names a file */
 #define MAX_SUMMED (8ULL << 30) /* bytes to read for a checksum; a file with holes can claim any size */
 
 static char *to_hex(const unsigned char *p, size_t n)
@@ -58,8 +58,7 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 		return;
 	if (!strcmp(name, ".note.gnu.build-id") && !f->build_id && n > 16) {
 		memcpy(word, buf, sizeof(word));
-		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) && word[1] && word[1] <= n - 16 &&
-		    word[1] <= 64)
+		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) && word[1] && word[1] <= n - 16 && word[1] <= 64)
 			f->build_id = to_hex(buf + 16, word[1]);
 		return;
 	}

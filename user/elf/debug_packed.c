@@ -26,10 +26,10 @@
 #define STREAM_HEADER 2
 
 struct mark {
-	uint64_t in, out; /* offsets in the stream and as unpacked */
+	uint64_t in, out;   /* offsets in the stream and as unpacked */
 	unsigned int bits;  /* of the byte before `in` that are still to come ... */
 	unsigned char byte; /* ... and that byte */
-	unsigned int n;     /* of the window */
+	unsigned int n;	    /* of the window */
 	unsigned char *window;
 };
 
@@ -47,7 +47,7 @@ struct debug_packed {
 	z_stream z;
 	bool z_made;
 	bool ended;
-	uint64_t in, out; /* in: how much of the stream has been read into `input` */
+	uint64_t in, out;		  /* in: how much of the stream has been read into `input` */
 	unsigned char input[INPUT], last; /* the last byte of the input before this one */
 	struct mark marks[MAX_MARKS];
 	size_t n_marks;
@@ -172,8 +172,7 @@ static bool go_to_mark(struct debug_packed *p, const struct mark *m)
 	p->in = m->in;
 	p->out = m->out;
 	p->last = m->byte;
-	p->ended = inflateReset(&p->z) != Z_OK ||
-		   (m->bits && inflatePrime(&p->z, (int)m->bits, m->byte >> (8 - m->bits)) != Z_OK) ||
+	p->ended = inflateReset(&p->z) != Z_OK || (m->bits && inflatePrime(&p->z, (int)m->bits, m->byte >> (8 - m->bits)) != Z_OK) ||
 		   (m->n && inflateSetDictionary(&p->z, m->window, m->n) != Z_OK);
 	return !p->ended;
 }

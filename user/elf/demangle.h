@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DEMANGLE_MAX_NAME 8192      /* longer ones are not made readable */
+#define DEMANGLE_MAX_NAME 8192	    /* longer ones are not made readable */
 #define DEMANGLE_MAX_READABLE 16384 /* nor what would become longer than that */
 #define DEMANGLE_BATCH 64
 

@@ -31,9 +31,8 @@ static int each_dynamic(const struct elf_object *o, int64_t tag, int (*cb)(const
 	while ((s = elf_nextscn(o->elf, s))) {
 		Elf_Data *d;
 
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNAMIC || h.sh_offset > o->size ||
-		    h.sh_size > o->size - h.sh_offset || h.sh_size > MAX_ENTRIES * sizeof(Elf64_Dyn) ||
-		    !elf_object_has_strings(o, h.sh_link))
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNAMIC || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset ||
+		    h.sh_size > MAX_ENTRIES * sizeof(Elf64_Dyn) || !elf_object_has_strings(o, h.sh_link))
 			continue;
 		d = elf_getdata(s, NULL);
 		for (int i = 0; r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
@@ -52,7 +51,7 @@ struct search {
 	const char *name;
 	char *found;
 	size_t directories; /* so far */
-	size_t *opens;      /* that are left */
+	size_t *opens;	    /* that are left */
 };
 
 /* A directory of a list, with $ORIGIN as the executable's own. */
@@ -182,8 +181,8 @@ static int imports_dlopen(const struct elf_object *o, void *arg)
 	while ((s = elf_nextscn(o->elf, s))) {
 		Elf_Data *d;
 
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNSYM || h.sh_offset > o->size ||
-		    h.sh_size > o->size - h.sh_offset || h.sh_size > MAX_SYMBOLS || !elf_object_has_strings(o, h.sh_link))
+		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNSYM || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset ||
+		    h.sh_size > MAX_SYMBOLS || !elf_object_has_strings(o, h.sh_link))
 			continue;
 		d = elf_getdata(s, NULL);
 		for (int i = 0; d && gelf_getsym(d, i, &sym); i++) {

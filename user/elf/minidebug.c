@@ -63,8 +63,8 @@ static int unpack(const struct elf_object *o, const Elf_Data *d, struct minidebu
 	z.avail_in = d->d_size;
 	while (r == LZMA_OK && err == 0) {
 		if (!z.avail_out && m->size >= MINIDEBUG_MAX)
-			err = fail(e, EFBIG, "%s: its mini debug information (" SECTION ") is left out: it unpacks to more than %llu MiB",
-				   o->path, MINIDEBUG_MAX >> 20);
+			err = fail(e, EFBIG, "%s: its mini debug information (" SECTION ") is left out: it unpacks to more than %llu MiB", o->path,
+				   MINIDEBUG_MAX >> 20);
 		else if (!z.avail_out && grow(m, &z) < 0)
 			err = fail(e, ENOMEM, "out of memory");
 		else

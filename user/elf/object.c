@@ -124,8 +124,8 @@ static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 	GElf_Nhdr nh;
 	size_t at = 0, name, desc;
 
-	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset ||
-	    ph->p_filesz > MAX_NOTE_BYTES || o->note_headers == MAX_NOTE_HEADERS)
+	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset || ph->p_filesz > MAX_NOTE_BYTES ||
+	    o->note_headers == MAX_NOTE_HEADERS)
 		return;
 	o->note_headers++;
 	d = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
@@ -134,8 +134,8 @@ static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 
 		if (next <= at)
 			return;
-		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && !memcmp((char *)d->d_buf + name, "GNU", 4) &&
-		    nh.n_descsz && nh.n_descsz <= MAX_BUILD_ID) {
+		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && !memcmp((char *)d->d_buf + name, "GNU", 4) && nh.n_descsz &&
+		    nh.n_descsz <= MAX_BUILD_ID) {
 			o->build_id = hex((unsigned char *)d->d_buf + desc, nh.n_descsz);
 			return;
 		}
@@ -207,8 +207,7 @@ static int open_error(struct error *e, const char *path, int errnum)
 	if (errnum == ENOENT || errnum == ENOTDIR)
 		return fail(e, ENOENT, "%s: no such file", path);
 	if (errnum == EACCES || errnum == EPERM)
-		return fail(e, EACCES, "%s: not readable by this user; make it readable (chmod +r) or run as its owner",
-			    path);
+		return fail(e, EACCES, "%s: not readable by this user; make it readable (chmod +r) or run as its owner", path);
 	if (errnum == ENOEXEC)
 		return fail(e, ENOEXEC, "%s: not a regular file of a disk; name a compiled program or library", path);
 	if (errnum == ETIMEDOUT)
@@ -221,8 +220,7 @@ bool elf_object_has_strings(const struct elf_object *o, size_t index)
 	GElf_Shdr h;
 	Elf_Scn *s = elf_getscn(o->elf, index);
 
-	return s && gelf_getshdr(s, &h) && h.sh_type == SHT_STRTAB && !(h.sh_flags & SHF_COMPRESSED) &&
-	       h.sh_size <= MAX_STRINGS;
+	return s && gelf_getshdr(s, &h) && h.sh_type == SHT_STRTAB && !(h.sh_flags & SHF_COMPRESSED) && h.sh_size <= MAX_STRINGS;
 }
 
 int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e)
@@ -264,8 +262,8 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 }
 
 /* Opens @path with the rights @as (NULL: ours), calls it @name. What the file names is opened with the rights @named. */
-static int open_as(const char *path, const struct file_rights *as, const char *name, const struct file_rights *named,
-		   struct elf_object **ret, struct error *e)
+static int open_as(const char *path, const struct file_rights *as, const char *name, const struct file_rights *named, struct elf_object **ret,
+		   struct error *e)
 {
 	int fd = opener_open(path, as), r;
 

@@ -12,11 +12,11 @@ struct elf_object;
 struct debug_options;
 
 struct elf_symbol {
-	const char *name; /* as in the symbol table; owned by the object */
+	const char *name;     /* as in the symbol table; owned by the object */
 	const char *function; /* the same without what compilers append to the parts and copies that they make of a function (".cold",
 			       * ".part.0", ".isra.0", ...): which function's code it is; owned by the object */
-	uint64_t addr;    /* virtual address in the file's own numbering */
-	uint64_t size;    /* bytes; the distance to the next symbol (or section end) where the table says 0 */
+	uint64_t addr;	      /* virtual address in the file's own numbering */
+	uint64_t size;	      /* bytes; the distance to the next symbol (or section end) where the table says 0 */
 	bool is_function;
 	bool is_indirect; /* what stands there is run once, when it is loaded, to choose the function that is called by this name */
 };
@@ -44,10 +44,10 @@ static inline void elf_object_closep(struct elf_object **o)
 void elf_object_set_options(struct elf_object *o, const struct debug_options *options);
 
 const char *elf_object_path(const struct elf_object *o);
-int elf_object_fd(const struct elf_object *o);            /* still owned by the object */
+int elf_object_fd(const struct elf_object *o); /* still owned by the object */
 /* The path of its dynamic linker; the caller frees. NULL: it has none. */
 char *elf_object_interpreter(const struct elf_object *o);
-bool elf_object_is_dynamic(const struct elf_object *o);   /* has PT_INTERP: LD_PRELOAD can work */
+bool elf_object_is_dynamic(const struct elf_object *o); /* has PT_INTERP: LD_PRELOAD can work */
 /* Functions in .symtab; without one, in .dynsym and in the separate debug file or in mini debug information (.gnu_debugdata). */
 bool elf_object_has_symbols(const struct elf_object *o);
 /* A program of Go's: its stacks move, so a return address in them must not be replaced. */

@@ -15,7 +15,7 @@ struct debug_options;
 struct symbol_index;
 
 struct elf_segment {
-	uint64_t vaddr, memsz; /* vaddr + memsz does not wrap */
+	uint64_t vaddr, memsz;	 /* vaddr + memsz does not wrap */
 	uint64_t offset, filesz; /* inside the file; filesz <= memsz */
 	bool exec;
 };
@@ -31,11 +31,11 @@ struct elf_object {
 	char *interpreter; /* owned; NULL: none, or none that makes sense */
 	char *build_id;
 	const struct debug_options *options; /* where debug files are; NULL: where the system has them */
-	bool is_image;			    /* not a file's, but one in memory */
-	struct symbol_index *symbols;	    /* empty until first asked for */
-	struct file_rights rights;	    /* what files that it names are opened with: those of the program's user */
-	const struct elf_readers *readers;  /* who reads it */
-	struct decoder *decoder;	    /* theirs; NULL: nothing has been asked for, or it is read here */
+	bool is_image;			     /* not a file's, but one in memory */
+	struct symbol_index *symbols;	     /* empty until first asked for */
+	struct file_rights rights;	     /* what files that it names are opened with: those of the program's user */
+	const struct elf_readers *readers;   /* who reads it */
+	struct decoder *decoder;	     /* theirs; NULL: nothing has been asked for, or it is read here */
 };
 
 /* As elf_object_open, of an open file, which it takes over; @name is what errors call it. */

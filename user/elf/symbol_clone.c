@@ -9,14 +9,9 @@ static const struct {
 	enum symbol_kind kind;
 	bool plain; /* is one without a number, too */
 } suffixes[] = {
-	{".part", SYMBOL_PART, false},
-	{".cold", SYMBOL_COLD, true},
-	{".isra", SYMBOL_COPY, false},
-	{".constprop", SYMBOL_COPY, false},
-	{".lto_priv", SYMBOL_RENAMED, false},
-	{".llvm", SYMBOL_RENAMED, false},
-	{".__uniq", SYMBOL_RENAMED, false},
-	{".localalias", SYMBOL_RENAMED, true},
+	{".part", SYMBOL_PART, false},	    {".cold", SYMBOL_COLD, true},	   {".isra", SYMBOL_COPY, false},
+	{".constprop", SYMBOL_COPY, false}, {".lto_priv", SYMBOL_RENAMED, false},  {".llvm", SYMBOL_RENAMED, false},
+	{".__uniq", SYMBOL_RENAMED, false}, {".localalias", SYMBOL_RENAMED, true},
 };
 
 /* The length without the last suffix, or @n if there is none. */

@@ -13,8 +13,8 @@
 
 struct elf_symbol symbol_public(const struct symbol *s)
 {
-	return (struct elf_symbol){.name = s->name, .function = s->own, .addr = s->addr, .size = s->size, .is_function = true,
-				   .is_indirect = s->indirect};
+	return (struct elf_symbol){
+		.name = s->name, .function = s->own, .addr = s->addr, .size = s->size, .is_function = true, .is_indirect = s->indirect};
 }
 
 bool elf_object_has_symbols(const struct elf_object *o)

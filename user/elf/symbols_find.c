@@ -113,7 +113,6 @@ static bool is_data(const struct elf_object *o, const char *name)
 	return false;
 }
 
-
 /* Anything that was made of the function called @name. *ret_exact: it is written as one symbol is, and that is what was found. */
 static const struct symbol *relative(const struct symbol_index *x, const char *name, bool *ret_exact)
 {
@@ -253,8 +252,7 @@ int elf_object_find_entries(const struct elf_object *o, const char *name, struct
 		return -ENOMEM;
 	entries[used++] = symbol_public(best);
 	for (size_t i = 0; !alone && i < n; i++)
-		if (all[i]->addr != best->addr && all[i]->addr != entries[used - 1].addr && related(best, all[i]) &&
-		    separate(best, all[i]))
+		if (all[i]->addr != best->addr && all[i]->addr != entries[used - 1].addr && related(best, all[i]) && separate(best, all[i]))
 			entries[used++] = symbol_public(all[i]);
 	*ret = TAKE_PTR(entries);
 	*ret_n = used;

@@ -36,8 +36,7 @@ bool symbol_table_find(const struct symbol_source *source, uint32_t type, struct
 	GElf_Shdr h;
 
 	while ((s = elf_nextscn(source->elf, s))) {
-		if (!gelf_getshdr(s, &h) || h.sh_type != type || h.sh_offset > source->size ||
-		    h.sh_size > source->size - h.sh_offset)
+		if (!gelf_getshdr(s, &h) || h.sh_type != type || h.sh_offset > source->size || h.sh_size > source->size - h.sh_offset)
 			continue;
 		ret->data = elf_getdata(s, NULL);
 		if (!ret->data)

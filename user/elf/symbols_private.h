@@ -15,15 +15,15 @@ struct symbol {
 	const char *name;
 	const char *own; /* without suffixes of the compiler's; @name itself if it has none */
 	enum symbol_kind kind;
-	uint32_t rank;  /* 0 global, 1 weak, 2 local */
-	uint32_t unit;  /* which source file's local symbols it stands among; 0: not known */
+	uint32_t rank;	/* 0 global, 1 weak, 2 local */
+	uint32_t unit;	/* which source file's local symbols it stands among; 0: not known */
 	uint32_t order; /* in the table */
-	bool indirect;  /* STT_GNU_IFUNC */
+	bool indirect;	/* STT_GNU_IFUNC */
 };
 
 struct symbol_index {
 	bool loaded;
-	bool go; /* a program of Go, whose names are free to end in ".cold" */
+	bool go;	    /* a program of Go, whose names are free to end in ".cold" */
 	struct symbol *all; /* by address; at one address the name to show comes first */
 	size_t n;
 	char **copies; /* names that needed one: without their version, without their suffixes */

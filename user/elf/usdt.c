@@ -103,8 +103,8 @@ int usdt_each(const struct elf_object *o, int (*cb)(const struct usdt_probe *p, 
 		const char *name = section_name(o, s, &h);
 		Elf_Data *d;
 
-		if (!name || strcmp(name, ".note.stapsdt") || h.sh_type != SHT_NOTE || h.sh_offset > o->size ||
-		    h.sh_size > o->size - h.sh_offset || h.sh_size > MAX_NOTES_SIZE)
+		if (!name || strcmp(name, ".note.stapsdt") || h.sh_type != SHT_NOTE || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset ||
+		    h.sh_size > MAX_NOTES_SIZE)
 			continue;
 		d = elf_getdata(s, NULL);
 		if (d && d->d_buf)

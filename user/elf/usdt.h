@@ -8,7 +8,7 @@ struct elf_object;
 
 struct usdt_probe {
 	const char *provider, *name;
-	uint64_t vaddr;     /* of the nop, in the file's own numbering */
+	uint64_t vaddr;	    /* of the nop, in the file's own numbering */
 	uint64_t semaphore; /* address of a 16-bit count that must not be 0 for the probe to be passed; 0: there is none */
 };
 

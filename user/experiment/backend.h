@@ -19,44 +19,44 @@ struct backend_interval {
 
 struct backend_setup {
 	const struct backend_interval *intervals; /* of the selected line */
-	size_t n_intervals;                       /* at most BACKEND_MAX_INTERVALS */
-	double speedup;                           /* 0..1 */
-	double slow;                              /* above 0, at most 1: the line is really slowed by this share instead; speedup is 0 */
-	uint64_t settling_ns;                     /* visits are timed from that long after the begin; 0: all are */
+	size_t n_intervals;			  /* at most BACKEND_MAX_INTERVALS */
+	double speedup;				  /* 0..1 */
+	double slow;				  /* above 0, at most 1: the line is really slowed by this share instead; speedup is 0 */
+	uint64_t settling_ns;			  /* visits are timed from that long after the begin; 0: all are */
 };
 
 struct backend_point {
-	uint64_t visits; /* throughput: visits; latency: arrivals */
+	uint64_t visits;     /* throughput: visits; latency: arrivals */
 	uint64_t departures; /* latency only */
 	/* Of the visits since begin(), by probes that stamp the time; 0 when there was none or the point is not timed. */
 	uint64_t first_ns, last_ns;
-	uint64_t timed_visits; /* from the one to the other; 0: all since begin() */
-	uint64_t cost_ns; /* of counting a visit; 0: nothing, or not known */
+	uint64_t timed_visits;		 /* from the one to the other; 0: all since begin() */
+	uint64_t cost_ns;		 /* of counting a visit; 0: nothing, or not known */
 	int64_t first_local, last_local; /* the visitor's local then: virtual time is ns - local */
 };
 
 struct backend_totals {
 	uint64_t time_ns;
-	uint64_t growth;  /* of G */
+	uint64_t growth; /* of G */
 #define SUM_U64 uint64_t
 #define SUM_I64 int64_t
 #define SUM(kind, name, json) SUM_##kind name;
 #include "shared/sums.def"
 #undef SUM
 	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */
-	uint64_t stolen_ns;       /* taken by a hypervisor, of all CPUs */
-	uint64_t busy_ns;         /* in-scope threads running or runnable */
-	uint64_t executed_ns;     /* in-scope threads running, but for pauses */
-	uint64_t period_ns;       /* between samples, mean */
-	uint64_t late_ns;         /* median hit to pause since begin(); 0: none */
+	uint64_t stolen_ns;	  /* taken by a hypervisor, of all CPUs */
+	uint64_t busy_ns;	  /* in-scope threads running or runnable */
+	uint64_t executed_ns;	  /* in-scope threads running, but for pauses */
+	uint64_t period_ns;	  /* between samples, mean */
+	uint64_t late_ns;	  /* median hit to pause since begin(); 0: none */
 	size_t n_points;
 	struct backend_point points[BACKEND_MAX_POINTS];
 };
 
 struct backend_owed {
-	uint64_t owed;    /* sum over threads of G - local where positive, at the end of the experiment */
-	uint64_t ahead;   /* ... of local - G where that is positive */
-	uint64_t threads; /* seen in the experiment */
+	uint64_t owed;	   /* sum over threads of G - local where positive, at the end of the experiment */
+	uint64_t ahead;	   /* ... of local - G where that is positive */
+	uint64_t threads;  /* seen in the experiment */
 	int64_t imbalance; /* largest |change of local - (hits + paid + credited + forgiven)| of any thread, ns */
 };
 
@@ -67,13 +67,13 @@ struct backend_bucket {
 
 /* A latency point in one experiment: intervals that lie in it, in virtual time, and what could not be timed. */
 struct backend_latency {
-	int64_t sum_ns;      /* of the intervals */
-	uint64_t unmatched;  /* ends without a begin */
-	uint64_t unended;    /* begins without an end: another begin followed, or the thread ended */
-	uint64_t crossed;    /* ends whose begin was before the experiment */
-	uint64_t lost;       /* begins that found no room */
+	int64_t sum_ns;				/* of the intervals */
+	uint64_t unmatched;			/* ends without a begin */
+	uint64_t unended;			/* begins without an end: another begin followed, or the thread ended */
+	uint64_t crossed;			/* ends whose begin was before the experiment */
+	uint64_t lost;				/* begins that found no room */
 	int64_t in_flight_begin, in_flight_end; /* how many were under way */
-	struct backend_bucket *buckets; /* ascending; no empty ones */
+	struct backend_bucket *buckets;		/* ascending; no empty ones */
 	size_t n_buckets;
 };
 

@@ -28,8 +28,8 @@ static uint64_t passed_ns(const struct backend_totals *from, const struct backen
 	return since(end_ns < end->time_ns ? end_ns : end->time_ns, from->time_ns);
 }
 
-void books_experiment(const struct backend_totals *begin, const struct backend_totals *end, const struct backend_owed *owed,
-		      uint64_t end_ns, struct profile_experiment *ret)
+void books_experiment(const struct backend_totals *begin, const struct backend_totals *end, const struct backend_owed *owed, uint64_t end_ns,
+		      struct profile_experiment *ret)
 {
 	/* G cannot grow after the program's end, so only the clock is cut there. */
 	ret->elapsed = passed_ns(begin, end, end_ns);
@@ -79,8 +79,7 @@ static int64_t mean_in_flight(const struct backend_point *b, const struct backen
 	return (int64_t)((sum < 0 ? sum - 1 : sum + 1) / 2);
 }
 
-void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index,
-		 struct profile_point *ret)
+void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index, struct profile_point *ret)
 {
 	static const struct backend_point none;
 	const struct backend_point *b = index < begin->n_points ? &begin->points[index] : &none;

@@ -14,8 +14,7 @@ static bool within(double v, double low, double high)
 	return v >= low && v <= high;
 }
 
-int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid,
-	      size_t n_slow)
+int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid, size_t n_slow)
 {
 	if (!within(fixed_speedup, -1, 1) || !within(zero_share, 0, 1) || n_slow > n_grid)
 		return -EINVAL;

@@ -22,11 +22,10 @@ struct plan {
 };
 
 /* @fixed_speedup negative: random, 0 with probability @zero_share, else uniform over @grid (which outlives the plan; values in (0,1];
- * by the last @n_slow of them the line is to be slowed for real). They are dealt like cards, each value of the grid once before any comes again, so that a
- * short run has no cell left empty by chance, and with the zeros spread among them.
- * -EINVAL: a value out of range, or random without a grid; -ENOMEM. */
-int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid,
-	      size_t n_slow);
+ * by the last @n_slow of them the line is to be slowed for real). They are dealt like cards, each value of the grid once before any comes again, so
+ * that a short run has no cell left empty by chance, and with the zeros spread among them. -EINVAL: a value out of range, or random without a grid;
+ * -ENOMEM. */
+int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid, size_t n_slow);
 void plan_free(struct plan *p); /* frees the contents, not @p */
 /* The next experiment's speedup: 0, or one of the grid. *ret_slows (NULL is allowed): the line is to be slowed by it instead. */
 double plan_speedup(struct plan *p, bool *ret_slows);

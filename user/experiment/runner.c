@@ -30,7 +30,7 @@ struct runner {
 	size_t n_points;
 
 	enum state state;
-	uint64_t due;         /* WAITING: not before; EXPERIMENT: its end */
+	uint64_t due;	      /* WAITING: not before; EXPERIMENT: its end */
 	uint64_t next_length; /* of the next experiment */
 	size_t experiments;
 
@@ -85,8 +85,7 @@ static int copy_options(struct runner *r, const struct runner_options *o)
 	return 0;
 }
 
-int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend, runner_sink sink,
-	       void *sink_arg, struct runner **ret)
+int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend, runner_sink sink, void *sink_arg, struct runner **ret)
 {
 	struct runner *r = calloc(1, sizeof(*r));
 	int err;
@@ -136,7 +135,7 @@ int runner_add_point(struct runner *r, const char *name, enum profile_point_kind
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
-	r->points[r->n_points++] = (struct profile_point){ .kind = kind, .name = copy };
+	r->points[r->n_points++] = (struct profile_point){.kind = kind, .name = copy};
 	return 0;
 }
 
@@ -222,7 +221,7 @@ static int select_drawn(struct runner *r, struct backend_interval *intervals, si
 static int try_begin(struct runner *r, uint64_t now)
 {
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
-	struct backend_setup setup = { .intervals = intervals };
+	struct backend_setup setup = {.intervals = intervals};
 	uint64_t settling;
 	int err;
 

@@ -11,28 +11,27 @@ struct rng;
 struct runner_options {
 	uint64_t seed;
 	uint64_t experiment_ns; /* length; an experiment with few visits lengthens the next ones */
-	/* One in so many parts of an experiment, its first, is not read by the analysis: its visits are also what the one before has left. A queue that
-	 * was full, and that a faster consumer empties, has items for it that nobody had to produce. 0: all is. */
+	/* One in so many parts of an experiment, its first, is not read by the analysis: its visits are also what the one before has left. A queue
+	 * that was full, and that a faster consumer empties, has items for it that nobody had to produce. 0: all is. */
 	unsigned int settling_part;
-	uint64_t cool_off_ns;   /* pause between two experiments, without payments */
+	uint64_t cool_off_ns; /* pause between two experiments, without payments */
 	uint64_t max_experiment_ns;
-	uint64_t min_visits;    /* fewer visits of every point than this: the next experiments are twice as long */
+	uint64_t min_visits;	/* fewer visits of every point than this: the next experiments are twice as long */
 	const char *fixed_line; /* or NULL */
-	double fixed_speedup;   /* negative: random */
-	const double *grid;     /* speedups to draw from, each in (0,1] */
-	size_t n_grid, n_slow;  /* by the last n_slow of them the line is slowed for real instead */
-	double zero_share;      /* probability of 0 %, 0.25..0.5 by default 1/3 */
+	double fixed_speedup;	/* negative: random */
+	const double *grid;	/* speedups to draw from, each in (0,1] */
+	size_t n_grid, n_slow;	/* by the last n_slow of them the line is slowed for real instead */
+	double zero_share;	/* probability of 0 %, 0.25..0.5 by default 1/3 */
 	const char *const *point_names;
 	const enum profile_point_kind *point_kinds;
-	size_t n_points;        /* may grow: runner_add_point */
-	bool whole_run;         /* one experiment, until the program's end; its only point is that end, visited once */
+	size_t n_points; /* may grow: runner_add_point */
+	bool whole_run;	 /* one experiment, until the program's end; its only point is that end, visited once */
 };
 
 /* Called with every finished experiment (points: one per known point). A negative return stops the run. */
 typedef int (*runner_sink)(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 
-int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend, runner_sink sink, void *sink_arg,
-	       struct runner **ret);
+int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend, runner_sink sink, void *sink_arg, struct runner **ret);
 void runner_free(struct runner *r); /* NULL is allowed; ends a running experiment without recording it */
 /* A point that became known during the run (a coz.h counter). @name is copied. */
 int runner_add_point(struct runner *r, const char *name, enum profile_point_kind kind);
@@ -52,12 +51,12 @@ bool runner_drop(struct runner *r, uint64_t now);
 /* For status lines and the log at the end. */
 struct runner_status {
 	size_t experiments, lines;
-	uint64_t samples_in_scope;    /* drained so far */
+	uint64_t samples_in_scope; /* drained so far */
 	uint64_t samples_without_line;
-	bool no_debug_info;           /* some sample fell into an object without it */
-	const char *selected;         /* of the experiment under way, or NULL */
+	bool no_debug_info;   /* some sample fell into an object without it */
+	const char *selected; /* of the experiment under way, or NULL */
 	double speedup;
-	bool slows;                   /* ... by which the line is slowed instead */
+	bool slows; /* ... by which the line is slowed instead */
 };
 void runner_get_status(const struct runner *r, struct runner_status *ret);
 /* Samples per line since the start, largest first; locations point into the backend's interned names. The array is the caller's. */

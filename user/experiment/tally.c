@@ -30,17 +30,17 @@ struct copy_entry {
 };
 
 struct line_entry {
-	struct tally_line line; /* first: callers hold a pointer to it */
-	uint64_t group;         /* the last group of samples that was counted for it */
+	struct tally_line line;	   /* first: callers hold a pointer to it */
+	uint64_t group;		   /* the last group of samples that was counted for it */
 	struct copy_entry *copies; /* as they were seen first, at most MAX_COPIES */
-	char *inlined;          /* all of them in words, made by tally_list */
-	UT_hash_handle hh;      /* by the address of the interned name */
+	char *inlined;		   /* all of them in words, made by tally_list */
+	UT_hash_handle hh;	   /* by the address of the interned name */
 };
 
 struct address_entry {
 	uint64_t addr;
-	struct line_entry *line; /* NULL: none */
-	struct copy_entry *copy; /* the line's; NULL: it was not inlined */
+	struct line_entry *line;     /* NULL: none */
+	struct copy_entry *copy;     /* the line's; NULL: it was not inlined */
 	struct line_entry **callers; /* further lines that its samples count for */
 	size_t n_callers;
 	UT_hash_handle hh;
@@ -78,7 +78,7 @@ static void clear_addresses(struct tally *t)
 {
 	struct address_entry *a, *tmp;
 
-	HASH_ITER(hh, t->addresses, a, tmp) {
+	HASH_ITER (hh, t->addresses, a, tmp) {
 		HASH_DEL(t->addresses, a);
 		free(a->callers);
 		free(a);
@@ -92,7 +92,7 @@ void tally_free(struct tally *t)
 	if (!t)
 		return;
 	clear_addresses(t);
-	HASH_ITER(hh, t->lines, l, tmp) {
+	HASH_ITER (hh, t->lines, l, tmp) {
 		HASH_DEL(t->lines, l);
 		while (l->copies) {
 			struct copy_entry *next = l->copies->next;

@@ -14,16 +14,16 @@ struct tally;
 struct tally_line {
 	const char *name;     /* interned by the backend */
 	const char *function; /* of the first address seen in the line, or NULL */
-	uint64_t total;       /* samples since the start */
+	uint64_t total;	      /* samples since the start */
 	uint64_t recent;      /* since tally_forget_recent */
-	bool tried;           /* an experiment selected it */
+	bool tried;	      /* an experiment selected it */
 };
 
 struct tally_sums {
 	uint64_t samples;      /* drained so far */
 	uint64_t without_line; /* of these */
 	uint64_t recent;       /* with a line, since tally_forget_recent; one with several lines counts for each */
-	size_t tried;          /* lines that an experiment selected */
+	size_t tried;	       /* lines that an experiment selected */
 	bool no_debug_info;    /* an object had none */
 };
 

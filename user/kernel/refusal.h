@@ -11,7 +11,7 @@ struct load_log {
 	char program[32];  /* the program that was refused */
 	char verdict[160]; /* the verifier's last line on it; "": it did not come to the verifier */
 	char first[200];   /* the first warning beside these */
-	bool no_memory;    /* loaded, but the kernel gave it no memory in an interrupt */
+	bool no_memory;	   /* loaded, but the kernel gave it no memory in an interrupt */
 };
 /* Takes in one message of libbpf. */
 void load_log_note(struct load_log *l, const char *text);

@@ -10,8 +10,8 @@
 #define UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI: what the program must be loaded for */
 
 struct uprobe_multi {
-	const char *path; /* of the file */
-	const uint64_t *offsets; /* in the file */
+	const char *path;	    /* of the file */
+	const uint64_t *offsets;    /* in the file */
 	const uint64_t *semaphores; /* offsets of counts to keep above 0 meanwhile, 0 for none; or NULL */
 	const uint64_t *cookies;
 	size_t n;

@@ -132,13 +132,10 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 		return r;
 	}
 	if (strcmp(ret->name, part) != 0)
-		return fail(e, EINVAL, "--latency '%s': %s has a name of its own, '%s'; only the whole has one: %s", text,
-			    what, ret->name, FORM);
+		return fail(e, EINVAL, "--latency '%s': %s has a name of its own, '%s'; only the whole has one: %s", text, what, ret->name, FORM);
 	/* Elsewhere the registers hold what the code before left there. */
 	if (keyed && ((ret->kind != POINT_FUNCTION && ret->kind != POINT_BINARY_FUNCTION) || strstr(part, "%return")))
-		return fail(e, EINVAL,
-			    "--latency '%s': a key is an argument of a function, and '%s' is not the entry of one", text,
-			    part);
+		return fail(e, EINVAL, "--latency '%s': a key is an argument of a function, and '%s' is not the entry of one", text, part);
 	return 0;
 }
 
@@ -184,9 +181,7 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 	int r;
 
 	if (text[name] != '=' || name == 0)
-		return fail(e, EINVAL,
-			    "--latency '%s': it begins with no name (letters, digits, '_', '.', '-') and '='; allowed is %s",
-			    text, FORM);
+		return fail(e, EINVAL, "--latency '%s': it begins with no name (letters, digits, '_', '.', '-') and '='; allowed is %s", text, FORM);
 	l.name = strndup(text, name);
 	r = l.name ? split(text, text + name + 1, parts, &n, e) : fail(e, ENOMEM, "out of memory");
 	if (r == 0)
@@ -232,9 +227,8 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 	int r;
 
 	if (o->n_latencies == ABI_MAX_LATENCIES || o->n_points + 2 > ABI_MAX_POINTS)
-		return fail(e, E2BIG,
-			    "--%s '%s': allowed are at most %d latency points, and with their two ends %d points in all",
-			    row->name, value, ABI_MAX_LATENCIES, ABI_MAX_POINTS);
+		return fail(e, E2BIG, "--%s '%s': allowed are at most %d latency points, and with their two ends %d points in all", row->name, value,
+			    ABI_MAX_LATENCIES, ABI_MAX_POINTS);
 	r = latency_spec_parse(value, &spec, e);
 	if (r < 0)
 		return r;

@@ -192,11 +192,10 @@ int option_unsigned(const struct option_row *row, const char *value, uint64_t mi
 	bool good = *value != '\0';
 
 	for (const char *c = value; *c && good; c++)
-		good = *c >= '0' && *c <= '9' && !__builtin_mul_overflow(v, (uint64_t)10, &v) &&
-		       !__builtin_add_overflow(v, (uint64_t)(*c - '0'), &v);
+		good = *c >= '0' && *c <= '9' && !__builtin_mul_overflow(v, (uint64_t)10, &v) && !__builtin_add_overflow(v, (uint64_t)(*c - '0'), &v);
 	if (!good || v < min || v > max)
-		return fail(e, EINVAL, "--%s '%s': allowed are whole numbers from %llu to %llu", row->name, value,
-			    (unsigned long long)min, (unsigned long long)max);
+		return fail(e, EINVAL, "--%s '%s': allowed are whole numbers from %llu to %llu", row->name, value, (unsigned long long)min,
+			    (unsigned long long)max);
 	*ret = v;
 	return 0;
 }

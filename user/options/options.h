@@ -11,14 +11,14 @@ struct error;
 
 struct option_row {
 	const char *name; /* without dashes */
-	char letter;      /* 0: none */
+	char letter;	  /* 0: none */
 	const char *arg;  /* what the value is called; NULL: the option takes none */
 	const char *help; /* '\n' starts a new line; NULL: not listed */
 	/* Stores @value (NULL for an option without one) in @target. Negative errno with @e set. */
 	int (*set)(void *target, const struct option_row *row, const char *value, struct error *e);
-	size_t offset; /* of the field in @target, for setters that serve several rows */
+	size_t offset;	      /* of the field in @target, for setters that serve several rows */
 	unsigned int not_for; /* a bit for each command that shares the table but does not have the option */
-	bool expert;   /* listed apart: its default suits nearly all programs */
+	bool expert;	      /* listed apart: its default suits nearly all programs */
 };
 
 /* Reads options up to the first word that is none, "--" or Coz's "---"; *ret_first is the index of the word after them. Abbreviated

@@ -79,8 +79,7 @@ static int parse_line(const char *text, const char *where, const char *colon, st
 	while (left > where && strchr(DIGITS, left[-1]))
 		left--;
 	if (left < colon && left > where + 1 && left[-1] == ':' && left[-2] != ':')
-		return fail(e, EINVAL, "--progress '%s': a column is not part of FILE:LINE; write %.*s", text,
-			    (int)(colon - where), where);
+		return fail(e, EINVAL, "--progress '%s': a column is not part of FILE:LINE; write %.*s", text, (int)(colon - where), where);
 	p->kind = POINT_FILE_LINE;
 	p->line = (uint32_t)line;
 	p->file = strndup(where, (size_t)(colon - where));
@@ -165,8 +164,10 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 	int r;
 
 	if (!*right || colon == where || (strchr(DIGITS, *right) && (!colon || strspn(right, DIGITS) != strlen(right))))
-		return fail(e, EINVAL, "--progress '%s': samples are counted of a line or a function: sampled:FILE:LINE, "
-			    "sampled:[BINARY:]FUNCTION", text);
+		return fail(e, EINVAL,
+			    "--progress '%s': samples are counted of a line or a function: sampled:FILE:LINE, "
+			    "sampled:[BINARY:]FUNCTION",
+			    text);
 	if (strchr(DIGITS, *right)) {
 		r = parse_line(text, where, colon, p, e);
 		p->kind = POINT_SAMPLED_LINE;
@@ -207,8 +208,7 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 	}
 	right = colon + 1;
 	if (colon == where || !*right)
-		return fail(e, EINVAL, "--progress '%s': nothing stands %s ':'; allowed are " SUPPORTED, text,
-			    *right ? "before" : "behind");
+		return fail(e, EINVAL, "--progress '%s': nothing stands %s ':'; allowed are " SUPPORTED, text, *right ? "before" : "behind");
 	if (strspn(right, DIGITS) == strlen(right))
 		return parse_line(text, where, colon, p, e);
 	if (strspn(right, DIGITS) == without_return(right) && strchr(DIGITS, *right))

@@ -21,8 +21,8 @@ static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
 static const char *const attribution_names[] = {"first", "inclusive", NULL};
-static const char *const feature_names[] = {"task_work", "send_signal_task", "uprobe_multi", "unwind", "sched_switch", "sched_waking", "switch_raw",
-					     "sync_sites", NULL};
+static const char *const feature_names[] = {"task_work",    "send_signal_task", "uprobe_multi", "unwind", "sched_switch",
+					    "sched_waking", "switch_raw",	"sync_sites",	NULL};
 
 const char *run_pay_name(enum run_pay pay)
 {
@@ -42,8 +42,7 @@ static int set_point(void *target, const struct option_row *row, const char *val
 		return r;
 	for (size_t i = 0; i < o->n_points && r == 0; i++)
 		if (strcmp(o->points[i].name, spec.name) == 0)
-			r = fail(e, EEXIST, "--%s '%s': there is a point of this name; name one of them, NAME=WHERE", row->name,
-				 value);
+			r = fail(e, EEXIST, "--%s '%s': there is a point of this name; name one of them, NAME=WHERE", row->name, value);
 	more = r == 0 ? reallocarray(o->points, o->n_points + 1, sizeof(*more)) : NULL;
 	if (!more) {
 		point_spec_free(&spec);
@@ -228,13 +227,11 @@ static int set_speedups(void *target, const struct option_row *row, const char *
 		if (n == RUN_MAX_SPEEDUPS + 1)
 			return fail(e, E2BIG, "--%s '%s': allowed are at most %d of them", row->name, value, RUN_MAX_SPEEDUPS);
 		if (len >= sizeof(item))
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of percentages from 0 to 100, such as 0,25,50",
-				    row->name, value);
+			return fail(e, EINVAL, "--%s '%s': allowed is a list of percentages from 0 to 100, such as 0,25,50", row->name, value);
 		memcpy(item, from, len);
 		item[len] = '\0';
 		if (set_percent(row, item, 0, 100, &grid[n++], NULL) < 0)
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of percentages from 0 to 100, such as 0,25,50",
-				    row->name, value);
+			return fail(e, EINVAL, "--%s '%s': allowed is a list of percentages from 0 to 100, such as 0,25,50", row->name, value);
 		from += len;
 		if (!*from)
 			break;
@@ -344,8 +341,8 @@ int option_add_source_prefix(void *target, const struct option_row *row, const c
 	struct debug_options *o = field(target, row);
 
 	if (!strchr(value, '=') || *value == '=')
-		return fail(e, EINVAL, "--%s '%s': allowed is OLD=NEW, directories as the debug information has them and as they are here",
-			    row->name, value);
+		return fail(e, EINVAL, "--%s '%s': allowed is OLD=NEW, directories as the debug information has them and as they are here", row->name,
+			    value);
 	return add_word(&o->prefixes, &o->n_prefixes, value, e);
 }
 
@@ -357,8 +354,10 @@ int option_set_features(void *target, const struct option_row *row, const char *
 		while (feature_names[i] && (strlen(feature_names[i]) != len || strncmp(feature_names[i], from, len) != 0))
 			i++;
 		if (!feature_names[i])
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of features as `cozbpf check` names them, such as "
-				    "task_work,send_signal_task", row->name, value);
+			return fail(e, EINVAL,
+				    "--%s '%s': allowed is a list of features as `cozbpf check` names them, such as "
+				    "task_work,send_signal_task",
+				    row->name, value);
 		from += len;
 		if (!*from)
 			break;
@@ -377,24 +376,30 @@ const struct option_row run_option_rows[] = {
 	 "too hot for a probe; `cozbpf list points` shows some",
 	 set_point},
 	{"latency", 0, "SPEC",
-	 "measure times, NAME=BEGIN,END[,key=argN] (repeatable): from\na visit of BEGIN to one of END, each a WHERE as above, by the\nsame thread or with the same Nth argument of both functions",
+	 "measure times, NAME=BEGIN,END[,key=argN] (repeatable): from\na visit of BEGIN to one of END, each a WHERE as above, by the\nsame thread or "
+	 "with the same Nth argument of both functions",
 	 option_add_latency},
-	{"source", 's', "GLOB", "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)", set_source},
+	{"source", 's', "GLOB",
+	 "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, "
+	 "Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)",
+	 set_source},
 	{"binary", 'b', "GLOB",
 	 "try lines of matching executables and libraries; !GLOB\n"
 	 "excludes, MAIN is the program itself (repeatable)",
 	 set_binary},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct run_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct run_options, lines)),
-	{"granularity", 0, "KIND", "try each line, each function, or auto: lines if the program\nhas line information, else functions (auto)", set_granularity},
-	{"attribution", 0, "RULE", "which line a sample belongs to: the first of its call chain\nthat can be tried, or inclusive: each of them (first)", set_attribution},
+	{"granularity", 0, "KIND", "try each line, each function, or auto: lines if the program\nhas line information, else functions (auto)",
+	 set_granularity},
+	{"attribution", 0, "RULE",
+	 "which line a sample belongs to: the first of its call chain\nthat can be tried, or inclusive: each of them (first)", set_attribution},
 	{"output", 'o', "FILE", "append the profile to FILE (" RUN_DEFAULT_OUTPUT ")", set_output, .not_for = NOT_VALIDATE},
 	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", set_format, .not_for = NOT_VALIDATE},
-	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)",
-	 set_seconds, offsetof(struct run_options, duration_ns), .not_for = NOT_RUNNING},
-	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", set_runs, .not_for = NOT_RUNNING | NOT_VALIDATE},
-	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds,
-	 offsetof(struct run_options, delay_ns)},
+	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)", set_seconds,
+	 offsetof(struct run_options, duration_ns), .not_for = NOT_RUNNING},
+	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", set_runs,
+	 .not_for = NOT_RUNNING | NOT_VALIDATE},
+	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds, offsetof(struct run_options, delay_ns)},
 	{"until-ci", 0, "POINTS",
 	 "stop when the effects of the top lines at 50 % are known to\n"
 	 "+-POINTS; the program runs on, but with --duration it is\n"
@@ -411,9 +416,11 @@ const struct option_row run_option_rows[] = {
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share, .expert = true},
 	{"experiment", 0, "MSEC", "length of one experiment (500)", set_experiment, .expert = true},
 	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_cool_off, .expert = true},
-	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate, .expert = true},
+	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate,
+	 .expert = true},
 	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed, .expert = true},
-	{"signal", 0, "N", "real-time signal that sleep and spin use", option_set_signal, offsetof(struct run_options, signo), .not_for = NOT_RUNNING, .expert = true},
+	{"signal", 0, "N", "real-time signal that sleep and spin use", option_set_signal, offsetof(struct run_options, signo), .not_for = NOT_RUNNING,
+	 .expert = true},
 	{"calibrate", 0, NULL, "measure what a pause costs anew, not only in the first run\nafter boot", option_flag,
 	 offsetof(struct run_options, calibrate), .expert = true},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root), .not_for = NOT_RUNNING},

@@ -25,22 +25,34 @@ int option_set_signal(void *target, const struct option_row *row, const char *va
 /* Of `run`, in latency_spec.c. */
 int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e);
 
-#define OPTION_ROW_VERBOSE(offset) \
-	{"verbose", 0, NULL, "print what the kernel and libbpf say of programs that they\nrefuse", option_flag, offset, .expert = true}
+#define OPTION_ROW_VERBOSE(offset)                                                                                                            \
+	{                                                                                                                                     \
+		"verbose", 0, NULL, "print what the kernel and libbpf say of programs that they\nrefuse", option_flag, offset, .expert = true \
+	}
 
 /* Rows for the struct report_choice at offset @at of the target; @without: as not_for. */
-#define OPTION_ROWS_REPORT(at, without) \
-	{"top", 0, "N", "at most so many lines per progress point (15)", option_set_count, (at) + offsetof(struct report_choice, top), without}, \
-	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_count, (at) + offsetof(struct report_choice, width), without}, \
-	{"no-curves", 0, NULL, "tables only", option_flag, (at) + offsetof(struct report_choice, no_curves), without}, \
-	{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag, (at) + offsetof(struct report_choice, inlined), \
-	 without}, \
-	{"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag, (at) + offsetof(struct report_choice, json), \
-	 without}
-#define OPTION_ROW_COLOR(offset) {"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offset}
+#define OPTION_ROWS_REPORT(at, without)                                                                                                                \
+	{"top", 0, "N", "at most so many lines per progress point (15)", option_set_count, (at) + offsetof(struct report_choice, top), without},       \
+		{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_count, (at) + offsetof(struct report_choice, width),         \
+		 without},                                                                                                                             \
+		{"no-curves", 0, NULL, "tables only", option_flag, (at) + offsetof(struct report_choice, no_curves), without},                         \
+		{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag, (at) + offsetof(struct report_choice, inlined), \
+		 without},                                                                                                                             \
+	{                                                                                                                                              \
+		"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag,                                              \
+			(at) + offsetof(struct report_choice, json), without                                                                           \
+	}
+#define OPTION_ROW_COLOR(offset)                                                           \
+	{                                                                                  \
+		"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offset \
+	}
 
 /* Rows for the latter, in the commands that read line information. */
-#define OPTION_ROW_DEBUG_DIR(offset) \
-	{"debug-dir", 0, "DIR", "look for debug files in DIR before /usr/lib/debug\n(repeatable)", option_add_debug_dir, offset}
-#define OPTION_ROW_SOURCE_PREFIX(offset) \
-	{"source-prefix", 0, "OLD=NEW", "name source files in OLD as if in NEW (repeatable)", option_add_source_prefix, offset}
+#define OPTION_ROW_DEBUG_DIR(offset)                                                                                                   \
+	{                                                                                                                              \
+		"debug-dir", 0, "DIR", "look for debug files in DIR before /usr/lib/debug\n(repeatable)", option_add_debug_dir, offset \
+	}
+#define OPTION_ROW_SOURCE_PREFIX(offset)                                                                                              \
+	{                                                                                                                             \
+		"source-prefix", 0, "OLD=NEW", "name source files in OLD as if in NEW (repeatable)", option_add_source_prefix, offset \
+	}

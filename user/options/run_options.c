@@ -99,8 +99,7 @@ static bool is_file_line(const char *text)
 static int check(const struct run_options *o, struct error *e)
 {
 	if (o->fixed_line && o->granularity != RUN_BY_FUNCTION && !is_file_line(o->fixed_line))
-		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, with --granularity function a function",
-			    o->fixed_line);
+		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, with --granularity function a function", o->fixed_line);
 	if (o->sync == RUN_SYNC_PTHREAD && (o->scope.only || (o->scope.follow_given && o->scope.follow != FOLLOW_EXEC)))
 		return fail(e, EINVAL, "--sync pthread sees the calls of one process: leave out --only and --follow, or say --follow exec");
 	if (o->kind == RUN_ATTACH && !o->scope.n_pids)
@@ -136,8 +135,7 @@ static int parse_words(const struct option_row *rows, size_t n, struct run_optio
 	return r;
 }
 
-static int parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
-		 struct error *e)
+static int parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e)
 {
 	_cleanup_free_ struct option_row *rows = NULL;
 	size_t n_rows;

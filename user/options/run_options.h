@@ -33,48 +33,48 @@ struct report_choice {
 
 /* Strings without another note are borrowed from argv. */
 struct run_options {
-	bool help;                 /* asked for: print it and leave; nothing else is filled in for certain */
+	bool help; /* asked for: print it and leave; nothing else is filled in for certain */
 	enum run_kind kind;
 	struct scope_options scope;
-	char *const *command;      /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
+	char *const *command;	   /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
 	struct run_latency {
-		size_t begin;              /* index of its begin in `points`; its end follows, and both are points like any other */
+		size_t begin;		   /* index of its begin in `points`; its end follows, and both are points like any other */
 		unsigned int arguments[2]; /* as in struct latency_spec */
-	} *latencies; /* owned */
+	} * latencies;			   /* owned */
 	size_t n_latencies;
 	const char **sources; /* --source globs in order; the array is owned */
 	size_t n_sources;
 	const char **binaries; /* --binary globs in order; the array is owned */
 	size_t n_binaries;
 	struct debug_options lines; /* --debug-dir, --source-prefix in order; the arrays are owned */
-	const char *output; /* never empty */
+	const char *output;	    /* never empty */
 	enum profile_format format;
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
-	size_t runs;          /* measure from end to end, so often; 0: not */
+	size_t runs;	      /* measure from end to end, so often; 0: not */
 	uint64_t delay_ns;    /* before the first experiment */
 	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
 	enum run_sync sync;
 	enum run_granularity granularity;
 	enum run_attribution attribution;
-	const char *fixed_line; /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
-	double fixed_speedup;   /* 0..1; negative: drawn from the grid */
+	const char *fixed_line;	       /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
+	double fixed_speedup;	       /* 0..1; negative: drawn from the grid */
 	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
 	size_t n_grid;
-	size_t n_slow; /* by the last so many of them the line is slowed for real; `validate` alone */
+	size_t n_slow;	   /* by the last so many of them the line is slowed for real; `validate` alone */
 	double zero_share; /* probability of 0 %, in (0,1) */
 	uint64_t experiment_ns, cool_off_ns;
 	unsigned int rate_hz; /* samples per second of CPU time */
 	uint64_t seed;
 	bool seed_given; /* else the caller draws one */
-	int signo;       /* the payment signal, SIGRTMIN..SIGRTMAX */
+	int signo;	 /* the payment signal, SIGRTMIN..SIGRTMAX */
 	bool keep_root, quiet, no_report, verbose;
 	struct report_choice report;
-	const char *disabled; /* --disable: comma list of feature names, or NULL */
-	const char *trace;    /* --trace-payments: a new file, for developers, or NULL */
-	bool calibrate;       /* --calibrate: measure what payments cost anew */
+	const char *disabled;	  /* --disable: comma list of feature names, or NULL */
+	const char *trace;	  /* --trace-payments: a new file, for developers, or NULL */
+	bool calibrate;		  /* --calibrate: measure what payments cost anew */
 	enum run_slow_by slow_by; /* of validate */
 };
 

@@ -56,8 +56,10 @@ static int set_duration(void *target, const struct option_row *row, const char *
 }
 
 #define AT(field) offsetof(struct run_options, scope.field)
-#define ROW_ONLY \
-	{"only", 0, "GLOB", "profile only processes whose executable matches GLOB, by\npath or last component", set_word, AT(only)}
+#define ROW_ONLY                                                                                                                          \
+	{                                                                                                                                 \
+		"only", 0, "GLOB", "profile only processes whose executable matches GLOB, by\npath or last component", set_word, AT(only) \
+	}
 #define FOLLOW_REST "what else it executes\n(exec), or neither (none); (all)"
 
 static const struct option_row launch_rows[] = {
@@ -69,10 +71,11 @@ static const struct option_row attach_rows[] = {
 	{"follow", 0, "WHAT", "profile each process's children as well, those it has and\nlater ones (all), only " FOLLOW_REST, set_follow},
 	ROW_ONLY,
 	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", set_duration},
-	{"no-inject", 0, NULL, "where the kernel cannot pause threads (before Linux 6.18),\nfail, instead of injecting a handler of a signal that does", option_flag,
+	{"no-inject", 0, NULL,
+	 "where the kernel cannot pause threads (before Linux 6.18),\nfail, instead of injecting a handler of a signal that does", option_flag,
 	 AT(no_inject)},
-	{"inject", 0, NULL, "inject it in any case: by it threads sleep longer where they\nwould else be kept on a CPU, which others may need", option_flag,
-	 AT(inject)},
+	{"inject", 0, NULL, "inject it in any case: by it threads sleep longer where they\nwould else be kept on a CPU, which others may need",
+	 option_flag, AT(inject)},
 	{"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo), .expert = true},
 };
 

@@ -25,13 +25,13 @@ enum run_follow {
 struct scope_options {
 	enum run_follow follow;
 	bool follow_given;
-	const char *only; /* glob over executables; NULL: any */
+	const char *only;		  /* glob over executables; NULL: any */
 	struct process_rule_options rule; /* system */
-	bool kernel;                      /* system: its functions are targets */
-	pid_t *pids;                      /* attach: at least one, distinct; owned */
+	bool kernel;			  /* system: its functions are targets */
+	pid_t *pids;			  /* attach: at least one, distinct; owned */
 	size_t n_pids;
-	bool no_inject;                   /* attach: never inject a payment handler */
-	bool inject;                      /* attach: inject one also where the kernel can pause threads */
+	bool no_inject; /* attach: never inject a payment handler */
+	bool inject;	/* attach: inject one also where the kernel can pause threads */
 };
 
 /* The rows that the command has beside those that they all have; their target is a struct run_options. */

@@ -18,7 +18,7 @@
 
 #define VISITS 64
 #define ROUNDS 5
-#define RETURNS CODE_NOP5 /* no point stands on those, nor on what comes after them */
+#define RETURNS CODE_NOP5	   /* no point stands on those, nor on what comes after them */
 #define POINT (ABI_MAX_POINTS - 1) /* whose counts are cleared behind us */
 
 /* One place of each cost that a probe has. The return is measured on a copy of the cheapest. */

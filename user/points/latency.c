@@ -51,23 +51,19 @@ void latency_close(struct points *ps)
 	ps->latencies = NULL;
 }
 
-int points_pair(struct points *ps, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument,
-			struct error *e)
+int points_pair(struct points *ps, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e)
 {
 	struct latencies *l = ps->latencies;
 
-	if (!l || l->n == l->room || begin >= ps->n || end >= ps->n || begin_argument > ABI_MAX_ARGUMENT ||
-	    end_argument > ABI_MAX_ARGUMENT)
+	if (!l || l->n == l->room || begin >= ps->n || end >= ps->n || begin_argument > ABI_MAX_ARGUMENT || end_argument > ABI_MAX_ARGUMENT)
 		return fail(e, EINVAL, "no room for another latency point, or no such points");
 	ps->all[begin].latency = true;
 	ps->all[begin].pair = (unsigned int)++l->n;
 	ps->all[begin].end = end;
 	ps->all[begin].has_end = true;
 	ps->all[end].hidden = true;
-	ps->skel->bss->latency_roles[begin] =
-		(struct abi_latency_role){.latency = (unsigned int)l->n, .argument = begin_argument};
-	ps->skel->bss->latency_roles[end] =
-		(struct abi_latency_role){.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
+	ps->skel->bss->latency_roles[begin] = (struct abi_latency_role){.latency = (unsigned int)l->n, .argument = begin_argument};
+	ps->skel->bss->latency_roles[end] = (struct abi_latency_role){.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
 	return 0;
 }
 
@@ -77,8 +73,7 @@ static int read_latency(struct points *ps, unsigned int index, struct abi_latenc
 	const size_t words = offsetof(struct abi_latency, buckets) / sizeof(unsigned long long);
 	struct latencies *l = ps->latencies;
 	_map_call_ bool raised = map_call_begin();
-	int r = bpf_map__lookup_elem(ps->skel->maps.latencies, &index, sizeof(index), l->percpu,
-				     sizeof(*l->percpu) * ps->nr_cpus, 0);
+	int r = bpf_map__lookup_elem(ps->skel->maps.latencies, &index, sizeof(index), l->percpu, sizeof(*l->percpu) * ps->nr_cpus, 0);
 
 	_Static_assert(sizeof(struct abi_latency) % sizeof(unsigned long long) == 0, "the kernel's copies follow each other at once");
 	if (r < 0)

@@ -36,18 +36,18 @@ enum points_needs {
 };
 
 struct points_options {
-	unsigned int needs;      /* enum points_needs */
-	size_t latencies;        /* how many pairs there will be (points_pair) */
-	bool slow_probes;        /* the line may be slowed at its visits, by probes as well */
-	uint64_t sample_ns;      /* a visit of a sampled point: what one sample stands for at the lowest rate */
-	const char *disabled;    /* comma list of features to go without, or NULL */
+	unsigned int needs;   /* enum points_needs */
+	size_t latencies;     /* how many pairs there will be (points_pair) */
+	bool slow_probes;     /* the line may be slowed at its visits, by probes as well */
+	uint64_t sample_ns;   /* a visit of a sampled point: what one sample stands for at the lowest rate */
+	const char *disabled; /* comma list of features to go without, or NULL */
 };
 
 /* A place for a probe: an address of an ELF file in its own numbering. */
 struct point_site {
 	const struct elf_object *object;
 	uint64_t vaddr;
-	uint64_t semaphore; /* of a USDT probe: the address of its count; 0: none */
+	uint64_t semaphore;  /* of a USDT probe: the address of its count; 0: none */
 	enum code_cost cost; /* of the instruction */
 };
 
@@ -62,8 +62,8 @@ struct point {
 	bool latency;
 	/* A probe's index in the map of points, or a pair of the shim's counters. */
 	bool probed;
-	bool is_sampled;   /* probed: samples count, not visits */
-	char *sampled;     /* ... of FILE:LINE; NULL: of functions */
+	bool is_sampled; /* probed: samples count, not visits */
+	char *sampled;	 /* ... of FILE:LINE; NULL: of functions */
 	struct sampled_code *codes;
 	size_t n_codes;
 	uint64_t cost_ns;  /* of a visit, as measured for such places on this machine before the run; 0: next to nothing, or not known */
@@ -73,8 +73,8 @@ struct point {
 	size_t n_links;
 	/* A latency point of two probed ones: this is the first, `end` the second's index. */
 	unsigned int pair; /* which latency point, and 1; 0: none */
-	bool hidden;       /* the second of a pair: no point of the run */
-	int *fds; /* links that libbpf knows nothing of */
+	bool hidden;	   /* the second of a pair: no point of the run */
+	int *fds;	   /* links that libbpf knows nothing of */
 	size_t n_fds;
 	struct cozbpf_bpf *event; /* a tracepoint's own program */
 	unsigned int call;	  /* it counts the begins (1) or the ends (2) of a system call; 0: neither */
@@ -92,18 +92,18 @@ struct points {
 	struct points_options options;
 	struct cozbpf_bpf *skel; /* the session's */
 	unsigned int nr_cpus;
-	pid_t pid;             /* whose files probes are put into; -1: of all processes */
-	struct code_map *code; /* where sampled code is; NULL: not known yet */
+	pid_t pid;		       /* whose files probes are put into; -1: of all processes */
+	struct code_map *code;	       /* where sampled code is; NULL: not known yet */
 	const struct shim_page *page;  /* that coz.h's counters are in, or NULL */
 	bool taken[SHIM_MAX_COUNTERS]; /* those that belong to a point */
 	struct point all[ABI_MAX_POINTS];
 	size_t n;
-	bool multi;  /* one link can hold many probes */
-	bool traced; /* points that the kernel reports are attached by perf, where nothing preempts their programs */
+	bool multi;		      /* one link can hold many probes */
+	bool traced;		      /* points that the kernel reports are attached by perf, where nothing preempts their programs */
 	struct bpf_link *syscalls[2]; /* of their begin and their end, once a point asked for it */
 	struct point_costs costs;
-	struct point measured; /* probes on ourselves, for the costs: to remove them takes long, so they stay */
-	struct abi_point *percpu; /* room for one copy a CPU */
+	struct point measured;	     /* probes on ourselves, for the costs: to remove them takes long, so they stay */
+	struct abi_point *percpu;    /* room for one copy a CPU */
 	struct latencies *latencies; /* NULL: none */
 };
 

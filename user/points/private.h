@@ -21,8 +21,7 @@ bool tracepoints_preempted(void);
 int tracepoint_open(const char *category, const char *name);
 /* Has a tracepoint count as a visit of point @index; NULL on failure. *event is a copy of the program that is attached, or NULL if it
  * is the session's; bpf_link__destroy, then cozbpf_bpf__destroy. */
-struct bpf_link *tracepoint_link(struct points *ps, size_t index, const char *category, const char *name, struct cozbpf_bpf **event,
-				 struct error *e);
+struct bpf_link *tracepoint_link(struct points *ps, size_t index, const char *category, const char *name, struct cozbpf_bpf **event, struct error *e);
 
 /* latency.c: before the programs are loaded. */
 int latency_configure(struct points *ps, struct error *e);

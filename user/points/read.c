@@ -13,8 +13,7 @@ static int read_probed(struct points *ps, unsigned int index, uint64_t epoch, st
 	const struct abi_point *at = NULL; /* the first visit of the time that counts, if that is known */
 	uint64_t settled = 0;
 	_map_call_ bool raised = map_call_begin();
-	int r = bpf_map__lookup_elem(ps->skel->maps.points, &index, sizeof(index), ps->percpu,
-				     sizeof(*ps->percpu) * ps->nr_cpus, 0);
+	int r = bpf_map__lookup_elem(ps->skel->maps.points, &index, sizeof(index), ps->percpu, sizeof(*ps->percpu) * ps->nr_cpus, 0);
 
 	if (r < 0)
 		return r;

@@ -78,8 +78,10 @@ int points_attach_code(struct points *ps, size_t point, size_t object, const str
 	for (size_t i = 0; i < ps->n; i++)
 		taken += ps->all[i].n_codes;
 	if (taken > ABI_MAX_SAMPLED)
-		return fail(e, E2BIG, "-p %s: this function and those of other sampled points have %zu parts and copies, of which %d can be "
-			    "counted", p->name, taken, ABI_MAX_SAMPLED);
+		return fail(e, E2BIG,
+			    "-p %s: this function and those of other sampled points have %zu parts and copies, of which %d can be "
+			    "counted",
+			    p->name, taken, ABI_MAX_SAMPLED);
 	grown = reallocarray(p->codes, p->n_codes + n, sizeof(*grown));
 	if (!grown)
 		return fail(e, ENOMEM, "out of memory");

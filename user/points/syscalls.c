@@ -29,9 +29,9 @@ static struct bpf_link *attach_traced(struct points *ps, unsigned int end)
 int syscalls_trace(struct points *ps, unsigned int end, struct error *e)
 {
 	if (!ps->syscalls[end])
-		ps->syscalls[end] = ps->traced ? attach_traced(ps, end) : bpf_program__attach(end ? ps->skel->progs.progress_leave : ps->skel->progs.progress_enter);
-	return ps->syscalls[end] ? 0 : fail(e, errno, "cannot have system calls reported: %s; `cozbpf check` says what is missing",
-					   strerror(errno));
+		ps->syscalls[end] = ps->traced ? attach_traced(ps, end)
+					       : bpf_program__attach(end ? ps->skel->progs.progress_leave : ps->skel->progs.progress_enter);
+	return ps->syscalls[end] ? 0 : fail(e, errno, "cannot have system calls reported: %s; `cozbpf check` says what is missing", strerror(errno));
 }
 
 uint64_t syscalls_looks(const struct points *ps, unsigned int end, uint64_t visits)

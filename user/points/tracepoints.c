@@ -39,8 +39,10 @@ int points_check_tracepoint(const char *category, const char *name, struct error
 	if (events < 0) {
 		if (known_to_btf(name))
 			return 0;
-		return fail(e, -events, "%s:%s: the kernel's list of tracepoints cannot be read (%s); run as root, in the first user "
-			    "namespace, on a kernel with CONFIG_FTRACE", category, name, strerror(-events));
+		return fail(e, -events,
+			    "%s:%s: the kernel's list of tracepoints cannot be read (%s); run as root, in the first user "
+			    "namespace, on a kernel with CONFIG_FTRACE",
+			    category, name, strerror(-events));
 	}
 	id = tracefs_event_id(events, category, name);
 	if (id >= 0)
@@ -65,10 +67,10 @@ static int load_copy(struct points *ps, size_t index, struct cozbpf_bpf **ret, s
 	copy->rodata->config = ps->skel->rodata->config;
 	copy->rodata->config.event_point = (unsigned int)index;
 	copy->rodata->n_latencies = ps->skel->rodata->n_latencies;
-	bpf_object__for_each_program(p, copy->obj)
+	bpf_object__for_each_program (p, copy->obj)
 		(void)bpf_program__set_autoload(p, p == copy->progs.progress_event);
 	/* Everything is shared but what says which point it is. */
-	bpf_object__for_each_map(m, copy->obj) {
+	bpf_object__for_each_map (m, copy->obj) {
 		ours = bpf_object__find_map_by_name(ps->skel->obj, bpf_map__name(m));
 		if (r == 0 && m != copy->maps.rodata)
 			r = ours ? bpf_map__reuse_fd(m, bpf_map__fd(ours)) : -ENOENT;

@@ -22,8 +22,8 @@ static int refused(const struct point_site *site, const char *what, int err, str
 	const char *path = elf_object_path(site->object);
 
 	if (err == -EPERM || err == -EACCES)
-		return fail(e, -err, "%s: not allowed to put probes into %s: run as root (sudo cozbpf ...) or with CAP_BPF and CAP_PERFMON",
-			    what, path);
+		return fail(e, -err, "%s: not allowed to put probes into %s: run as root (sudo cozbpf ...) or with CAP_BPF and CAP_PERFMON", what,
+			    path);
 	return fail(e, -err, "%s: cannot put a probe at 0x%llx of %s: %s", what, (unsigned long long)site->vaddr, path, strerror(-err));
 }
 
@@ -66,8 +66,12 @@ static int attach_one(struct point *p, const struct uprobes *u, const struct poi
 static int attach_all(struct point *p, const struct uprobes *u, const struct point_site *sites, size_t n, struct error *e)
 {
 	_cleanup_free_ uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
-	struct uprobe_multi m = {.offsets = numbers, .semaphores = numbers + n, .cookies = numbers + 2 * n, .n = n,
-				 .pid = u->pid > 0 ? u->pid : 0, .at_return = u->at_return};
+	struct uprobe_multi m = {.offsets = numbers,
+				 .semaphores = numbers + n,
+				 .cookies = numbers + 2 * n,
+				 .n = n,
+				 .pid = u->pid > 0 ? u->pid : 0,
+				 .at_return = u->at_return};
 	char path[UPROBE_PATH];
 	int r, fd;
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-#define FIELD(type, member, kind, required)                                                                                 \
-	{                                                                                                                   \
-#member, offsetof(struct type, member), kind, required                                                      \
+#define FIELD(type, member, kind, required)                            \
+	{                                                              \
+#member, offsetof(struct type, member), kind, required \
 	}
 #define X(member, kind, required) FIELD(profile_experiment, member, kind, required)
 #define S(member, kind) FIELD(profile_startup, member, kind, false)
@@ -16,26 +16,33 @@
 
 #define SUM(kind, name, json) X(name, FIELD_##kind, false),
 static const struct field experiment_list[] = {
-	X(selected, FIELD_STRING, true),  X(speedup, FIELD_SHARE, true),
+	X(selected, FIELD_STRING, true),
+	X(speedup, FIELD_SHARE, true),
 	X(duration, FIELD_U64, true),
 #include "shared/sums.def"
 	X(function, FIELD_STRING, false),
-	X(elapsed, FIELD_U64, false),	  X(growth, FIELD_U64, false),
-	X(owed, FIELD_U64, false),	  X(ahead, FIELD_U64, false),
-	X(late, FIELD_U64, false),	  X(threads, FIELD_U64, false),
-	X(imbalance, FIELD_I64, false),	  X(began, FIELD_U64, false),
-	X(executed_ns, FIELD_U64, false), X(settled_elapsed, FIELD_U64, false),
-	X(settled_duration, FIELD_U64, false), X(settled_executed_ns, FIELD_U64, false),
-	X(period_ns, FIELD_U64, false),	  X(stolen, FIELD_SHARE, false),
+	X(elapsed, FIELD_U64, false),
+	X(growth, FIELD_U64, false),
+	X(owed, FIELD_U64, false),
+	X(ahead, FIELD_U64, false),
+	X(late, FIELD_U64, false),
+	X(threads, FIELD_U64, false),
+	X(imbalance, FIELD_I64, false),
+	X(began, FIELD_U64, false),
+	X(executed_ns, FIELD_U64, false),
+	X(settled_elapsed, FIELD_U64, false),
+	X(settled_duration, FIELD_U64, false),
+	X(settled_executed_ns, FIELD_U64, false),
+	X(period_ns, FIELD_U64, false),
+	X(stolen, FIELD_SHARE, false),
 	X(foreign, FIELD_SHARE, false),
 };
 #undef SUM
 const struct field_table experiment_fields = {experiment_list, COUNT(experiment_list)};
 
 static const struct field startup_list[] = {
-	S(version, FIELD_STRING), S(command, FIELD_STRING), S(kernel, FIELD_STRING),   S(host, FIELD_STRING),
-	S(sync, FIELD_STRING),	  S(pay, FIELD_STRING),	    S(fallback, FIELD_STRING), S(granularity, FIELD_STRING),
-	S(seed, FIELD_U64),	  S(period_ns, FIELD_U64),
+	S(version, FIELD_STRING),      S(command, FIELD_STRING),      S(kernel, FIELD_STRING),	    S(host, FIELD_STRING), S(sync, FIELD_STRING),
+	S(pay, FIELD_STRING),	       S(fallback, FIELD_STRING),     S(granularity, FIELD_STRING), S(seed, FIELD_U64),	   S(period_ns, FIELD_U64),
 	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64), S(attribution, FIELD_STRING),
 };
 const struct field_table startup_fields = {startup_list, COUNT(startup_list)};
@@ -81,8 +88,8 @@ static const struct field latency_list[] = {
 const struct field_table latency_fields = {latency_list, COUNT(latency_list)};
 
 static const struct field latency_measured_list[] = {
-	L(sum_ns, FIELD_I64),	       L(unmatched, FIELD_U64),	    L(unended, FIELD_U64), L(crossed, FIELD_U64), L(lost, FIELD_U64),
-	L(in_flight_begin, FIELD_I64), L(in_flight_end, FIELD_I64),
+	L(sum_ns, FIELD_I64), L(unmatched, FIELD_U64),	     L(unended, FIELD_U64),	  L(crossed, FIELD_U64),
+	L(lost, FIELD_U64),   L(in_flight_begin, FIELD_I64), L(in_flight_end, FIELD_I64),
 };
 const struct field_table latency_measured_fields = {latency_measured_list, COUNT(latency_measured_list)};
 static const struct field runtime_list[] = {
@@ -94,8 +101,8 @@ const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
 
 /* Of runs that know what the machine had. */
 static const struct field machine_list[] = {
-	FIELD(profile_runtime, machine_ns, FIELD_U64, false),	 FIELD(profile_runtime, own_cpu_ns, FIELD_U64, false),
-	FIELD(profile_runtime, kernel_cpu_ns, FIELD_U64, false), FIELD(profile_runtime, scope_cpu_ns, FIELD_U64, false),
+	FIELD(profile_runtime, machine_ns, FIELD_U64, false),	  FIELD(profile_runtime, own_cpu_ns, FIELD_U64, false),
+	FIELD(profile_runtime, kernel_cpu_ns, FIELD_U64, false),  FIELD(profile_runtime, scope_cpu_ns, FIELD_U64, false),
 	FIELD(profile_runtime, foreign_cpu_ns, FIELD_U64, false),
 };
 const struct field_table machine_fields = {machine_list, COUNT(machine_list)};

@@ -23,7 +23,8 @@ struct field_table {
 extern const struct field_table experiment_fields;
 /* The members of a startup record's "cozbpf" object. */
 extern const struct field_table startup_fields;
-extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields, throughput_settled_fields, throughput_cost_fields, latency_fields, runtime_fields, machine_fields;
+extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields, throughput_settled_fields,
+	throughput_cost_fields, latency_fields, runtime_fields, machine_fields;
 extern const struct field_table samples_fields;
 /* Of a struct profile_latency. */
 extern const struct field_table latency_measured_fields;

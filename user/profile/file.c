@@ -68,11 +68,10 @@ static int check_head(int fd, const char *path, enum profile_format format, char
 		return 0; /* made by mktemp, say: nothing there to lose */
 	nl = memchr(buf, '\n', (size_t)n);
 	if (!is_record(buf, nl ? (size_t)(nl - buf) : (size_t)n, &found))
-		return fail(e, EEXIST, "'%s' exists and is not a profile: not overwritten; choose another file with -o",
-			    path);
+		return fail(e, EEXIST, "'%s' exists and is not a profile: not overwritten; choose another file with -o", path);
 	if (found != format)
-		return fail(e, EEXIST, "'%s' is a profile in %s, this run would write %s: choose another file with -o", path,
-			    names[found], names[format]);
+		return fail(e, EEXIST, "'%s' is a profile in %s, this run would write %s: choose another file with -o", path, names[found],
+			    names[format]);
 	return 0;
 }
 
@@ -159,8 +158,7 @@ static int open_existing(const char *path, enum profile_format format, uid_t inv
 	return r ? fail(e, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
-int profile_file_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_file *ret,
-		      struct error *e)
+int profile_file_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_file *ret, struct error *e)
 {
 	struct profile_file f = {.fd = -1};
 	int r = 0;

@@ -16,8 +16,7 @@ struct profile_file {
 };
 
 /* As profile_writer_open says. Nothing is left behind on failure. */
-int profile_file_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_file *ret,
-		      struct error *e);
+int profile_file_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_file *ret, struct error *e);
 /* Appends all of @data or nothing. Negative errno. */
 int profile_file_append(struct profile_file *f, const char *data, size_t size);
 /* Removes a file that was created and not written to. Negative errno of close. */

@@ -8,8 +8,8 @@
 struct profile_runtime;
 
 struct profile_machine {
-	uint64_t own_ns, own_of_ns;                 /* the profiler's process */
-	uint64_t kernel_ns, kernel_of_ns;           /* its programs in the kernel, estimated */
+	uint64_t own_ns, own_of_ns;		    /* the profiler's process */
+	uint64_t kernel_ns, kernel_of_ns;	    /* its programs in the kernel, estimated */
 	uint64_t scope_ns, foreign_ns, scope_of_ns; /* what was profiled, and all else that ran */
 };
 

@@ -11,9 +11,9 @@
 struct profile_startup {
 	uint64_t time; /* since the epoch */
 	char *version, *command, *kernel, *host;
-	char *sync;     /* "sched", "pthread" */
-	char *pay;      /* the payer used: "sleep", "hold", "spin" */
-	char *fallback; /* what had to be replaced on this kernel, in words; NULL: nothing */
+	char *sync;	   /* "sched", "pthread" */
+	char *pay;	   /* the payer used: "sleep", "hold", "spin" */
+	char *fallback;	   /* what had to be replaced on this kernel, in words; NULL: nothing */
 	char *granularity; /* "line", "function" */
 	char *attribution; /* what a sample belongs to: "first" line in scope of its call chain, "inclusive": all of them; NULL: the first */
 	uint64_t seed, period_ns;
@@ -22,31 +22,31 @@ struct profile_startup {
 
 /* One experiment. The JSON key of each field is its name; in the text form only the first four exist. */
 struct profile_experiment {
-	char *selected;            /* "<file>:<line>" or, with function granularity, the function's name */
-	double speedup;            /* 0..1 */
-	bool slowed;               /* the line was slowed by it instead, for real. Stands in no file */
-	uint64_t duration;         /* effective: elapsed - growth of G */
+	char *selected;	   /* "<file>:<line>" or, with function granularity, the function's name */
+	double speedup;	   /* 0..1 */
+	bool slowed;	   /* the line was slowed by it instead, for real. Stands in no file */
+	uint64_t duration; /* effective: elapsed - growth of G */
 	/* ours */
-	char *function;     /* the function around the line, or NULL */
-	uint64_t began;     /* CLOCK_MONOTONIC */
-	uint64_t elapsed;   /* wall clock */
-	uint64_t growth;    /* of G */
+	char *function;	  /* the function around the line, or NULL */
+	uint64_t began;	  /* CLOCK_MONOTONIC */
+	uint64_t elapsed; /* wall clock */
+	uint64_t growth;  /* of G */
 #define PROFILE_SUM_U64 uint64_t
 #define PROFILE_SUM_I64 int64_t
 #define SUM(kind, name, json) PROFILE_SUM_##kind name;
 #include "shared/sums.def"
 #undef SUM
-	uint64_t executed_ns; /* CPU time of what is in scope, without pauses; 0: not known */
-	uint64_t settled_elapsed, settled_duration, settled_executed_ns; /* of elapsed, duration and executed_ns, what comes after the experiment's first
-									   * part; 0: not known */
-	uint64_t owed;      /* debts still open at the end, summed over threads */
-	uint64_t ahead;     /* what threads were stopped for beyond G at the end, summed */
-	uint64_t period_ns; /* between samples, mean */
-	uint64_t late;      /* hit to pause, median ns; 0: no payment by another thread */
-	uint64_t threads;   /* threads that were seen */
-	int64_t imbalance;  /* largest per-thread conservation error, ns: |change of local - (hits+paid+credited+forgiven)| */
-	double stolen;      /* CPU time that a hypervisor took from the machine, relative to in-scope threads' running or runnable, at most 1 */
-	double foreign;     /* share of runnable-or-running time that in-scope threads waited behind foreign tasks, 0..1 */
+	uint64_t executed_ns;						 /* CPU time of what is in scope, without pauses; 0: not known */
+	uint64_t settled_elapsed, settled_duration, settled_executed_ns; /* of elapsed, duration and executed_ns, what comes after the experiment's
+									  * first part; 0: not known */
+	uint64_t owed;							 /* debts still open at the end, summed over threads */
+	uint64_t ahead;							 /* what threads were stopped for beyond G at the end, summed */
+	uint64_t period_ns;						 /* between samples, mean */
+	uint64_t late;							 /* hit to pause, median ns; 0: no payment by another thread */
+	uint64_t threads;						 /* threads that were seen */
+	int64_t imbalance; /* largest per-thread conservation error, ns: |change of local - (hits+paid+credited+forgiven)| */
+	double stolen;	   /* CPU time that a hypervisor took from the machine, relative to in-scope threads' running or runnable, at most 1 */
+	double foreign;	   /* share of runnable-or-running time that in-scope threads waited behind foreign tasks, 0..1 */
 };
 
 struct profile_bucket {
@@ -57,13 +57,13 @@ struct profile_bucket {
 /* What a latency point measured beside counting: intervals from begin to end that lie in the experiment, in virtual time. The JSON keys are
  * the names; the buckets are the members of an object, HISTOGRAM_KEY:{"<bucket>":<count>,...}. */
 struct profile_latency {
-	int64_t sum_ns;      /* of the intervals */
-	uint64_t unmatched;  /* ends whose begin was never seen */
-	uint64_t unended;    /* begins that another begin or the thread's end followed, instead of an end */
-	uint64_t crossed;    /* ends whose begin was before the experiment */
-	uint64_t lost;       /* begins that found no room */
+	int64_t sum_ns;				/* of the intervals */
+	uint64_t unmatched;			/* ends whose begin was never seen */
+	uint64_t unended;			/* begins that another begin or the thread's end followed, instead of an end */
+	uint64_t crossed;			/* ends whose begin was before the experiment */
+	uint64_t lost;				/* begins that found no room */
 	int64_t in_flight_begin, in_flight_end; /* intervals under way when the experiment began and ended */
-	struct profile_bucket *buckets; /* ascending, none twice; owned */
+	struct profile_bucket *buckets;		/* ascending, none twice; owned */
 	size_t n_buckets;
 };
 
@@ -77,16 +77,16 @@ struct profile_point {
 	enum profile_point_kind kind;
 	char *name;
 	/* throughput */
-	uint64_t delta;        /* visits in the experiment */
-	uint64_t settled_delta; /* of those, after its first part; only where the experiment's settled_duration is known */
+	uint64_t delta;		    /* visits in the experiment */
+	uint64_t settled_delta;	    /* of those, after its first part; only where the experiment's settled_duration is known */
 	uint64_t first_ns, last_ns; /* monotonic time of first and last timed visit since the experiment's begin; both 0: not timed */
-	uint64_t effective_ns; /* last - first in virtual time (growth of the visitor's local subtracted); spans timed_visits - 1 visits */
-	uint64_t timed_visits; /* those two and what was between: at least 2, at most delta. The first part of an experiment may be left out */
-	bool timed;            /* the four above are valid (delta >= 2) */
-	uint64_t cost_ns;      /* what counting a visit takes of the program's time, as measured before the run; 0: nothing, or not known */
+	uint64_t effective_ns;	    /* last - first in virtual time (growth of the visitor's local subtracted); spans timed_visits - 1 visits */
+	uint64_t timed_visits;	    /* those two and what was between: at least 2, at most delta. The first part of an experiment may be left out */
+	bool timed;		    /* the four above are valid (delta >= 2) */
+	uint64_t cost_ns;	    /* what counting a visit takes of the program's time, as measured before the run; 0: nothing, or not known */
 	/* latency */
 	uint64_t arrivals, departures;
-	int64_t difference; /* in flight: mean over the experiment, rounded, as Coz records the difference of its counters */
+	int64_t difference;		 /* in flight: mean over the experiment, rounded, as Coz records the difference of its counters */
 	struct profile_latency *latency; /* owned; NULL: begins and ends were counted only */
 };
 
@@ -94,7 +94,7 @@ struct profile_point {
  * sample has several (inclusive attribution), the locations' sum is larger. */
 struct profile_runtime {
 	uint64_t time;
-	uint64_t samples; /* ours; 0: as many as the locations have */
+	uint64_t samples;      /* ours; 0: as many as the locations have */
 	uint64_t unattributed; /* ours: samples of the program that belong to no location */
 	/* ours, CPU time: what the machine had (all CPUs), and what it gave to the profiler's process, to its programs in the kernel (estimated),
 	 * to what was profiled with the pauses that keep a CPU, and to all else. 0: not known */

@@ -34,10 +34,10 @@ struct parser {
 	struct profile_runtime log_time;
 	bool in_experiment; /* points belong to the last experiment */
 	size_t good;
-	size_t line;		/* number of the line that is read */
-	bool in_long_line;	/* its beginning was too long, and is counted already */
-	size_t kept, log_kept;	/* bytes that records take, the log's apart */
-	size_t bad;		/* bytes that are no records */
+	size_t line;	       /* number of the line that is read */
+	bool in_long_line;     /* its beginning was too long, and is counted already */
+	size_t kept, log_kept; /* bytes that records take, the log's apart */
+	size_t bad;	       /* bytes that are no records */
 };
 
 /* array_room for arrays of any type, with a bound. */

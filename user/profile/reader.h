@@ -22,12 +22,12 @@ struct profile {
 	size_t n_experiments;
 	struct profile_samples *samples; /* merged over runs, one per location, in the order of strcmp */
 	size_t n_samples;
-	uint64_t runtime_ns;  /* summed over runs */
-	uint64_t sampled;     /* samples that have a location, summed over runs; 0: as many as @samples say */
-	uint64_t unattributed; /* those that have none */
+	uint64_t runtime_ns;		/* summed over runs */
+	uint64_t sampled;		/* samples that have a location, summed over runs; 0: as many as @samples say */
+	uint64_t unattributed;		/* those that have none */
 	struct profile_machine machine; /* summed over runs */
-	size_t bad_lines;     /* skipped */
-	size_t first_bad_line; /* 1-based, 0: none */
+	size_t bad_lines;		/* skipped */
+	size_t first_bad_line;		/* 1-based, 0: none */
 };
 
 /* Reads @path and adds it to @p, which the caller zeroed or filled by an earlier call. -ENOENT, -EACCES, -EISDIR, -EINVAL (not a

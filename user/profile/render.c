@@ -122,9 +122,7 @@ static struct json_object *begin(struct buffer *b, const char *type)
 static void end(struct buffer *b, struct json_object *o)
 {
 	size_t n = 0;
-	const char *s =
-		b->error ? NULL
-			 : json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &n);
+	const char *s = b->error ? NULL : json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &n);
 
 	if (s) {
 		put(b, s, n);

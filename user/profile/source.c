@@ -226,8 +226,7 @@ int source_counts(const struct source *src, const char *key, uint32_t limit, str
 		return -ENOMEM;
 	json_object_object_foreach(o, name, value)
 	{
-		if (bucket_of(name, limit, &list[n].bucket) < 0 || !json_object_is_type(value, json_type_int) ||
-		    json_object_get_int64(value) < 0) {
+		if (bucket_of(name, limit, &list[n].bucket) < 0 || !json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0) {
 			free(list);
 			return -EINVAL;
 		}

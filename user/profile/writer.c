@@ -14,8 +14,7 @@ struct profile_writer {
 	int first_error;
 };
 
-int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret,
-			struct error *e)
+int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret, struct error *e)
 {
 	_cleanup_free_ struct profile_writer *w = calloc(1, sizeof(*w));
 	int r;
@@ -48,8 +47,7 @@ int profile_write_startup(struct profile_writer *w, const struct profile_startup
 	return flush(w, &b);
 }
 
-int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x,
-			     const struct profile_point *points, size_t n_points)
+int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 

@@ -16,13 +16,11 @@ enum profile_format { PROFILE_JSON, PROFILE_COZ_TEXT };
  * format, anything that is not a regular file (-EINVAL), a path that is a link (-ELOOP), and a file that belongs to another user than us,
  * @uid and root (-EPERM). A new file is given to @uid/@gid (-1: keep). Nothing is written before the first record, and a file created here
  * is removed again by profile_writer_close if nothing was written. */
-int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret,
-			struct error *e);
+int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret, struct error *e);
 /* Each returns 0 or a negative errno (-ENOSPC, -EIO); after a failure the file is cut back to the last whole record group. */
 int profile_write_startup(struct profile_writer *w, const struct profile_startup *s);
 /* The experiment and one record for each point, in one write. */
-int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points,
-			     size_t n_points);
+int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 /* The log at a run's end (or between): run time so far and the samples since the start. */
 int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile_samples *samples, size_t n);
 /* 0, or the first error met. NULL is allowed. */

@@ -10,7 +10,7 @@
 #define TOO_MUCH 0.02 /* of the run */
 
 /* Such a point is no cheaper for being passed seldom. */
-#define SYSCALL_HINT \
+#define SYSCALL_HINT                                                                                                    \
 	" While a system call is counted, the kernel reports all of them; a tracepoint on its way is cheaper, such as " \
 	"-p tracepoint:sock:sock_send_length (Linux 6.3) for what is sent."
 

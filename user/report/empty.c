@@ -80,8 +80,7 @@ static bool no_samples(const struct report *r)
 		return false;
 	if (out) {
 		paragraph(r, 2,
-			  "- No sample fell into the scope; all %" PRIu64
-			  " fell outside it. The scope is the program's own sources "
+			  "- No sample fell into the scope; all %" PRIu64 " fell outside it. The scope is the program's own sources "
 			  "unless --source and --binary say otherwise: widen it with --binary '*' or --source GLOB.",
 			  seen);
 		return true;
@@ -109,15 +108,12 @@ static bool no_lines(const struct report *r)
 	}
 	name = text_clean(r, r->h->no_debug_info);
 	if (r->h->by_function) {
-		paragraph(r, 2,
-			  "- %s has no function symbols: %" PRIu64 " of %" PRIu64
-			  " samples in scope belong to no function. Do not strip it.",
+		paragraph(r, 2, "- %s has no function symbols: %" PRIu64 " of %" PRIu64 " samples in scope belong to no function. Do not strip it.",
 			  name, r->h->samples_without_line, r->h->samples_in_scope);
 		return true;
 	}
 	paragraph(r, 2,
-		  "- %s has no debug information: %" PRIu64 " of %" PRIu64
-		  " samples in scope belong to no line. Build with -g, or use "
+		  "- %s has no debug information: %" PRIu64 " of %" PRIu64 " samples in scope belong to no line. Build with -g, or use "
 		  "--granularity function.",
 		  name, r->h->samples_without_line, r->h->samples_in_scope);
 	return true;
@@ -145,7 +141,8 @@ static bool no_points(const struct report *r)
 {
 	if (r->a->n_points || r->h->n_silent_points || r->p->n_experiments == 0)
 		return false;
-	paragraph(r, 2, "- There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE (`cozbpf list points` shows "
+	paragraph(r, 2,
+		  "- There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE (`cozbpf list points` shows "
 		  "some), or measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
 	return true;
 }

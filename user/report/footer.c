@@ -39,8 +39,7 @@ static void print_fidelity(const struct report *r)
 	amount(r, "paid", a->sums.paid, "time that threads were really stopped");
 	amount(r, "credited", a->sums.credited, "not to be paid: spent waiting for threads that had paid");
 	if (a->sums.rq_credited != 0)
-		amount(r, "cpu credit", a->sums.rq_credited,
-		       "not to be paid: spent waiting for a CPU behind threads that had paid");
+		amount(r, "cpu credit", a->sums.rq_credited, "not to be paid: spent waiting for a CPU behind threads that had paid");
 	amount(r, "owed", a->owed_ns, "still open when experiments ended");
 	amount(r, "forgiven", a->sums.forgiven, "open debts that ended with their experiment");
 	amount(r, "oversleep", a->sums.oversleep, "stopped beyond what was owed, carried to the next payment");
@@ -76,7 +75,8 @@ static void print_held(const struct report *r)
 	if (!(share > HELD_TOLD) || (m->scope_of_ns && spare >= CPUS_TO_SPARE))
 		return;
 	paragraph(r, 2,
-		  "Warning: for %.0f %% of the time threads that had slept were kept on a CPU, since nothing can make them sleep longer. Where no other CPU "
+		  "Warning: for %.0f %% of the time threads that had slept were kept on a CPU, since nothing can make them sleep longer. Where no "
+		  "other CPU "
 		  "is free, the program or what it waits for stands still meanwhile, and effects are far too small. Attach with --inject (programs "
 		  "that cozbpf run starts need it not, unless they are static), or leave CPUs free.",
 		  100 * share);
@@ -87,10 +87,11 @@ static void print_stolen(const struct report *r)
 	const struct analysis *a = r->a;
 
 	if (a->stolen_flagged)
-		paragraph(r, 2,
-			  "Warning: in %zu of %zu experiments the hypervisor gave CPU time of this machine to others (%.1f %% of what the program ran "
-			  "and waited for a CPU). Waits get longer by that, and so does what depends on them: repeat the run when the host is quiet.",
-			  a->stolen_flagged, r->p->n_experiments, 100 * a->stolen);
+		paragraph(
+			r, 2,
+			"Warning: in %zu of %zu experiments the hypervisor gave CPU time of this machine to others (%.1f %% of what the program ran "
+			"and waited for a CPU). Waits get longer by that, and so does what depends on them: repeat the run when the host is quiet.",
+			a->stolen_flagged, r->p->n_experiments, 100 * a->stolen);
 }
 
 /* What it cost the machine to be looked at. */
@@ -102,10 +103,13 @@ static void print_machine(const struct report *r)
 	double kernel = profile_machine_share(m->kernel_ns, m->kernel_of_ns);
 
 	if (!isnan(scope))
-		paragraph(r, 2, "Of the machine's CPU time the processes in scope took %.1f %%, their pauses included, and the rest of the machine %.1f %%.",
-			  100 * scope, 100 * profile_machine_share(m->foreign_ns, m->scope_of_ns));
+		paragraph(
+			r, 2,
+			"Of the machine's CPU time the processes in scope took %.1f %%, their pauses included, and the rest of the machine %.1f %%.",
+			100 * scope, 100 * profile_machine_share(m->foreign_ns, m->scope_of_ns));
 	if (!isnan(own) && !isnan(kernel))
-		paragraph(r, 2, "cozbpf itself took %.2f %% of the machine's CPU time, and its programs in the kernel about %.2f %%, in and out of scope.",
+		paragraph(r, 2,
+			  "cozbpf itself took %.2f %% of the machine's CPU time, and its programs in the kernel about %.2f %%, in and out of scope.",
 			  100 * own, 100 * kernel);
 	else if (!isnan(own))
 		paragraph(r, 2, "cozbpf itself took %.2f %% of the machine's CPU time; its programs in the kernel were not timed.", 100 * own);
@@ -164,8 +168,10 @@ static void print_intervals(const struct report *r)
 	print_allowed(r);
 	if (a->marked)
 		paragraph(r, 2,
-			  "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, 3 %% taken by a hypervisor, books off by 1 %%, "
-			  "payments too long by a quarter, another sampling rate than in the end) and count for less, by how far they were, whatever they showed.",
+			  "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, 3 %% taken by a "
+			  "hypervisor, books off by 1 %%, "
+			  "payments too long by a quarter, another sampling rate than in the end) and count for less, by how far they were, whatever "
+			  "they showed.",
 			  a->marked, r->p->n_experiments);
 }
 
@@ -187,11 +193,14 @@ static void print_attribution(const struct report *r)
 		n += is_inclusive(&r->p->runs[i]);
 	if (!n)
 		return;
-	paragraph(r, 2, "Attribution is inclusive: a sample counts for every line of its call chain that can be tried, so shares add up to more "
-			"than 100 %%, and the effect of a line is that of all that it calls.");
+	paragraph(r, 2,
+		  "Attribution is inclusive: a sample counts for every line of its call chain that can be tried, so shares add up to more "
+		  "than 100 %%, and the effect of a line is that of all that it calls.");
 	if (n < r->p->n_runs)
-		paragraph(r, 2, "Warning: %zu of %zu runs attributed samples to the first line only: their effects are not comparable. Report "
-				"them apart.", r->p->n_runs - n, r->p->n_runs);
+		paragraph(r, 2,
+			  "Warning: %zu of %zu runs attributed samples to the first line only: their effects are not comparable. Report "
+			  "them apart.",
+			  r->p->n_runs - n, r->p->n_runs);
 }
 
 /* The distance of samples that the run has come to; that of its begin if it has no experiment. */
@@ -219,12 +228,12 @@ static void print_runs(const struct report *r)
 
 		if (!s->pay && !s->version)
 			continue; /* not by us */
-		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) &&
-		    same(s->fallback, before->fallback) && s->seed == before->seed)
+		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) && same(s->fallback, before->fallback) &&
+		    s->seed == before->seed)
 			continue;
 		text_duration((double)settled_period(r, i), period);
-		paragraph(r, 2, "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed %" PRIu64 ".",
-			  i + 1, pay, sync, period, s->seed);
+		paragraph(r, 2, "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed %" PRIu64 ".", i + 1, pay, sync, period,
+			  s->seed);
 		if (*fallback)
 			paragraph(r, 2, "Fallback in use: %s", fallback);
 		shown++;
@@ -240,8 +249,8 @@ static void print_placebo(const struct report *r)
 		if (!point->visits)
 			continue;
 		if (isfinite(point->placebo))
-			paragraph(r, 2, "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% experiments).",
-				  name, r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
+			paragraph(r, 2, "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% experiments).", name,
+				  r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
 		else
 			paragraph(r, 2, "Noise floor of '%s': unknown (it takes four experiments at 0 %%).", name);
 	}
@@ -270,7 +279,8 @@ static void print_unattributed(const struct report *r)
 
 	if (none > UNATTRIBUTED_TOLD * all)
 		paragraph(r, 2,
-			  "%.0f %% of the samples belong to no line or function of the tables: they are in code out of scope that nothing in scope called, "
+			  "%.0f %% of the samples belong to no line or function of the tables: they are in code out of scope that nothing in scope "
+			  "called, "
 			  "or in functions without a name. Shares are of all samples, these included.",
 			  100 * none / all);
 }
@@ -313,6 +323,6 @@ void footer_print(const struct report *r)
 			  "Further runs "
 			  "into the same file add up.");
 	if (r->p->bad_lines)
-		paragraph(r, 2, "%zu lines of the input were no records and were skipped (the first: line %zu).",
-			  r->p->bad_lines, r->p->first_bad_line);
+		paragraph(r, 2, "%zu lines of the input were no records and were skipped (the first: line %zu).", r->p->bad_lines,
+			  r->p->first_bad_line);
 }

@@ -7,7 +7,7 @@
 #define INLINED_MAX_LINES 64 /* of one copy; more are left out */
 
 struct inlined_copy {
-	uint64_t count; /* samples */
+	uint64_t count;			/* samples */
 	char *lines[INLINED_MAX_LINES]; /* innermost first; in a buffer of inlined_next's */
 	size_t n;
 };

@@ -49,9 +49,8 @@ static struct json_object *cells_of(const struct analysis_line *line)
 		const struct analysis_cell *c = &line->cells[i];
 
 		o = json_object_new_object();
-		r |= json_object_array_add(cells, o) | add_number(o, "speedup", c->speedup) |
-		     add_count(o, "experiments", c->experiments) | add_number(o, "visits", c->visits) |
-		     add_number(o, "period_ns", c->period_ns) | add_effect(o, c->effect, c->low, c->high);
+		r |= json_object_array_add(cells, o) | add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) |
+		     add_number(o, "visits", c->visits) | add_number(o, "period_ns", c->period_ns) | add_effect(o, c->effect, c->low, c->high);
 	}
 	if (!r)
 		return cells;
@@ -70,9 +69,8 @@ static struct json_object *curve_of(const struct analysis_curve *c)
 		r |= json_object_array_add(at, o) | add_number(o, "speedup", analysis_curve_speedups[i]) |
 		     add_effect(o, c->at[i].effect, c->at[i].low, c->at[i].high);
 	}
-	r |= add_number(curve, "knee", c->knee) | add_number(curve, "knee_low", c->knee_low) |
-	     add_number(curve, "knee_high", c->knee_high) | add_number(curve, "knee_effect", c->knee_effect) |
-	     add_number(curve, "slope_after", c->slope_after);
+	r |= add_number(curve, "knee", c->knee) | add_number(curve, "knee_low", c->knee_low) | add_number(curve, "knee_high", c->knee_high) |
+	     add_number(curve, "knee_effect", c->knee_effect) | add_number(curve, "slope_after", c->slope_after);
 	if (!r)
 		return curve;
 	json_object_put(curve);
@@ -92,8 +90,7 @@ static struct json_object *changes_of(const struct analysis_change *c)
 static struct json_object *latency_cell_of(const struct analysis_latency_cell *c)
 {
 	struct json_object *o = json_object_new_object(), *change;
-	int r = add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) |
-		add_number(o, "intervals", c->intervals);
+	int r = add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) | add_number(o, "intervals", c->intervals);
 
 	for (int s = 0; s < N_LATENCY_STATISTICS; s++) {
 		change = changes_of(&c->change[s]);
@@ -130,8 +127,8 @@ static struct json_object *intervals_of(const struct analysis_intervals *in)
 {
 	struct json_object *o = json_object_new_object(), *ns = json_object_new_object();
 	int r = add(o, "ns", ns) | add_number(o, "intervals", in->intervals) | add_number(o, "in_flight", in->in_flight) |
-		add_number(o, "unmatched", in->unmatched) | add_number(o, "unended", in->unended) |
-		add_number(o, "crossed", in->crossed) | add_number(o, "lost", in->lost) | add_number(o, "distance_ns", in->distance_ns);
+		add_number(o, "unmatched", in->unmatched) | add_number(o, "unended", in->unended) | add_number(o, "crossed", in->crossed) |
+		add_number(o, "lost", in->lost) | add_number(o, "distance_ns", in->distance_ns);
 
 	for (int s = 0; s < N_LATENCY_STATISTICS; s++)
 		r |= add_number(ns, latency_statistic_name((enum latency_statistic)s), in->ns[s]);
@@ -176,12 +173,10 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	struct json_object *o = json_object_new_object();
 	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
 		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
-		add_string(o, "undecided_why", l->bursts ? verdict_bursts : NULL) |
-		add_number(o, "best_speedup", l->best_speedup) | add_number(o, "best_effect", l->best_effect) |
-		add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) | add_number(o, "allowed_share", l->allow.share) |
-		add_number(o, "sampling_share", l->allow.sampling) |
-		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve)) |
-		add(o, "inlined", copies_of(all, l->selected));
+		add_string(o, "undecided_why", l->bursts ? verdict_bursts : NULL) | add_number(o, "best_speedup", l->best_speedup) |
+		add_number(o, "best_effect", l->best_effect) | add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) |
+		add_number(o, "allowed_share", l->allow.share) | add_number(o, "sampling_share", l->allow.sampling) | add(o, "cells", cells_of(l)) |
+		add(o, "curve", curve_of(&l->curve)) | add(o, "inlined", copies_of(all, l->selected));
 
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
@@ -227,9 +222,8 @@ static struct json_object *fidelity_of(const struct analysis *a)
 #define SUM(kind, name, json) add_number(o, json, a->sums.name) |
 #include "shared/sums.def"
 #undef SUM
-		add_number(o, "late_ns", a->late_ns) | add_number(o, "foreign", a->foreign) |
-		add_count(o, "foreign_flagged", a->foreign_flagged) | add_number(o, "stolen", a->stolen) |
-		add_count(o, "stolen_flagged", a->stolen_flagged) | add_count(o, "marked", a->marked) |
+		add_number(o, "late_ns", a->late_ns) | add_number(o, "foreign", a->foreign) | add_count(o, "foreign_flagged", a->foreign_flagged) |
+		add_number(o, "stolen", a->stolen) | add_count(o, "stolen_flagged", a->stolen_flagged) | add_count(o, "marked", a->marked) |
 		add_count(o, "imbalance_ns", (uint64_t)(a->imbalance_max > 0 ? a->imbalance_max : 0));
 
 	if (!r)
@@ -287,7 +281,8 @@ int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
 	const char *text;
-	int r = add_count(root, "runs", p->n_runs) | add_string(root, "attribution", attribution_of(p)) | add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
+	int r = add_count(root, "runs", p->n_runs) | add_string(root, "attribution", attribution_of(p)) |
+		add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
 
 	for (size_t i = 0; points && i < a->n_points; i++)
 		r |= json_object_array_add(points, point_of(p, &a->points[i]));

@@ -25,8 +25,8 @@ void latency_print_head(const struct report *r, const struct analysis_intervals 
 
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
 		text_duration(in->ns[i], text[i]);
-	paragraph(r, 2, "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.", text[LATENCY_MEAN],
-		  text[LATENCY_LITTLE], text[LATENCY_P50], text[LATENCY_P90], text[LATENCY_P99], text[LATENCY_P999]);
+	paragraph(r, 2, "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.", text[LATENCY_MEAN], text[LATENCY_LITTLE],
+		  text[LATENCY_P50], text[LATENCY_P90], text[LATENCY_P99], text[LATENCY_P999]);
 	(void)snprintf(flight, sizeof(flight), isfinite(in->in_flight) ? "%.1f" : "-", in->in_flight);
 	paragraph(r, 2,
 		  "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a begin, %.0f begins "
@@ -48,8 +48,7 @@ static bool add_row(const struct report *r, struct libscols_table *tb, const str
 	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
-	bool ok = row && scols_line_set_data(row, 0, i == 0 ? name : "") == 0 &&
-		  scols_line_set_data(row, 1, words(told[i])) == 0;
+	bool ok = row && scols_line_set_data(row, 0, i == 0 ? name : "") == 0 && scols_line_set_data(row, 1, words(told[i])) == 0;
 	char text[NUMBER_ROOM];
 
 	for (size_t k = 0; ok && k < ANALYSIS_CURVE_POINTS; k++) {
@@ -66,8 +65,7 @@ static bool lacks_tail(const struct report *r, const struct analysis_point *poin
 {
 	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
 		for (size_t k = 0; point->lines[i].latency && k < ANALYSIS_CURVE_POINTS; k++)
-			if (isfinite(point->lines[i].latency->at[LATENCY_P50][k].low) &&
-			    !isfinite(point->lines[i].latency->at[LATENCY_P999][k].low))
+			if (isfinite(point->lines[i].latency->at[LATENCY_P50][k].low) && !isfinite(point->lines[i].latency->at[LATENCY_P999][k].low))
 				return true;
 	return false;
 }

@@ -15,8 +15,8 @@
 #define DEFAULT_TOP 15
 #define DEFAULT_CURVES 3
 
-static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a,
-				 const struct report_options *o, const struct report_hints *h)
+static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
+				 const struct report_hints *h)
 {
 	static const struct report_options no_options;
 	static const struct report_hints no_hints;
@@ -49,8 +49,7 @@ static void print_head(const struct report *r)
 	char text[NUMBER_ROOM];
 
 	text_duration(r->a->elapsed_ns, text);
-	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments, text, r->p->n_runs,
-		      r->p->n_runs == 1 ? "" : "s");
+	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments, text, r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
 	if (r->p->n_runs == 1 && r->p->runs[0].command) {
 		_cleanup_free_ char *command = text_clean(r, r->p->runs[0].command);
 
@@ -73,12 +72,10 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 		heading(r, "Latency point '%s': %" PRIu64 " %s", name, point->visits, point->intervals ? "intervals" : "departures");
 		if (point->intervals)
 			latency_print_head(r, point->intervals);
-		paragraph(r, 0,
-			  "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
+		paragraph(r, 0, "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
 	} else {
 		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
-		paragraph(r, 0,
-			  "Per line: by how many %% the time per visit shrinks if the line runs 25, 50, 75, 100 %% faster.");
+		paragraph(r, 0, "Per line: by how many %% the time per visit shrinks if the line runs 25, 50, 75, 100 %% faster.");
 	}
 	if (!table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);
@@ -126,8 +123,7 @@ static void print_counters(const struct report *r)
 	}
 }
 
-void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
-		  const struct report_hints *h)
+void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o, const struct report_hints *h)
 {
 	struct report r = make_report(out, p, a, o, h);
 

@@ -9,28 +9,27 @@
 
 struct report_options {
 	bool color;
-	bool inlined;     /* show into what lines were inlined */
-	int width;        /* columns; 0: 100 */
-	size_t top;       /* lines per point; 0: 15 */
-	size_t curves;    /* text curves for the top lines; (size_t)-1: none, 0: 3 */
+	bool inlined;  /* show into what lines were inlined */
+	int width;     /* columns; 0: 100 */
+	size_t top;    /* lines per point; 0: 15 */
+	size_t curves; /* text curves for the top lines; (size_t)-1: none, 0: 3 */
 };
 
 /* What the run knows about itself that a profile may not say; all optional. For the explanation of an empty profile. */
 struct report_hints {
 	const char *const *silent_points; /* names of points that never fired */
 	size_t n_silent_points;
-	const char *const *seen_objects;  /* files that samples fell into, out of scope ones too, with shares in words */
+	const char *const *seen_objects; /* files that samples fell into, out of scope ones too, with shares in words */
 	size_t n_seen_objects;
 	const char *no_debug_info; /* the object that lacks it (symbols, by_function), or NULL */
-	bool by_function;          /* functions were tried, not lines */
+	bool by_function;	   /* functions were tried, not lines */
 	uint64_t samples_in_scope, samples_out_of_scope, samples_without_line;
 	double run_s;
 	const char *kernel_counters; /* several lines: non-zero outcome counters in words, or NULL */
 };
 
 /* Prints one table per progress point, curves, the fidelity footer; for an empty profile, why it is empty. */
-void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
-		  const struct report_hints *h);
+void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o, const struct report_hints *h);
 
 /* The same facts as one JSON object: effects and their intervals as fractions of 1, times in ns, null where nothing is known. Names are as
  * in the profile, with bytes that are no UTF-8 replaced. -ENOMEM. */

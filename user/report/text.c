@@ -108,7 +108,9 @@ char *text_verdict_long(const struct analysis_line *line)
 		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, no more beyond", 100 * c->knee_effect, 100 * c->knee);
 	else
 		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, then %s", 100 * c->knee_effect, 100 * c->knee,
-			     after < 0 ? "it hurts" : after < 1 ? "more slowly" : "faster");
+			     after < 0	 ? "it hurts"
+			     : after < 1 ? "more slowly"
+					 : "faster");
 	if (r < 0)
 		abort();
 	return line->foreign > ANALYSIS_FOREIGN_FLAG ? disturbed(text, line->foreign) : text;

@@ -8,7 +8,7 @@
 struct run;
 
 struct discovery {
-	size_t learned;      /* code_map_learned, when that changed last ... */
+	size_t learned;	     /* code_map_learned, when that changed last ... */
 	uint64_t learned_ns; /* ... which was then */
 	uint64_t next_ns;
 };

@@ -53,10 +53,11 @@ static void announce(const struct run *r)
 	}
 	if (o->inject)
 		(void)log_error("injecting a payment handler into process %s%s, until the end of the run", names,
-			       o->follow == FOLLOW_ALL ? " and its children" : "");
+				o->follow == FOLLOW_ALL ? " and its children" : "");
 	else
 		(void)log_error("the kernel has no task work: injecting a payment handler into process %s%s, until the end of the run "
-			       "(--no-inject forbids)", names, o->follow == FOLLOW_ALL ? " and its children" : "");
+				"(--no-inject forbids)",
+				names, o->follow == FOLLOW_ALL ? " and its children" : "");
 }
 
 /* 0: @pid pays from now on. */
@@ -77,10 +78,10 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 		return err;
 	if (got.filtered && !r->options.quiet)
 		(void)log_error("%u of %u threads of process %d filter their system calls (seccomp): those get no payment signal", got.filtered,
-			       got.threads, (int)pid);
+				got.threads, (int)pid);
 	if (got.blocking && !r->options.quiet)
 		(void)log_error("%u of %u threads of process %d block signal %d: those cannot be paused", got.blocking, got.threads, (int)pid,
-			       r->options.signo);
+				r->options.signo);
 	return 0;
 }
 

@@ -21,26 +21,26 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define KILL_AFTER_NS (2 * NSEC_PER_SEC) /* a program that ignores SIGTERM at the end of --duration */
-#define SHIM_POLL_NS (2 * NSEC_PER_MSEC) /* the shim loads within a few milliseconds of exec ... */
-#define STOPPED_POLL_NS (50 * NSEC_PER_MSEC) /* nothing tells when a stopped program goes on */
-#define SHIM_WAIT_NS (200 * NSEC_PER_MSEC) /* ... or never: a libc that knows no LD_PRELOAD */
-#define MAPS_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
-#define MAPS_EVERY_NS (200 * NSEC_PER_MSEC) /* ... but not less than this */
-#define MAPS_SHARE 10 /* a program that loads without end may have one part of so many of a CPU's time ... */
+#define KILL_AFTER_NS (2 * NSEC_PER_SEC)	      /* a program that ignores SIGTERM at the end of --duration */
+#define SHIM_POLL_NS (2 * NSEC_PER_MSEC)	      /* the shim loads within a few milliseconds of exec ... */
+#define STOPPED_POLL_NS (50 * NSEC_PER_MSEC)	      /* nothing tells when a stopped program goes on */
+#define SHIM_WAIT_NS (200 * NSEC_PER_MSEC)	      /* ... or never: a libc that knows no LD_PRELOAD */
+#define MAPS_FIRST_NS (5 * NSEC_PER_MSEC)	      /* libraries are mapped right after exec, and some later: look less and less often ... */
+#define MAPS_EVERY_NS (200 * NSEC_PER_MSEC)	      /* ... but not less than this */
+#define MAPS_SHARE 10				      /* a program that loads without end may have one part of so many of a CPU's time ... */
 #define MAPS_BURST_NS ((int64_t)(20 * NSEC_PER_MSEC)) /* ... and so much at one time */
 
 struct loop {
 	struct run *run;
 	int signals, timer;
 	unsigned int interrupts; /* Ctrl-C so far */
-	uint64_t kill_ns;        /* when to use SIGKILL; 0: not */
-	uint64_t maps_ns;        /* when to look for new libraries */
-	uint64_t maps_wait_ns;   /* and how long after that for the next ones */
-	bool maps_wanted;        /* libraries have come or gone */
-	int64_t maps_budget_ns;  /* what looking for them may take, at ... */
+	uint64_t kill_ns;	 /* when to use SIGKILL; 0: not */
+	uint64_t maps_ns;	 /* when to look for new libraries */
+	uint64_t maps_wait_ns;	 /* and how long after that for the next ones */
+	bool maps_wanted;	 /* libraries have come or gone */
+	int64_t maps_budget_ns;	 /* what looking for them may take, at ... */
 	uint64_t maps_budget_at;
-	bool loaded;             /* the shim is in place, and so are all libraries that the program begins with */
+	bool loaded; /* the shim is in place, and so are all libraries that the program begins with */
 	struct discovery discovery;
 	struct status status;
 };
@@ -279,7 +279,8 @@ static int be_certain(struct loop *l, uint64_t now, uint64_t *ret_next, struct e
 	status_clear(&l->status);
 	if (r->certainty.at_floor)
 		(void)log_error("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
-			       "method's own error", points);
+				"method's own error",
+				points);
 	else if (!r->options.quiet)
 		(void)log_error("stopped: the top lines are known to +-%g points", points);
 	if (r->options.duration_ns)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SHOWN 8 /* offsets in a message */
+#define MAX_SHOWN 8  /* offsets in a message */
 #define MAX_MOVED 32 /* places of a point: each takes a search of the whole object for jumps */
 
 bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i)
@@ -38,11 +38,10 @@ int point_no_function(const struct elf_object *o, const struct point_spec *p, co
 	if (err == -EINVAL)
 		return fail(e, EINVAL, "%s %s: %s is data in %s, not a function", option, p->name, p->function, elf_object_path(o));
 	if (!elf_object_has_symbols(o))
-		return fail(e, ENOENT, "%s %s: %s has no symbols (it was stripped); use an unstripped build", option,
-			    p->name, elf_object_path(o));
+		return fail(e, ENOENT, "%s %s: %s has no symbols (it was stripped); use an unstripped build", option, p->name, elf_object_path(o));
 	if (elf_object_find_function(o, p->function, &cold) == 0)
-		return fail(e, ENOENT, "%s %s: %s was inlined everywhere but for cold code (%s), which is never entered; use FILE:LINE",
-			    option, p->name, p->function, cold.name);
+		return fail(e, ENOENT, "%s %s: %s was inlined everywhere but for cold code (%s), which is never entered; use FILE:LINE", option,
+			    p->name, p->function, cold.name);
 	n = elf_object_similar_functions(o, p->function, similar, 3);
 	(void)fail(e, ENOENT, "%s %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all", option, p->name, p->function,
 		   elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
@@ -52,8 +51,8 @@ int point_no_function(const struct elf_object *o, const struct point_spec *p, co
 	return -ENOENT;
 }
 
-int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p, const char *option, uint64_t **ret,
-		    size_t *ret_n, struct error *e)
+int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n,
+		    struct error *e)
 {
 	const char *near[2];
 	uint32_t nearest;
@@ -65,15 +64,14 @@ int point_find_line(const struct elf_object *o, struct line_table *t, const stru
 			    elf_object_path(o));
 	err = line_table_statements(t, p->file, p->line, ret, ret_n, &nearest);
 	if (err == -ENOENT && nearest)
-		return fail(e, ENOENT, "%s %s: line %u of %s has no code; the nearest line that has is %s:%u", option, p->name, p->line,
-			    p->file, p->file, nearest);
+		return fail(e, ENOENT, "%s %s: line %u of %s has no code; the nearest line that has is %s:%u", option, p->name, p->line, p->file,
+			    p->file, nearest);
 	if (err == -ENOENT)
 		return fail(e, ENOENT, "%s %s: no line of %s has code in %s", option, p->name, p->file, elf_object_path(o));
 	if (err == -ENXIO) {
 		n = line_table_similar_files(t, p->file, near, 2);
 		return fail(e, ENXIO, "%s %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all", option, p->name, p->file,
-			    elf_object_path(o), n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "",
-			    n > 1 ? near[1] : "");
+			    elf_object_path(o), n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "", n > 1 ? near[1] : "");
 	}
 	if (err < 0)
 		return fail(e, -err, "%s %s: cannot read the line information of %s: %s", option, p->name, elf_object_path(o), strerror(-err));
@@ -90,8 +88,7 @@ static char *in_binary(const struct elf_object *o, const struct point_spec *p)
 }
 
 /* A return probe puts another address in place of the one that Go's runtime looks for when it moves a stack: the program would crash. */
-static int no_return(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option,
-		     struct error *e)
+static int no_return(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option, struct error *e)
 {
 	_cleanup_free_ char *where = in_binary(o, p);
 	uint64_t offsets[MAX_SHOWN];
@@ -107,14 +104,13 @@ static int no_return(const struct elf_object *o, const struct elf_symbol *s, con
 		    n > 1 ? "each ret instruction:" : "its ret instruction:", list, n > MAX_SHOWN ? ", ..." : "");
 }
 
-static int check_offset(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option,
-			struct error *e)
+static int check_offset(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option, struct error *e)
 {
 	uint64_t before, behind;
 
 	if (p->offset >= s->size)
-		return fail(e, EINVAL, "%s %s: offset %llu is outside of %s, which has %llu bytes", option, p->name,
-			    (unsigned long long)p->offset, p->function, (unsigned long long)s->size);
+		return fail(e, EINVAL, "%s %s: offset %llu is outside of %s, which has %llu bytes", option, p->name, (unsigned long long)p->offset,
+			    p->function, (unsigned long long)s->size);
 	if (code_check_offset(o, s, p->offset, &before, &behind) == 0)
 		return 0;
 	if (!behind)
@@ -127,12 +123,13 @@ static int check_offset(const struct elf_object *o, const struct elf_symbol *s, 
 /* The function that is called in its place has another name, or none that is left. */
 static int is_indirect(const struct elf_object *o, const struct point_spec *p, const char *option, struct error *e)
 {
-	return fail(e, ENOTSUP, "%s %s: %s of %s is an indirect function: the code there only chooses, when it is loaded, which of several is "
-		    "called by that name; use a function that calls it", option, p->name, p->function, elf_object_path(o));
+	return fail(e, ENOTSUP,
+		    "%s %s: %s of %s is an indirect function: the code there only chooses, when it is loaded, which of several is "
+		    "called by that name; use a function that calls it",
+		    option, p->name, p->function, elf_object_path(o));
 }
 
-static int find_function(const struct elf_object *o, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n,
-			 struct error *e)
+static int find_function(const struct elf_object *o, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
 	int r = elf_object_find_entries(o, p->function, &entries, ret_n);
@@ -159,8 +156,8 @@ static int find_function(const struct elf_object *o, const struct point_spec *p,
 	return 0;
 }
 
-static int make_sites(const struct elf_object *o, const struct point_spec *p, const uint64_t *addrs, size_t n, bool exact,
-		      struct point_sites *ret, struct error *e)
+static int make_sites(const struct elf_object *o, const struct point_spec *p, const uint64_t *addrs, size_t n, bool exact, struct point_sites *ret,
+		      struct error *e)
 {
 	/* What was named to the byte stays there, and a return is caught at the very entry. */
 	bool movable = !exact && !p->offset && !p->at_return && n <= MAX_MOVED;
@@ -200,10 +197,12 @@ static int check_sites(const struct elf_object *o, const struct point_spec *p, c
 		return 0;
 	point_sites_free(sites);
 	if (cost == CODE_REFUSED)
-		return fail(e, ENOTSUP, "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, or has a segment's "
-			    "prefix); use the line or FUNCTION+OFFSET of one before or after it", option, p->name,
-			    (unsigned long long)at, elf_object_path(o));
-	return fail(e, ENOTSUP, "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children that the program forks crash (on "
+		return fail(e, ENOTSUP,
+			    "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, or has a segment's "
+			    "prefix); use the line or FUNCTION+OFFSET of one before or after it",
+			    option, p->name, (unsigned long long)at, elf_object_path(o));
+	return fail(e, ENOTSUP,
+		    "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children that the program forks crash (on "
 		    "Linux 6.18), and what is behind it can be reached without it; use the line or FUNCTION+OFFSET of one before or after it",
 		    option, p->name, (unsigned long long)at, elf_object_path(o));
 }
@@ -249,8 +248,7 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	return r < 0 ? r : check_sites(o, p, option, ret, e);
 }
 
-int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret,
-	       struct error *e)
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret, struct error *e)
 {
 	const struct elf_object *o = code_map_elf(code, i, e);
 	bool by_line = p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE;

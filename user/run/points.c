@@ -112,11 +112,11 @@ static int check_line(struct run *r, const struct point_spec *p, struct error *e
 	int err = try_object(r, 0, p, &why);
 
 	if (p->kind == POINT_SAMPLED_LINE && code_map_by_function(r->code))
-		return fail(e, EOPNOTSUPP, "-p %s: nothing is known of lines here; use --granularity line, a function (-p sampled:FUNCTION), or a probe: -p %s:%u",
+		return fail(e, EOPNOTSUPP,
+			    "-p %s: nothing is known of lines here; use --granularity line, a function (-p sampled:FUNCTION), or a probe: -p %s:%u",
 			    p->name, p->file, p->line);
 	if (p->kind == POINT_SAMPLED_LINE && err == 0 && !code_map_in_scope(r->code, 0))
-		return fail(e, ENODATA, "-p %s: samples are counted in scope alone, and --binary leaves out %s; add --binary MAIN", p->name,
-			    r->path);
+		return fail(e, ENODATA, "-p %s: samples are counted in scope alone, and --binary leaves out %s; add --binary MAIN", p->name, r->path);
 	/* A source of a library's. */
 	if ((err == -ENXIO || err == -ENODATA) && expects_libraries(r))
 		return 0;

@@ -40,8 +40,7 @@ static char *join_command(char *const *argv)
 
 static const char *payer_name(enum abi_payer payer)
 {
-	static const char *const names[] = {
-		[ABI_PAY_NONE] = "none", [ABI_PAY_SLEEP] = "sleep", [ABI_PAY_HOLD] = "hold", [ABI_PAY_SPIN] = "spin"};
+	static const char *const names[] = {[ABI_PAY_NONE] = "none", [ABI_PAY_SLEEP] = "sleep", [ABI_PAY_HOLD] = "hold", [ABI_PAY_SPIN] = "spin"};
 
 	return names[payer];
 }
@@ -138,7 +137,7 @@ bool run_say_write_error(struct run *r)
 {
 	if (r->write_error && !r->said_write_error)
 		(void)log_error("cannot write %s: %s; it has the run up to here, the report at the end has all of it", r->options.output,
-			       strerror(-r->write_error));
+				strerror(-r->write_error));
 	r->said_write_error = true;
 	return r->write_error != 0;
 }

@@ -12,7 +12,7 @@ struct run;
 struct repeat {
 	struct profile all; /* of the runs so far */
 	struct plan plan;
-	char *line;   /* of the next run; NULL: whichever it samples first */
+	char *line; /* of the next run; NULL: whichever it samples first */
 	size_t done;
 };
 

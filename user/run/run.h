@@ -37,9 +37,9 @@ struct run_purpose {
 	void (*help)(FILE *out);
 	int (*prepare)(struct run_options *o, struct error *e); /* checks and completes the options; or NULL */
 	int (*sink)(void *run, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
-	int (*report)(struct run *r); /* prints what came of it; the exit status, or negative: the program's own */
-	bool slows;		      /* experiments may slow the line for real */
-	bool no_file;		      /* no profile is written */
+	int (*report)(struct run *r);  /* prints what came of it; the exit status, or negative: the program's own */
+	bool slows;		       /* experiments may slow the line for real */
+	bool no_file;		       /* no profile is written */
 	const struct option_row *rows; /* options of its own, beside those of run; NULL: none */
 	size_t n_rows;
 };
@@ -48,20 +48,20 @@ struct run {
 	const struct run_purpose *purpose;
 	struct run_options options;
 	struct identity identity;
-	char *path; /* of the program; for a script its interpreter; of attach and system a link to the first one */
-	bool by_script; /* path stands in a script: opened with the rights of the program's user */
+	char *path;		 /* of the program; for a script its interpreter; of attach and system a link to the first one */
+	bool by_script;		 /* path stands in a script: opened with the rights of the program's user */
 	struct run_scope *scope; /* NULL: one process */
-	bool wrapper; /* the program is of the system's, and only starts what is to be profiled */
-	bool dynamic; /* libraries can be preloaded into it */
+	bool wrapper;		 /* the program is of the system's, and only starts what is to be profiled */
+	bool dynamic;		 /* libraries can be preloaded into it */
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
-	bool injects; /* the processes run already, and the kernel cannot pause them, or not by letting them sleep */
+	bool injects;		   /* the processes run already, and the kernel cannot pause them, or not by letting them sleep */
 	struct injector *injector; /* NULL: nothing is injected */
-	pid_t *uninjected; /* processes that it cannot be put into, as they are */
+	pid_t *uninjected;	   /* processes that it cannot be put into, as they are */
 	size_t n_uninjected;
 	bool said_uninjected;
-	char fallback[256]; /* what this kernel made us replace, or "" */
+	char fallback[256];	    /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;
 	struct session *session;
@@ -69,26 +69,26 @@ struct run {
 	struct shim_page *page;
 	int page_fd;
 	struct preload_server *preload_server; /* NULL: children go without the library */
-	struct target *target; /* NULL: of attach and system */
+	struct target *target;		       /* NULL: of attach and system */
 	struct profile_writer *writer;
 	struct runner *runner;
-	size_t n_runner_points; /* points that the runner knows */
-	struct profile profile; /* this run, for the report at the end */
+	size_t n_runner_points;	    /* points that the runner knows */
+	struct profile profile;	    /* this run, for the report at the end */
 	struct certainty certainty; /* as of the last look */
 	size_t looked_at;	    /* how many experiments there were then */
 	uint64_t look_ns;	    /* the next look not before */
 	struct run_slowing slowing; /* only where the purpose slows */
 	sigset_t caught;
-	struct repeat *repeat; /* with --runs, over all of them; NULL: none */
-	bool interrupted;      /* by Ctrl-C */
-	uint64_t start_ns, end_ns; /* of the program */
+	struct repeat *repeat;				   /* with --runs, over all of them; NULL: none */
+	bool interrupted;				   /* by Ctrl-C */
+	uint64_t start_ns, end_ns;			   /* of the program */
 	uint64_t scope_cpu_ns, foreign_cpu_ns, own_cpu_ns; /* at the start */
-	bool stopped;    /* the run is over, though the program may go on */
-	int write_error; /* negative: the profile could not be written to; nothing more is */
+	bool stopped;					   /* the run is over, though the program may go on */
+	int write_error;				   /* negative: the profile could not be written to; nothing more is */
 	bool said_write_error;
 	struct {
-		bool job; /* we were stopped, with the program if it was the terminal, since run_is_stopped was called last */
-		bool was; /* of attach: a process was, then */
+		bool job;	/* we were stopped, with the program if it was the terminal, since run_is_stopped was called last */
+		bool was;	/* of attach: a process was, then */
 		size_t dropped; /* experiments, for that */
 	} stops;
 	bool terminated; /* by us, at the end of --duration */

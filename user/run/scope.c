@@ -118,8 +118,7 @@ static int name_executable(struct run *r, struct error *e)
 	}
 	err = process_executable(r->scope->found[0], &path);
 	if (err < 0)
-		return fail(e, -err, "cannot read the executable of process %d: %s", (int)r->scope->found[0],
-			    strerror(-err));
+		return fail(e, -err, "cannot read the executable of process %d: %s", (int)r->scope->found[0], strerror(-err));
 	err = file_rights_of_process(r->scope->found[0], &rights);
 	if (err < 0)
 		return fail(e, -err, "cannot read the user of process %d: %s", (int)r->scope->found[0], strerror(-err));

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#define LOOK_FIRST_NS (5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less and less often ... */
+#define LOOK_FIRST_NS (5 * NSEC_PER_MSEC)  /* libraries are mapped right after exec, and some later: look less and less often ... */
 #define LOOK_LAST_NS (200 * NSEC_PER_MSEC) /* ... and from here on in turn with all other processes */
 #define ROUND_NS (200 * NSEC_PER_MSEC)
-#define ROUND_LOOKS 8 /* of a round: reading a process's mappings takes some 0.1 ms */
+#define ROUND_LOOKS 8		   /* of a round: reading a process's mappings takes some 0.1 ms */
 #define SCAN_NS (1 * NSEC_PER_SEC) /* what changes without an exec: user, name, control group */
 
 static void look_later(struct run_scope *s, pid_t pid, uint64_t now)

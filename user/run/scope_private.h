@@ -20,16 +20,16 @@ struct look {
 
 struct run_scope {
 	struct process_rule *rule; /* system */
-	int *pidfds;               /* attach: by the option's index; -1: it has ended */
+	int *pidfds;		   /* attach: by the option's index; -1: it has ended */
 	size_t n_pids, n_ended;
-	int ends; /* epoll of them */
+	int ends;     /* epoll of them */
 	pid_t *found; /* entered first */
 	size_t n_found;
 	struct look *looks;
 	size_t n_looks;
 	uint64_t round_ns, scan_ns;
 	bool launched; /* the exec of the launched program has been seen */
-	size_t at; /* of the process that the next round begins with */
+	size_t at;     /* of the process that the next round begins with */
 };
 
 /* What goes through all processes of the machine. */

@@ -19,8 +19,7 @@
 
 int run_choose_payer(struct run *r, struct error *e)
 {
-	static const enum abi_payer payers[] = {
-		[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
+	static const enum abi_payer payers[] = {[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
 	/* Loading the programs says what a user without privileges lacks. */
 	bool work = feature_usable("task_work", r->options.disabled) ||
 		    (feature_denied("task_work") && !feature_disabled("task_work", r->options.disabled));
@@ -31,8 +30,10 @@ int run_choose_payer(struct run *r, struct error *e)
 		return fail(e, EINVAL, "--inject and --no-inject exclude each other");
 	r->injects = r->options.kind == RUN_ATTACH && (r->options.scope.inject || (!work && !r->options.scope.no_inject));
 	if (r->options.kind != RUN_LAUNCH && !work && !r->injects)
-		return fail(e, EOPNOTSUPP, "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); %sstart the "
-			    "program with cozbpf run instead", r->options.kind == RUN_SYSTEM ? "cozbpf attach can inject a payment handler, or " : "");
+		return fail(e, EOPNOTSUPP,
+			    "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); %sstart the "
+			    "program with cozbpf run instead",
+			    r->options.kind == RUN_SYSTEM ? "cozbpf attach can inject a payment handler, or " : "");
 	r->preload = r->dynamic && r->options.kind == RUN_LAUNCH;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
 	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : keep_cpu ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
@@ -46,8 +47,7 @@ int run_choose_payer(struct run *r, struct error *e)
 			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode%s",
 			       r->injects ? ", in an injected handler" : "");
 	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
-		(void)snprintf(r->fallback, sizeof(r->fallback),
-			       "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
+		(void)snprintf(r->fallback, sizeof(r->fallback), "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
 	return 0;
 }
 

@@ -13,7 +13,7 @@ struct run;
 struct run_slowing {
 	enum run_slowing_state { SLOWING_LOOKS, SLOWING_MEASURES, SLOWING_DECIDED } state;
 	bool by_probe;
-	char why[512]; /* by samples though a probe was asked for: the end of a sentence; else "" */
+	char why[512];		    /* by samples though a probe was asked for: the end of a sentence; else "" */
 	uint64_t begun_ns, took_ns; /* of the experiment that found it out */
 	uint64_t due_ns;
 };

@@ -60,8 +60,7 @@ void status_format(const struct status_facts *f, size_t width, char *buf, size_t
 	append(buf, size, "%.0f", (double)f->elapsed_ns / NSEC_PER_SEC);
 	if (f->duration_ns)
 		append(buf, size, "/%.0f", (double)f->duration_ns / NSEC_PER_SEC);
-	append(buf, size, " s, %zu experiment%s on %zu line%s", f->experiments, f->experiments == 1 ? "" : "s", f->lines,
-	       f->lines == 1 ? "" : "s");
+	append(buf, size, " s, %zu experiment%s on %zu line%s", f->experiments, f->experiments == 1 ? "" : "s", f->lines, f->lines == 1 ? "" : "s");
 	if (isfinite(f->visits_per_s))
 		append(buf, size, ", %.*f visits/s", f->visits_per_s < 100 ? 1 : 0, f->visits_per_s);
 	if (f->best)

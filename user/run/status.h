@@ -11,20 +11,20 @@ struct status_facts {
 	uint64_t elapsed_ns;  /* of the run */
 	uint64_t duration_ns; /* asked for; 0: until the program ends */
 	size_t experiments, lines;
-	double visits_per_s;  /* of all progress points; NaN: not known */
-	const char *selected; /* line under experiment, or NULL */
-	double speedup;       /* of that experiment, 0..1 ... */
-	bool slows;           /* ... by which the line is slowed instead */
-	const char *best;     /* line with the best effect so far, or NULL */
+	double visits_per_s;			 /* of all progress points; NaN: not known */
+	const char *selected;			 /* line under experiment, or NULL */
+	double speedup;				 /* of that experiment, 0..1 ... */
+	bool slows;				 /* ... by which the line is slowed instead */
+	const char *best;			 /* line with the best effect so far, or NULL */
 	double best_effect, best_low, best_high; /* at 50 %, 0..1, 95 % interval */
-	double until_ci;      /* asked for: half-width of the top lines' effects, 0..1; 0: nothing */
-	double missing_s;     /* until that is reached; NaN: not known */
+	double until_ci;			 /* asked for: half-width of the top lines' effects, 0..1; 0: nothing */
+	double missing_s;			 /* until that is reached; NaN: not known */
 };
 
 struct status {
 	FILE *out;
 	bool quiet, terminal;
-	bool drawn;       /* something stands in the terminal's last line */
+	bool drawn;	  /* something stands in the terminal's last line */
 	uint64_t next_ns; /* when the next line is due */
 };
 

@@ -41,5 +41,5 @@ void run_say_stops(const struct run *r)
 {
 	if (r->stops.dropped)
 		(void)log_error("%zu experiment%s dropped: the program was stopped meanwhile, by Ctrl-Z or SIGSTOP", r->stops.dropped,
-			       r->stops.dropped > 1 ? "s were" : " was");
+				r->stops.dropped > 1 ? "s were" : " was");
 }

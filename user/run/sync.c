@@ -28,7 +28,8 @@ int run_choose_sync(struct run *r, struct error *e)
 	if (feature_denied("sched_switch"))
 		return 0;
 	if (!feature_usable("sched_switch", r->options.disabled) || !feature_usable("sched_waking", r->options.disabled))
-		return fail(e, EOPNOTSUPP, "--sync sched needs BTF tracepoints on the scheduler (Linux 5.5; `cozbpf check` says why they cannot "
+		return fail(e, EOPNOTSUPP,
+			    "--sync sched needs BTF tracepoints on the scheduler (Linux 5.5; `cozbpf check` says why they cannot "
 			    "be used here); use --sync pthread");
 	return 0;
 }

@@ -44,8 +44,7 @@ bool sandbox_drop_rights(void)
 		(void)close(fd);
 	}
 	/* Root that cannot become somebody else (a user namespace without that user, no CAP_SETUID) would read files as root. */
-	if (geteuid() == 0 &&
-	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return false;
 	if (syscall(SYS_capset, &head, none) < 0)
 		return false;
@@ -73,18 +72,16 @@ static uint64_t address_space(void)
 	return n > 0 && sscanf(text, "%lu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 256ULL << 20;
 }
 
-#define ALLOW(name) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 /* Only with @value as the low half of argument @arg. */
-#define ALLOW_IF(name, arg, value)                                                                                          \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4),                                                              \
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[arg])),                               \
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),             \
+#define ALLOW_IF(name, arg, value)                                                                                                           \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[arg])), \
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                              \
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
 /* Code is not made at run time. */
-#define ALLOW_DATA(name)                                                                                                                  \
+#define ALLOW_DATA(name)                                                                                                                   \
 	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])), \
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                      \
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                       \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
 
 /* All else fails, as it would for want of a right. */
@@ -95,15 +92,44 @@ static bool filter_calls(void)
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(sendto), ALLOW(sendmsg), ALLOW(recvfrom), ALLOW(recvmsg), ALLOW(poll),
-		ALLOW(lseek), ALLOW(close), ALLOW(fstat), ALLOW(newfstatat), ALLOW(readlink), ALLOW(brk), ALLOW(munmap),
-		ALLOW(mremap), ALLOW(madvise), ALLOW(futex), ALLOW(getrandom), ALLOW(clock_gettime), ALLOW(setrlimit),
-		ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack), ALLOW(getpid), ALLOW(gettid),
+		ALLOW(read),
+		ALLOW(pread64),
+		ALLOW(write),
+		ALLOW(sendto),
+		ALLOW(sendmsg),
+		ALLOW(recvfrom),
+		ALLOW(recvmsg),
+		ALLOW(poll),
+		ALLOW(lseek),
+		ALLOW(close),
+		ALLOW(fstat),
+		ALLOW(newfstatat),
+		ALLOW(readlink),
+		ALLOW(brk),
+		ALLOW(munmap),
+		ALLOW(mremap),
+		ALLOW(madvise),
+		ALLOW(futex),
+		ALLOW(getrandom),
+		ALLOW(clock_gettime),
+		ALLOW(setrlimit),
+		ALLOW(rt_sigprocmask),
+		ALLOW(rt_sigreturn),
+		ALLOW(sigaltstack),
+		ALLOW(getpid),
+		ALLOW(gettid),
 		/* Of itself. Another decoder has the same user. */
 		ALLOW_IF(prlimit64, 0, 0),
 		/* Not locks and leases, which hold up the file's users, nor signals. */
-		ALLOW_IF(fcntl, 1, F_DUPFD_CLOEXEC), ALLOW_IF(fcntl, 1, F_GETFD), ALLOW_IF(fcntl, 1, F_GETFL),
-		ALLOW(restart_syscall), ALLOW(sched_yield), ALLOW(exit), ALLOW(exit_group), ALLOW_DATA(mmap), ALLOW_DATA(mprotect),
+		ALLOW_IF(fcntl, 1, F_DUPFD_CLOEXEC),
+		ALLOW_IF(fcntl, 1, F_GETFD),
+		ALLOW_IF(fcntl, 1, F_GETFL),
+		ALLOW(restart_syscall),
+		ALLOW(sched_yield),
+		ALLOW(exit),
+		ALLOW(exit_group),
+		ALLOW_DATA(mmap),
+		ALLOW_DATA(mprotect),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 	};
 	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};

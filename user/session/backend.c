@@ -79,8 +79,8 @@ static int read_visits(struct session *s, uint64_t ret[ABI_MAX_POINTS])
 
 static struct rate_seen seen_by(const struct abi_totals *t)
 {
-	return (struct rate_seen){.run_ns = t->run_ns, .wakes = t->wakes, .cpu_waits = t->cpu_waits,
-				  .samples = t->samples + t->samples_outside, .turns = t->turns};
+	return (struct rate_seen){
+		.run_ns = t->run_ns, .wakes = t->wakes, .cpu_waits = t->cpu_waits, .samples = t->samples + t->samples_outside, .turns = t->turns};
 }
 
 static void adapt(struct session *s)
@@ -104,8 +104,8 @@ static void adapt(struct session *s)
 	events_adapt(s, &x);
 }
 
-/* The least that a hit should have the others pay for, in ns; 0: as much as it earns. A pause stops its thread for longer than it is asked to, and asking
- * for it costs the thread in the line: on a virtual machine 8 and 20 us, half as much again when a neighbour shares the core, where 5 % of
+/* The least that a hit should have the others pay for, in ns; 0: as much as it earns. A pause stops its thread for longer than it is asked to, and
+ * asking for it costs the thread in the line: on a virtual machine 8 and 20 us, half as much again when a neighbour shares the core, where 5 % of
  * half a millisecond are 25. Booked hit by hit, G would grow by nearly twice what was earned, for costs that are known from a calibration only.
  * A quantum is at most what half a speedup makes of a hit, and small speedups, whose effects are small, can have such quanta as well. */
 static uint64_t booking_quantum(double speedup, const struct abi_control *c)

@@ -35,8 +35,8 @@ static void stop(struct session *s, unsigned int cpu)
 	s->idle_hz[cpu] = s->rate_hz;
 	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].cpu == cpu)
-			(void)(keeper(&s->events[i]) ? ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &slow) :
-						       ioctl(s->events[i].fd, PERF_EVENT_IOC_DISABLE, 0));
+			(void)(keeper(&s->events[i]) ? ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &slow)
+						     : ioctl(s->events[i].fd, PERF_EVENT_IOC_DISABLE, 0));
 }
 
 /* The kernel remembers how far each clock was, so they do not start together. */

@@ -9,15 +9,16 @@
  *
  * The more clocks there are, the more uneven are the distances, up to those of a Poisson process, and the pauses with them. A thread that waits by
  * looking again and again pays all that came late after the other's work has ended, and late is whoever had caught up and had nothing to pay in the
- * longest distance of that work. tests/unit/bpf_model_test.c has such a program, and what it reads for 60 and 40 % (by periods from 0.75 to 1.25 of the mean) is 54.7 and 34.9 with six clocks,
- * 56.0 and 36.1 with three, 57.3 and 37.2 with two, 58.8 and 38.6 with one; a lock just past its knee reads 44.5, 41.9, 41.4 and 42.0 for 40. But with one
- * clock, rounds shorter than the distance are 3 to 9 points off; with two, no more than with many.
+ * longest distance of that work. tests/unit/bpf_model_test.c has such a program, and what it reads for 60 and 40 % (by periods from 0.75 to 1.25 of
+ * the mean) is 54.7 and 34.9 with six clocks, 56.0 and 36.1 with three, 57.3 and 37.2 with two, 58.8 and 38.6 with one; a lock just past its knee
+ * reads 44.5, 41.9, 41.4 and 42.0 for 40. But with one clock, rounds shorter than the distance are 3 to 9 points off; with two, no more than with
+ * many.
  *
  * For the same reason clocks must not start together, and a new period every now and then keeps them from falling in step with the
- * program's own rounds: ten times a second, and after every experiment, one clock of each CPU starts afresh. Periods must differ by much: from a thread's own hit to the
- * next tick of the same clock it gets on by one period for sure, and where that is a certain part of its round it is found in the line too often or too
- * seldom. Two busy threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in the kernel) with periods from 0.75 to 1.25 of the
- * mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1. */
+ * program's own rounds: ten times a second, and after every experiment, one clock of each CPU starts afresh. Periods must differ by much: from a
+ * thread's own hit to the next tick of the same clock it gets on by one period for sure, and where that is a certain part of its round it is found in
+ * the line too often or too seldom. Two busy threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in the kernel)
+ * with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1. */
 #include "session/internal.h"
 
 #include "base/clock.h"

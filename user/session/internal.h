@@ -41,47 +41,47 @@ struct session {
 	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
-	unsigned int rate_hz;    /* in force */
-	uint64_t begin_ns;       /* of the experiment under way or just ended */
+	unsigned int rate_hz; /* in force */
+	uint64_t begin_ns;    /* of the experiment under way or just ended */
 	uint64_t begin_visits[ABI_MAX_POINTS];
-	struct rate_seen seen;   /* until then, but for the visits */
-	bool looked;             /* an experiment has shown what rate is needed */
+	struct rate_seen seen; /* until then, but for the visits */
+	bool looked;	       /* an experiment has shown what rate is needed */
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
-	uint64_t redraw_ns; /* when the next one is due */
-	uint64_t cpus_ns;   /* when to look again which CPUs are online */
+	uint64_t redraw_ns;	    /* when the next one is due */
+	uint64_t cpus_ns;	    /* when to look again which CPUs are online */
 	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
 	FILE *trace;
-	struct ring_buffer *clocks; /* CPUs whose clocks are stopped and should run, or ABI_IDLE_LOOPBACK; NULL: none is ever stopped */
-	struct bpf_link *loopback[4]; /* the network softirq and timers; NULL: detached */
-	uint64_t loopback_ns;         /* when they were attached, or were of use last */
-	uint64_t loopback_raised;     /* softirqs until then */
+	struct ring_buffer *clocks;	/* CPUs whose clocks are stopped and should run, or ABI_IDLE_LOOPBACK; NULL: none is ever stopped */
+	struct bpf_link *loopback[4];	/* the network softirq and timers; NULL: detached */
+	uint64_t loopback_ns;		/* when they were attached, or were of use last */
+	uint64_t loopback_raised;	/* softirqs until then */
 	unsigned int loopback_rearm_at; /* how many wake-ups attached them again last; 0: they were of use since */
-	uint64_t clocks_ns;         /* since when clocks may be stopped */
+	uint64_t clocks_ns;		/* since when clocks may be stopped */
 	bool idle[ABI_MAX_CPUS];
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
-	struct bpf_link *links[8]; /* edges, iterator */
+	struct bpf_link *links[8];	    /* edges, iterator */
 	size_t n_links;
 	struct bpf_link *iter;
 	struct points points;
-	struct point slow_probes; /* where each visit of the line can be made longer; none: it is slowed by samples */
+	struct point slow_probes;     /* where each visit of the line can be made longer; none: it is slowed by samples */
 	struct abi_totals slow_begin; /* the totals when they came */
 	struct code_map *code;
 	struct bpf_link *loader; /* the probe of the dynamic linker, and what it has told; NULL: not watched */
 	struct ring_buffer *loads;
 	bool loaded;
 	struct unwind *unwind;
-	struct sync *sync; /* --sync pthread; else NULL */
-	bool sync_switch;  /* ... and switches are reported, too */
+	struct sync *sync;	   /* --sync pthread; else NULL */
+	bool sync_switch;	   /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	uint64_t late_begin[ABI_LATE_BUCKETS];
-	uint64_t epoch; /* of the experiment under way or just ended */
+	uint64_t epoch;		     /* of the experiment under way or just ended */
 	pthread_mutex_t *procs_lock; /* of many processes' entries, shared with children; else NULL */
-	struct ring_buffer *ring; /* of execs, in a scope of many processes */
+	struct ring_buffer *ring;    /* of execs, in a scope of many processes */
 	pid_t execs[256];
 	size_t n_execs;
-	size_t n_without_space; /* looks at processes for whose mappings there was no space */
+	size_t n_without_space;	   /* looks at processes for whose mappings there was no space */
 	unsigned char *space_idle; /* for how many calls of session_maintain nobody has run in each address space */
 	size_t n_space_idle;
 };

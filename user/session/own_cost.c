@@ -17,7 +17,7 @@ static uint64_t run_time_of(const struct cozbpf_bpf *skel)
 	struct bpf_program *prog;
 	uint64_t sum = 0;
 
-	bpf_object__for_each_program(prog, skel->obj) {
+	bpf_object__for_each_program (prog, skel->obj) {
 		struct bpf_prog_info info = {0};
 		unsigned int size = sizeof(info);
 		int fd = bpf_program__fd(prog);

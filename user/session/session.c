@@ -228,8 +228,7 @@ static int attach_one(struct session *s, struct bpf_program *prog, struct error 
 	struct bpf_link *link = bpf_program__attach(prog);
 
 	if (!link)
-		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog),
-			    strerror(errno));
+		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog), strerror(errno));
 	s->links[s->n_links++] = link;
 	return 0;
 }
@@ -237,11 +236,8 @@ static int attach_one(struct session *s, struct bpf_program *prog, struct error 
 int session_attach(struct session *s, pid_t pid, struct error *e)
 {
 	struct bpf_program *progs[] = {
-		s->skel->progs.edge_newtask,
-		s->skel->progs.edge_exec,
-		s->skel->progs.edge_exit,
-		s->skel->progs.edge_waking,
-		s->skel->progs.edge_switch,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
+		s->skel->progs.edge_waking,  s->skel->progs.edge_switch,
 	};
 	int r;
 

@@ -20,20 +20,20 @@ struct session;
 struct session_options {
 	enum abi_payer payer;
 	enum abi_sync sync;
-	int signo;            /* payment signal (sleep, spin) */
+	int signo;	      /* payment signal (sleep, spin) */
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs (session/rate.h) */
-	uint64_t seed;        /* of the sampling periods */
-	bool many;            /* the scope is what session_take enters, and what comes from that; else one process */
-	bool all_execs;       /* session_execs tells of every exec on the machine, not only of those entered */
+	uint64_t seed;	      /* of the sampling periods */
+	bool many;	      /* the scope is what session_take enters, and what comes from that; else one process */
+	bool all_execs;	      /* session_execs tells of every exec on the machine, not only of those entered */
 	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
-	bool slows;           /* experiments may slow the line for real */
+	bool slows;	      /* experiments may slow the line for real */
 	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes POINTS_NEED_PROBES */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	size_t latencies;     /* how many pairs there will be (points_pair) */
 	unsigned int needs;   /* enum points_needs */
 	const char *trace;    /* a new file to write every stop to that is booked (trace.c), or NULL */
-	bool calibrate;       /* anew, whatever an earlier run has found */
-	bool inclusive;       /* a sample belongs to every frame in scope of its call chain, not to the first only */
+	bool calibrate;	      /* anew, whatever an earlier run has found */
+	bool inclusive;	      /* a sample belongs to every frame in scope of its call chain, not to the first only */
 };
 
 /* May this user load BPF programs? -EPERM, with what is missing. A run asks before all else that takes privileges, since what that says of a

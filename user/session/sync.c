@@ -106,12 +106,11 @@ void sync_configure(struct session *s)
 {
 	bool calls_only = s->options.sync == ABI_SYNC_PTHREAD;
 	struct bpf_program *edges[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec, s->skel->progs.edge_exit, s->skel->progs.edge_waking,
-		s->skel->progs.edge_switch,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
+		s->skel->progs.edge_waking,  s->skel->progs.edge_switch,
 	};
 	struct bpf_program *ours[] = {
-		s->skel->progs.sync_enter, s->skel->progs.sync_back, s->skel->progs.sync_returned, s->skel->progs.sync_exec,
-		s->skel->progs.sync_exit,
+		s->skel->progs.sync_enter, s->skel->progs.sync_back, s->skel->progs.sync_returned, s->skel->progs.sync_exec, s->skel->progs.sync_exit,
 	};
 
 	for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++)
@@ -165,8 +164,7 @@ static int attach_tracepoint(struct session *s, struct bpf_program *prog, struct
 	struct bpf_link *link = bpf_program__attach(prog);
 
 	if (!link)
-		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog),
-			    strerror(errno));
+		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog), strerror(errno));
 	s->sync->links[s->sync->n_links++] = link;
 	return 0;
 }
@@ -253,7 +251,7 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 		}
 		if (r < 0)
 			return fail(e, -r, "%s", why.text);
-		if ( (at->does & ABI_CALL_BLOCKS))
+		if ((at->does & ABI_CALL_BLOCKS))
 			r = attach(s, s->skel->progs.sync_returned, path, name, at->function, offset, at->does, true, e);
 	}
 	*ret_n = p->n;

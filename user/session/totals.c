@@ -58,7 +58,7 @@ static unsigned long long missed_events(const struct session *s)
 	unsigned long long n = 0;
 	struct bpf_program *p;
 
-	bpf_object__for_each_program(p, s->skel->obj) {
+	bpf_object__for_each_program (p, s->skel->obj) {
 		struct bpf_prog_info info = {0};
 		unsigned int size = sizeof(info);
 
@@ -87,8 +87,8 @@ char *session_counters(struct session *s)
 		(void)fprintf(f, "%llu x the kernel did not report an event: another thread had been preempted in the same report\n", missed);
 	unwind_log_errors(s, f);
 	if (s->n_without_space)
-		(void)fprintf(f, "%zu x no room for what a process has mapped (%d different ones at most): its samples were not counted\n", s->n_without_space,
-			      ABI_MAX_SPACES);
+		(void)fprintf(f, "%zu x no room for what a process has mapped (%d different ones at most): its samples were not counted\n",
+			      s->n_without_space, ABI_MAX_SPACES);
 	if (s->points.page && s->points.page->no_slot)
 		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->points.page->no_slot);
 	if (s->points.page && s->points.page->lost_counters)

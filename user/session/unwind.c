@@ -169,11 +169,16 @@ void unwind_log_errors(const struct session *s, FILE *f)
 	if (m->n_without_rows)
 		(void)fprintf(f, "%zu x an object's call frame information cannot be used: %s\n", m->n_without_rows, m->rows_error.text);
 	if (u->n_left_out)
-		(void)fprintf(f, "%zu x no room for an object's call frame information (%u rows in all): %s; calls out of it are followed by frame "
-			      "pointers\n", u->n_left_out, ABI_MAX_ROWS, u->left_out ? u->left_out : "?");
+		(void)fprintf(f,
+			      "%zu x no room for an object's call frame information (%u rows in all): %s; calls out of it are followed by frame "
+			      "pointers\n",
+			      u->n_left_out, ABI_MAX_ROWS, u->left_out ? u->left_out : "?");
 	if (u->n_kept)
-		(void)fprintf(f, "%zu x no room to leave code out of scope as samples show it (%u rows of call frame information in all): %s; name what is "
-			      "in scope with --source\n", u->n_kept, ABI_MAX_ROWS, u->kept ? u->kept : "?");
+		(void)fprintf(
+			f,
+			"%zu x no room to leave code out of scope as samples show it (%u rows of call frame information in all): %s; name what is "
+			"in scope with --source\n",
+			u->n_kept, ABI_MAX_ROWS, u->kept ? u->kept : "?");
 	if (u->n_surplus_modules)
 		(void)fprintf(f, "%zu x an executable mapping was left out (%d at most)\n", u->n_surplus_modules, ABI_MAX_MODULES);
 	if (u->n_surplus_spaces)

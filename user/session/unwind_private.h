@@ -35,13 +35,13 @@ struct unwind {
 	struct abi_row *chunks[UNWIND_MAX_CHUNKS];
 	size_t n_chunks, n_rows;
 	struct abi_module *modules; /* the map */
-	unsigned int n_pool;        /* of it given away so far */
+	unsigned int n_pool;	    /* of it given away so far */
 	struct unwind_part *free;   /* of spaces that are gone */
 	size_t n_free;
 	struct unwind_space *spaces; /* by the code map's index */
 	size_t n_spaces;
 	size_t n_surplus_spaces;
-	bool moved; /* rows of an object that was there already are elsewhere now */
+	bool moved;		     /* rows of an object that was there already are elsewhere now */
 	struct unwind_rows *objects; /* by the code map's index */
 	size_t n_objects;
 	size_t n_left_out;

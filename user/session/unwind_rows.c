@@ -20,8 +20,7 @@
 static int make_chunk(struct unwind *u, struct error *e)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "row_chunk", sizeof(unsigned int), sizeof(struct abi_row), ABI_ROW_CHUNK,
-						&opts);
+	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "row_chunk", sizeof(unsigned int), sizeof(struct abi_row), ABI_ROW_CHUNK, &opts);
 	void *p;
 
 	if (fd < 0)

@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define ALL_POINTS                                                                                                                       \
+#define ALL_POINTS                                                                                                                    \
 	(POINTS_NEED_PROBES | POINTS_NEED_RETURNS | POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS | \
 	 POINTS_NEED_SAMPLED)
 
@@ -18,7 +18,9 @@ static const struct {
 	struct session_options options;
 } uses[] = {
 	{"programs", "what run, attach and system load, with all kinds of points", true, {.needs = ALL_POINTS}},
-	{"programs_options", "what --latency, --attribution inclusive and validate load", false,
+	{"programs_options",
+	 "what --latency, --attribution inclusive and validate load",
+	 false,
 	 {.needs = POINTS_NEED_PROBES, .latencies = ABI_MAX_LATENCIES, .inclusive = true, .slows = true, .slow_probes = true}},
 	{"programs_pthread", "what --sync pthread loads", false, {.needs = POINTS_NEED_PROBES, .sync = ABI_SYNC_PTHREAD}},
 };

@@ -5,7 +5,7 @@
 #include "pay.c"
 
 #define SA_RESTORER_FLAG 0x04000000UL /* asm/signal.h */
-#define BIT_OF(signo) | 1ULL << ((signo) - 1)
+#define BIT_OF(signo) | 1ULL << ((signo)-1)
 
 /* Where a handler of signals returns to. */
 void blob_restorer(void);

@@ -139,17 +139,17 @@ EXPORT int execvp(const char *file, char *const argv[])
 }
 
 /* The words of a variable list, onto the stack of the caller; @n is how many there are. */
-#define TAKE_WORDS(first, argv, n, list)                        \
-	do {                                                    \
-		va_start(list, first);                          \
-		for (n = 1; va_arg(list, char *); n++)          \
-			;                                       \
-		va_end(list);                                   \
-		argv = alloca((n + 1) * sizeof(*argv));         \
-		va_start(list, first);                          \
-		argv[0] = (char *)(uintptr_t)first;             \
-		for (size_t i = 1; i <= n; i++)                 \
-			argv[i] = va_arg(list, char *);         \
+#define TAKE_WORDS(first, argv, n, list)                \
+	do {                                            \
+		va_start(list, first);                  \
+		for (n = 1; va_arg(list, char *); n++)  \
+			;                               \
+		va_end(list);                           \
+		argv = alloca((n + 1) * sizeof(*argv)); \
+		va_start(list, first);                  \
+		argv[0] = (char *)(uintptr_t)first;     \
+		for (size_t i = 1; i <= n; i++)         \
+			argv[i] = va_arg(list, char *); \
 	} while (0)
 
 EXPORT int execl(const char *path, const char *arg, ...)

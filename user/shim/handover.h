@@ -32,8 +32,8 @@ void handover_remove(int first);
 
 struct handover_environment {
 	char *const *envp;
-	const char *old; /* LD_PRELOAD=..., in @envp; or NULL */
-	size_t n, had;   /* strings; bytes of @old */
+	const char *old;	    /* LD_PRELOAD=..., in @envp; or NULL */
+	size_t n, had;		    /* strings; bytes of @old */
 	char first[SHIM_FIRST_MAX]; /* what the program has to have loaded before the library; or "" */
 };
 /* false: too much to be copied, or the program filters its system calls: to ask is forbidden, and the new program could not load the library. */

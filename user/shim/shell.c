@@ -116,24 +116,23 @@ static void write_line(char *to, const char *line, const struct handover_environ
 }
 
 /* What to run: @line, or within the block that this opens a line with the library. */
-#define WITH_LIBRARY(line, result, call)                                             \
-	do {                                                                         \
-		struct handover_environment e;                                       \
-		int saved = errno, from = -1;                                        \
-		char *other = NULL;                                                  \
-		size_t room = 0;                                                     \
-                                                                                     \
-		if (environ && __atomic_load_n(&shim_page, __ATOMIC_ACQUIRE) &&      \
-		    handover_survey(environ, &e) && (room = room_for(line, &e)) > 0) \
-			from = enter();                                              \
-		if (from >= 0) {                                                     \
-			other = alloca(room);                                        \
-			write_line(other, line, &e, from);                           \
-		}                                                                    \
-		errno = saved;                                                       \
-		result = call(other ? other : line);                                 \
-		if (from >= 0)                                                       \
-			leave();                                                     \
+#define WITH_LIBRARY(line, result, call)                                                                                                         \
+	do {                                                                                                                                     \
+		struct handover_environment e;                                                                                                   \
+		int saved = errno, from = -1;                                                                                                    \
+		char *other = NULL;                                                                                                              \
+		size_t room = 0;                                                                                                                 \
+                                                                                                                                                 \
+		if (environ && __atomic_load_n(&shim_page, __ATOMIC_ACQUIRE) && handover_survey(environ, &e) && (room = room_for(line, &e)) > 0) \
+			from = enter();                                                                                                          \
+		if (from >= 0) {                                                                                                                 \
+			other = alloca(room);                                                                                                    \
+			write_line(other, line, &e, from);                                                                                       \
+		}                                                                                                                                \
+		errno = saved;                                                                                                                   \
+		result = call(other ? other : line);                                                                                             \
+		if (from >= 0)                                                                                                                   \
+			leave();                                                                                                                 \
 	} while (0)
 
 EXPORT int system(const char *line)

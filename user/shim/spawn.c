@@ -17,14 +17,14 @@
 #define MAX_ACTIONS 1024
 #define MAX_ACTION 64 /* bytes */
 
-typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-			   char *const argv[], char *const envp[]);
+typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const argv[],
+			   char *const envp[]);
 
 /* What the C library does not say of its actions. */
 struct layout {
 	size_t size;
 	bool has_closefrom; /* since glibc 2.34: closes all from some number on, */
-	int closefrom;      /* which its first word says */
+	int closefrom;	    /* which its first word says */
 };
 
 /* Made ones show it: the size is the distance at which the second one's numbers stand behind the first one's. */

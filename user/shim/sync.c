@@ -5,21 +5,21 @@
 
 /* One byte that does nothing: the kernel emulates it. Five bytes it can turn into a call (Linux 6.18), for two thirds of the price; but where
  * that goes to is not there in a forked child, which then ends by SIGSEGV. The exported name is for the controller. */
-#define SITE(name)                                      \
-	__asm__(".pushsection .text\n"                  \
-		".balign 16\n"                          \
-		".globl shim_site_" #name "\n"          \
-		".hidden shim_site_" #name "\n"         \
-		".globl _cozbpf_site_" #name "\n"       \
-		".type shim_site_" #name ", @function\n" \
-		".type _cozbpf_site_" #name ", @function\n" \
-		"shim_site_" #name ":\n"                \
-		"_cozbpf_site_" #name ":\n"             \
-		".cfi_startproc\n"                      \
-		"nop\n"                                 \
-		"ret\n"                                 \
-		".cfi_endproc\n"                        \
-		".size shim_site_" #name ", .-shim_site_" #name "\n" \
+#define SITE(name)                                                         \
+	__asm__(".pushsection .text\n"                                     \
+		".balign 16\n"                                             \
+		".globl shim_site_" #name "\n"                             \
+		".hidden shim_site_" #name "\n"                            \
+		".globl _cozbpf_site_" #name "\n"                          \
+		".type shim_site_" #name ", @function\n"                   \
+		".type _cozbpf_site_" #name ", @function\n"                \
+		"shim_site_" #name ":\n"                                   \
+		"_cozbpf_site_" #name ":\n"                                \
+		".cfi_startproc\n"                                         \
+		"nop\n"                                                    \
+		"ret\n"                                                    \
+		".cfi_endproc\n"                                           \
+		".size shim_site_" #name ", .-shim_site_" #name "\n"       \
 		".size _cozbpf_site_" #name ", .-_cozbpf_site_" #name "\n" \
 		".popsection\n")
 

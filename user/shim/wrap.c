@@ -71,7 +71,7 @@ WAITS(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespe
 WAITS(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until), shim_taken)
 WAITS(pthread_rwlock_clockrdlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until), shim_taken)
 WAITS(pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until), shim_taken)
-WAITS(mtx_timedlock, (mtx_t * restrict mutex, const struct timespec *restrict until), (mutex, until), shim_taken)
+WAITS(mtx_timedlock, (mtx_t *restrict mutex, const struct timespec *restrict until), (mutex, until), shim_taken)
 
 /* Who comes last lets the others go; nobody knows before. */
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)

@@ -12,8 +12,8 @@ __attribute__((constructor, noinline)) void shim_resolve(void)
 	int saved = errno;
 	void *f;
 
-#define SET(name, found)                                                               \
-	f = (found);                                                                   \
+#define SET(name, found) \
+	f = (found);     \
 	__atomic_store_n(&shim_real.name, (__typeof__(shim_real.name))f, __ATOMIC_RELAXED);
 #define NEWEST(name) SET(name, dlsym(RTLD_NEXT, #name))
 #define VERSION(name, which) SET(name, dlvsym(RTLD_NEXT, #name, which))

@@ -60,8 +60,7 @@ static struct birth *prepare(const struct birth *b)
 	return copy;
 }
 
-EXPORT int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict attributes, void *(*function)(void *),
-			  void *restrict arg)
+EXPORT int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict attributes, void *(*function)(void *), void *restrict arg)
 {
 	struct birth *b = prepare(&(struct birth){.function = function, .arg = arg});
 	int result = b ? REAL(pthread_create)(ret, attributes, live, b) : EAGAIN;

@@ -16,25 +16,25 @@ static void come_back(void *arg)
 	shim_after_wait(w->told, w->credit);
 }
 
-#define CANCELLABLE(result, call, ended)                              \
-	do {                                                          \
-		struct wait wait = {shim_before_wait(), true};        \
-                                                                      \
-		pthread_cleanup_push(come_back, &wait);               \
-		(result) = (call);                                    \
-		wait.credit = (ended);                                \
-		pthread_cleanup_pop(1);                               \
+#define CANCELLABLE(result, call, ended)                       \
+	do {                                                   \
+		struct wait wait = {shim_before_wait(), true}; \
+                                                               \
+		pthread_cleanup_push(come_back, &wait);        \
+		(result) = (call);                             \
+		wait.credit = (ended);                         \
+		pthread_cleanup_pop(1);                        \
 	} while (0)
 
 /* Gives the mutex away, and waits. */
-#define CONDITION(name, parameters, arguments)                        \
-	EXPORT int name parameters                                    \
-	{                                                             \
-		volatile int result;                                  \
-                                                                      \
-		shim_before_wake();                                   \
+#define CONDITION(name, parameters, arguments)                                 \
+	EXPORT int name parameters                                             \
+	{                                                                      \
+		volatile int result;                                           \
+                                                                               \
+		shim_before_wake();                                            \
 		CANCELLABLE(result, REAL(name) arguments, shim_taken(result)); \
-		return result;                                        \
+		return result;                                                 \
 	}
 
 CONDITION(pthread_cond_wait, (pthread_cond_t * cond, pthread_mutex_t *mutex), (cond, mutex))
@@ -44,23 +44,22 @@ CONDITION(pthread_cond_clockwait, (pthread_cond_t * cond, pthread_mutex_t *mutex
 CONDITION(cnd_wait, (cnd_t * cond, mtx_t *mutex), (cond, mutex))
 CONDITION(cnd_timedwait, (cnd_t *restrict cond, mtx_t *restrict mutex, const struct timespec *restrict until), (cond, mutex, until))
 
-#define CANCELLABLE_WAIT(name, parameters, arguments, ended)          \
-	EXPORT int name parameters                                    \
-	{                                                             \
-		volatile int result;                                  \
-                                                                      \
-		CANCELLABLE(result, REAL(name) arguments, ended);     \
-		return result;                                        \
+#define CANCELLABLE_WAIT(name, parameters, arguments, ended)      \
+	EXPORT int name parameters                                \
+	{                                                         \
+		volatile int result;                              \
+                                                                  \
+		CANCELLABLE(result, REAL(name) arguments, ended); \
+		return result;                                    \
 	}
 
 CANCELLABLE_WAIT(pthread_join, (pthread_t thread, void **ret), (thread, ret), result == 0)
 CANCELLABLE_WAIT(pthread_timedjoin_np, (pthread_t thread, void **ret, const struct timespec *until), (thread, ret, until), result == 0)
-CANCELLABLE_WAIT(pthread_clockjoin_np, (pthread_t thread, void **ret, clockid_t clock, const struct timespec *until),
-		 (thread, ret, clock, until), result == 0)
+CANCELLABLE_WAIT(pthread_clockjoin_np, (pthread_t thread, void **ret, clockid_t clock, const struct timespec *until), (thread, ret, clock, until),
+		 result == 0)
 CANCELLABLE_WAIT(thrd_join, (thrd_t thread, int *ret), (thread, ret), result == thrd_success)
 CANCELLABLE_WAIT(sem_timedwait, (sem_t *restrict sem, const struct timespec *restrict until), (sem, until), result == 0)
-CANCELLABLE_WAIT(sem_clockwait, (sem_t *restrict sem, clockid_t clock, const struct timespec *restrict until), (sem, clock, until),
-		 result == 0)
+CANCELLABLE_WAIT(sem_clockwait, (sem_t *restrict sem, clockid_t clock, const struct timespec *restrict until), (sem, clock, until), result == 0)
 
 /* A cancellation point also where it need not wait; a failed try sets errno, the call itself may not. */
 EXPORT int sem_wait(sem_t *sem)
@@ -79,8 +78,7 @@ EXPORT int sem_wait(sem_t *sem)
 /* Signals come from anywhere: credit for those that the process sent itself. */
 static bool sent_from_inside(const siginfo_t *info)
 {
-	return !shim_filtered && (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL) &&
-	       info->si_pid == getpid();
+	return !shim_filtered && (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL) && info->si_pid == getpid();
 }
 
 /* Apart, so that nothing is changed that cancellation could bring back. */

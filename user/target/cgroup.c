@@ -21,7 +21,7 @@
 
 struct cgroup {
 	char *path;
-	int fd;      /* of the directory */
+	int fd;	     /* of the directory */
 	pid_t *pids; /* ascending */
 	size_t n;
 };

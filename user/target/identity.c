@@ -207,8 +207,7 @@ int identity_assume(const struct identity *id)
 	keep_ours_back();
 	if (!id || !id->switches)
 		return 0;
-	if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
-	    setresuid(id->uid, id->uid, id->uid) < 0)
+	if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 || setresuid(id->uid, id->uid, id->uid) < 0)
 		return -errno;
 	r = drop_capabilities();
 	if (r < 0)

@@ -33,8 +33,7 @@ static int append(int fd, const void *bytes, size_t left)
 
 static int describe(const struct target_spec *spec, struct shim_launch *ret)
 {
-	*ret = (struct shim_launch){
-		.magic = SHIM_MAGIC, .pay = spec->pay, .signo = spec->signo, .server_pid = getpid(), .server_uid = geteuid()};
+	*ret = (struct shim_launch){.magic = SHIM_MAGIC, .pay = spec->pay, .signo = spec->signo, .server_pid = getpid(), .server_uid = geteuid()};
 	if (!shim_identify(spec->page_fd, &ret->page) || (spec->slots_fd >= 0 && !shim_identify(spec->slots_fd, &ret->slots)))
 		return -EBADF;
 	if (spec->server)

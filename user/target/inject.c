@@ -39,26 +39,34 @@ static int refuse(pid_t pid, int signo, int err, struct error *e)
 		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, f.comm, signo);
 	case -EPERM:
 	case -EACCES:
-		return fail(e, EPERM, "not allowed to inject a payment handler into process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE, and see "
-			    "kernel.yama.ptrace_scope (sysctl); Linux 6.18 needs none", (int)pid, f.comm);
+		return fail(e, EPERM,
+			    "not allowed to inject a payment handler into process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE, and see "
+			    "kernel.yama.ptrace_scope (sysctl); Linux 6.18 needs none",
+			    (int)pid, f.comm);
 	case -ENOEXEC:
 		return fail(e, ENOEXEC, "process %d (%s) runs 32-bit code; only 64-bit x86 programs can be profiled", (int)pid, f.comm);
 	case -ENOENT:
 		return fail(e, ENOENT, "cannot inject a payment handler into process %d (%s): there is no system call instruction in its code",
 			    (int)pid, f.comm);
 	case -EOPNOTSUPP:
-		return fail(e, EPERM, "process %d (%s) filters its system calls (seccomp), which only root may suspend: no payment handler can be "
-			    "injected into it", (int)pid, f.comm);
+		return fail(e, EPERM,
+			    "process %d (%s) filters its system calls (seccomp), which only root may suspend: no payment handler can be "
+			    "injected into it",
+			    (int)pid, f.comm);
 	case -EFAULT:
 		return fail(e, ESTALE, "process %d (%s) started another program while a payment handler was injected into it; try again", (int)pid,
 			    f.comm);
 	case -EUSERS:
-		return fail(e, EAGAIN, "process %d (%s) may not start another process, which takes a moment of one to inject a payment handler "
-			    "(RLIMIT_NPROC, or pids.max of its control group)", (int)pid, f.comm);
+		return fail(e, EAGAIN,
+			    "process %d (%s) may not start another process, which takes a moment of one to inject a payment handler "
+			    "(RLIMIT_NPROC, or pids.max of its control group)",
+			    (int)pid, f.comm);
 	case -ETIMEDOUT:
 	case -EAGAIN:
-		return fail(e, EBUSY, "no thread of process %d (%s) could be stopped for the payment handler to be injected: they are blocked in the "
-			    "kernel; try again", (int)pid, f.comm);
+		return fail(e, EBUSY,
+			    "no thread of process %d (%s) could be stopped for the payment handler to be injected: they are blocked in the "
+			    "kernel; try again",
+			    (int)pid, f.comm);
 	default:
 		return fail(e, -err, "cannot inject a payment handler into process %d (%s): %s", (int)pid, f.comm, strerror(-err));
 	}
@@ -131,8 +139,8 @@ static int enter(const struct inject_options *o, pid_t pid, int pidfd, const str
 	return 0;
 }
 
-int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known,
-		 struct inject_layout *ret, struct injected *ret_threads, struct error *e)
+int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
+		 struct injected *ret_threads, struct error *e)
 {
 	_cleanup_free_ struct inject_thread *threads = NULL;
 	size_t n = 0;

@@ -10,7 +10,6 @@
 
 #include <stdint.h>
 
-
 /* As the kernel has it. */
 struct inject_action {
 	uint64_t handler, flags, restorer, mask;
@@ -26,15 +25,15 @@ struct inject_options {
 
 /* Where it is. */
 struct inject_layout {
-	uint64_t blob, end, slots; /* addresses; end: of the blob, its data and a page of scratch */
-	pid_t pid; /* the process that it was put into */
+	uint64_t blob, end, slots;   /* addresses; end: of the blob, its data and a page of scratch */
+	pid_t pid;		     /* the process that it was put into */
 	struct inject_action former; /* what was in the place of the handler: the default, or that the signal is ignored */
 };
 
 /* Puts the handler into @pid, the process of @pidfd, if it is not there yet by one of the @known layouts, in *ret. -errno with @e; then nothing
  * is left there. */
-int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known,
-		 struct inject_layout *ret, struct injected *ret_threads, struct error *e);
+int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
+		 struct injected *ret_threads, struct error *e);
 /* Takes it out of all processes that have one of the layouts. No signal may be raised any more. -EBUSY: what is left, in @e. */
 int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e);
 
@@ -50,8 +49,8 @@ const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layo
 
 struct inject_thread {
 	pid_t tid;
-	int rank;     /* the lower, the less is a stop noticed */
-	bool known;   /* ... where it is */
+	int rank;      /* the lower, the less is a stop noticed */
+	bool known;    /* ... where it is */
 	uint64_t at;   /* ... where it made the system call that it is in */
 	bool blocking; /* blocks the signal */
 	bool filtered; /* filters its system calls (seccomp) */

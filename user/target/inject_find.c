@@ -247,8 +247,8 @@ static bool look_at_thread(pid_t pid, pid_t tid, int signo, struct inject_thread
 	state = status ? strstr(status, "\nState:\t") : NULL;
 	if (!state || state[8] == 'Z' || state[8] == 'X')
 		return false;
-	*ret = (struct inject_thread){.tid = tid, .blocking = field(status, "\nSigBlk:", 16) >> (signo - 1) & 1,
-				      .filtered = field(status, "\nSeccomp:", 10) != 0};
+	*ret = (struct inject_thread){
+		.tid = tid, .blocking = field(status, "\nSigBlk:", 16) >> (signo - 1) & 1, .filtered = field(status, "\nSeccomp:", 10) != 0};
 	inject_thread_place(state[8], call ? call : "", ret);
 	if (ret->filtered && call && restarts_by_another(call))
 		ret->rank = 5;
@@ -313,17 +313,23 @@ int inject_allowed(pid_t pid, int signo, bool ours, struct error *e)
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
 	tracer = field(status, "\nTracerPid:", 10);
 	if (tracer)
-		return fail(e, EPERM, "process %d (%s) is traced by process %llu, perhaps a debugger: no payment handler can be injected into it "
-			    "meanwhile", (int)pid, name, (unsigned long long)tracer);
+		return fail(e, EPERM,
+			    "process %d (%s) is traced by process %llu, perhaps a debugger: no payment handler can be injected into it "
+			    "meanwhile",
+			    (int)pid, name, (unsigned long long)tracer);
 	/* Others are left alone by the kernel's side (bpf/pay.h). */
 	if (all_filter(pid, signo))
-		return fail(e, EPERM, "process %d (%s) filters its system calls (seccomp): a payment handler that is injected into it could be its "
-			    "death; Linux 6.18 needs none", (int)pid, name);
+		return fail(e, EPERM,
+			    "process %d (%s) filters its system calls (seccomp): a payment handler that is injected into it could be its "
+			    "death; Linux 6.18 needs none",
+			    (int)pid, name);
 	if (!ours && field(status, "\nSigCgt:", 16) >> (signo - 1) & 1)
 		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, name, signo);
 	(void)snprintf(link, sizeof(link), "/proc/%d/ns/pid", (int)pid);
 	if (stat(link, &ns) == 0 && stat("/proc/self/ns/pid", &own) == 0 && ns.st_ino != own.st_ino)
-		return fail(e, EOPNOTSUPP, "process %d (%s) is in a PID namespace of its own, as in a container: an injected payment handler could not "
-			    "tell its threads apart; Linux 6.18 needs none", (int)pid, name);
+		return fail(e, EOPNOTSUPP,
+			    "process %d (%s) is in a PID namespace of its own, as in a container: an injected payment handler could not "
+			    "tell its threads apart; Linux 6.18 needs none",
+			    (int)pid, name);
 	return 0;
 }

@@ -19,7 +19,7 @@ struct injector_options {
 
 /* What came of a process. */
 struct injected {
-	unsigned int threads;	         /* how many it has */
+	unsigned int threads;		 /* how many it has */
 	unsigned int blocking, filtered; /* how many of them block the signal, or filter their system calls: those get none */
 };
 

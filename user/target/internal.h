@@ -10,7 +10,7 @@
 
 /* Where the child failed, for the message; it sends this and an errno. */
 enum child_stage {
-	CHILD_READY,    /* no failure: everything but exec is done, waiting for a byte */
+	CHILD_READY,	/* no failure: everything but exec is done, waiting for a byte */
 	CHILD_ORPHANED, /* no failure of the child's: the parent was gone */
 	CHILD_IDENTITY,
 	CHILD_PRELOAD,
@@ -27,8 +27,8 @@ struct child_report {
 struct child_plan {
 	const struct target_spec *spec;
 	const char *path; /* of the executable */
-	int image_fd;     /* memfd with the shim, or -1 */
-	int socket;       /* the child's end: SEQPACKET, close-on-exec */
+	int image_fd;	  /* memfd with the shim, or -1 */
+	int socket;	  /* the child's end: SEQPACKET, close-on-exec */
 	pid_t parent;
 };
 
@@ -42,6 +42,7 @@ int target_make_image(const struct target_spec *spec, int *ret_fd, struct error 
 /* Gives the calling process the mask and the dispositions that target_save_signals remembered. */
 void signals_restore(void);
 
-/* @envp with the library of descriptor @fd, and before it @first (shared/shim_first.h) if that is not "", added to LD_PRELOAD, last: an existing value is extended in its place and with the separator it uses, else
- * the variable comes after all others. A new vector (and one new string); NULL if there is no memory. */
+/* @envp with the library of descriptor @fd, and before it @first (shared/shim_first.h) if that is not "", added to LD_PRELOAD, last: an existing
+ * value is extended in its place and with the separator it uses, else the variable comes after all others. A new vector (and one new string); NULL if
+ * there is no memory. */
 char **environ_with_preload(char *const *envp, int fd, const char *first);

@@ -12,7 +12,7 @@ struct shim_page;
 struct target;
 
 struct target_spec {
-	char *const *argv;               /* NULL-terminated; argv[0] is looked up in PATH as a shell would */
+	char *const *argv;		 /* NULL-terminated; argv[0] is looked up in PATH as a shell would */
 	const struct identity *identity; /* who the program runs as; NULL: as we are */
 	/* The shim: its image, and the descriptors that it maps (shared/shim_abi.h). shim_size 0: no preload. */
 	const void *shim;

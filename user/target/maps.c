@@ -99,8 +99,8 @@ static bool parse_line(const char *p, const char *limit, struct map_entry *m, co
 	while (p < limit && *p == ' ')
 		p++;
 	/* Offset plus length is computed by everybody who translates an address. */
-	if (perms[2] != 'x' || m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) ||
-	    major > UINT_MAX || minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
+	if (perms[2] != 'x' || m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) || major > UINT_MAX ||
+	    minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
 		return false;
 	m->dev_major = (unsigned int)major;
 	m->dev_minor = (unsigned int)minor;
@@ -224,8 +224,7 @@ static char *through_map_files(pid_t pid, const struct map_entry *m)
 	size_t length = strlen(m->path);
 	ssize_t n;
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start,
-		       (unsigned long long)m->end);
+	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start, (unsigned long long)m->end);
 	if (file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
 		return NULL;
 	if (!is_inode(&x, m)) {
@@ -233,8 +232,7 @@ static char *through_map_files(pid_t pid, const struct map_entry *m)
 		n = target ? readlink(link, target, PATH_MAX) : -1;
 		if (n < 0 || (size_t)n < length || memcmp(target, m->path, length) != 0)
 			return NULL;
-		if ((size_t)n != length && ((size_t)n != length + strlen(DELETED) ||
-					    memcmp(target + length, DELETED, strlen(DELETED)) != 0))
+		if ((size_t)n != length && ((size_t)n != length + strlen(DELETED) || memcmp(target + length, DELETED, strlen(DELETED)) != 0))
 			return NULL;
 	}
 	path = strdup(link);

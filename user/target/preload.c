@@ -32,7 +32,7 @@
 #define BACKLOG 64
 #define PATIENCE_US 200000 /* with a client that connects and says nothing */
 #define PAUSE_NS 20000000  /* before the next try, when no connection can be accepted */
-#define END_MS 1000        /* for the server's end */
+#define END_MS 1000	   /* for the server's end */
 
 struct preload_server {
 	struct shim_page *page;

@@ -13,8 +13,8 @@ struct error;
 struct preload_server;
 
 struct preload_options {
-	const char *name;        /* of preload_name */
-	struct shim_page *page;  /* it says there that it serves */
+	const char *name;	/* of preload_name */
+	struct shim_page *page; /* it says there that it serves */
 	/* The very files that the program was launched with (target_spec, target_image_fd): the library takes no others. */
 	int image_fd, page_fd, slots_fd;
 	/* Both are called in the server's process, a copy of this one: what they change in its memory is not seen here. Of descriptors it has those

@@ -64,8 +64,7 @@ static int read_stat(pid_t pid, struct process_facts *f)
 	/* The name may hold anything, parentheses too: it ends at the last one. */
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
-	if (!open || !close || close < open ||
-	    sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &f->state, &parent, &flags) != 3)
+	if (!open || !close || close < open || sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &f->state, &parent, &flags) != 3)
 		return -ESRCH;
 	*close = '\0';
 	(void)snprintf(f->comm, sizeof(f->comm), "%s", open + 1);
@@ -121,7 +120,8 @@ bool process_numbers_agree(void)
 int process_check_numbers(struct error *e)
 {
 	if (!process_numbers_agree())
-		return fail(e, EOPNOTSUPP, "cozbpf is in a PID namespace of its own, as in a container: the kernel's part would follow processes of "
+		return fail(e, EOPNOTSUPP,
+			    "cozbpf is in a PID namespace of its own, as in a container: the kernel's part would follow processes of "
 			    "the host that have the same numbers; run it outside, or in the host's PID namespace (docker run --pid=host)");
 	return 0;
 }
@@ -156,11 +156,11 @@ static int check_rights(pid_t pid, const struct process_facts *f, struct error *
 	if (geteuid() == 0)
 		return 0;
 	if (f->real != f->effective || f->real != f->saved)
-		return fail(e, EPERM, "process %d (%s) runs with changed rights (set-uid); only root may profile it: sudo cozbpf attach %d",
-			    (int)pid, f->comm, (int)pid);
+		return fail(e, EPERM, "process %d (%s) runs with changed rights (set-uid); only root may profile it: sudo cozbpf attach %d", (int)pid,
+			    f->comm, (int)pid);
 	if (f->real != us && !may_trace_others())
-		return fail(e, EPERM, "process %d (%s) belongs to user %s; sudo cozbpf attach %d, or give cozbpf CAP_SYS_PTRACE", (int)pid,
-			    f->comm, user_name(f->real, name, sizeof(name)), (int)pid);
+		return fail(e, EPERM, "process %d (%s) belongs to user %s; sudo cozbpf attach %d, or give cozbpf CAP_SYS_PTRACE", (int)pid, f->comm,
+			    user_name(f->real, name, sizeof(name)), (int)pid);
 	return 0;
 }
 
@@ -174,8 +174,8 @@ static int check_architecture(pid_t pid, const struct process_facts *f, struct e
 	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return fail(e, EPERM, "not allowed to read the executable of process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE",
-			    (int)pid, f->comm);
+		return fail(e, EPERM, "not allowed to read the executable of process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE", (int)pid,
+			    f->comm);
 	if (fd < 0)
 		return fail(e, errno == ENOENT ? ESRCH : errno, "cannot read the executable of process %d (%s): %s", (int)pid, f->comm,
 			    errno == ENOENT ? "it has ended" : strerror(errno));
@@ -183,8 +183,7 @@ static int check_architecture(pid_t pid, const struct process_facts *f, struct e
 		return fail(e, ENOEXEC, "the executable of process %d (%s) is no ELF file", (int)pid, f->comm);
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
 		return fail(e, ENOEXEC, "process %d (%s) is %s; only 64-bit x86 programs can be profiled", (int)pid, f->comm,
-			    head.e_machine == EM_386 || head.e_ident[EI_CLASS] == ELFCLASS32 ? "a 32-bit program"
-												 : "of another architecture");
+			    head.e_machine == EM_386 || head.e_ident[EI_CLASS] == ELFCLASS32 ? "a 32-bit program" : "of another architecture");
 	return 0;
 }
 
@@ -195,8 +194,7 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e)
 	int r;
 
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT)) /* the latter since Linux 6.15 */
-		return fail(e, EINVAL, "%d is a thread of a process, not a process; attach takes all threads of the process that you name",
-			    (int)pid);
+		return fail(e, EINVAL, "%d is a thread of a process, not a process; attach takes all threads of the process that you name", (int)pid);
 	if (fd < 0 && errno == ESRCH)
 		return fail(e, ESRCH, "there is no process %d", (int)pid);
 	if (fd < 0)
@@ -209,8 +207,7 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e)
 	if (f.kernel)
 		return fail(e, EINVAL, "%d (%s) is a kernel thread; only programs can be profiled", (int)pid, f.comm);
 	if (f.state == 'Z' || f.state == 'X')
-		return fail(e, ESRCH, "process %d (%s) has ended already: it is a zombie, which its parent has not waited for", (int)pid,
-			    f.comm);
+		return fail(e, ESRCH, "process %d (%s) has ended already: it is a zombie, which its parent has not waited for", (int)pid, f.comm);
 	r = check_rights(pid, &f, e);
 	if (r == 0)
 		r = check_architecture(pid, &f, e);

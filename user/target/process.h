@@ -10,8 +10,8 @@ struct error;
 
 struct process_facts {
 	char comm[64];
-	char state;        /* as in /proc/PID/stat: R, S, D, T, Z, ... */
-	bool kernel;       /* a kernel thread */
+	char state;  /* as in /proc/PID/stat: R, S, D, T, Z, ... */
+	bool kernel; /* a kernel thread */
 	bool exiting;
 	pid_t parent;
 	uid_t real, effective, saved;

@@ -119,10 +119,27 @@ static int run_until(struct remote *r, enum __ptrace_request how, int wanted)
 bool remote_begins_again(long number)
 {
 	static const long calls[] = {
-		SYS_epoll_wait, SYS_epoll_pwait, SYS_epoll_pwait2, SYS_semop, SYS_semtimedop, SYS_rt_sigtimedwait, SYS_io_getevents,
-		SYS_io_pgetevents, SYS_io_uring_enter,
+		SYS_epoll_wait,
+		SYS_epoll_pwait,
+		SYS_epoll_pwait2,
+		SYS_semop,
+		SYS_semtimedop,
+		SYS_rt_sigtimedwait,
+		SYS_io_getevents,
+		SYS_io_pgetevents,
+		SYS_io_uring_enter,
 		/* with SO_RCVTIMEO or SO_SNDTIMEO */
-		SYS_read, SYS_readv, SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_accept, SYS_accept4, SYS_write, SYS_writev, SYS_sendto, SYS_sendmsg,
+		SYS_read,
+		SYS_readv,
+		SYS_recvfrom,
+		SYS_recvmsg,
+		SYS_recvmmsg,
+		SYS_accept,
+		SYS_accept4,
+		SYS_write,
+		SYS_writev,
+		SYS_sendto,
+		SYS_sendmsg,
 	};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)

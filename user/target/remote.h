@@ -15,13 +15,13 @@
 
 struct remote {
 	pid_t tid;
-	bool ended;                   /* and its number may be another's */
-	bool unfiltered;              /* seccomp does not look at its system calls as long as we trace it */
-	uint64_t at;                  /* where the process has a system call instruction; 0: none will be made */
+	bool ended;		      /* and its number may be another's */
+	bool unfiltered;	      /* seccomp does not look at its system calls as long as we trace it */
+	uint64_t at;		      /* where the process has a system call instruction; 0: none will be made */
 	struct user_regs_struct regs; /* as it will go on with */
-	uint64_t mask;                /* the signals that it blocks */
-	int signal;                   /* one that came meanwhile, 0: none */
-	bool calling;                 /* stopped in a system call of ours */
+	uint64_t mask;		      /* the signals that it blocks */
+	int signal;		      /* one that came meanwhile, 0: none */
+	bool calling;		      /* stopped in a system call of ours */
 };
 
 /* Stops thread @tid of process @pid, which is that of @pidfd if that is not negative. -ESRCH: there is no such thread; -EPERM: not allowed, or

@@ -181,8 +181,8 @@ int process_rule_explain(const struct process_rule *r, struct error *e)
 	if (n.n && r->o.exe)
 		err = fail(e, ESRCH, "no process is in scope: none runs %s, but process %d (%s) runs %s", r->o.exe, (int)n.pid, n.comm, n.exe);
 	else if (n.n && !several)
-		err = fail(e, ESRCH, "no process is in scope: none is called '%s', but process %d is called %s (%s)", r->o.comm, (int)n.pid,
-			   n.comm, n.exe);
+		err = fail(e, ESRCH, "no process is in scope: none is called '%s', but process %d is called %s (%s)", r->o.comm, (int)n.pid, n.comm,
+			   n.exe);
 	else if (r->cgroup && !cgroup_size(r->cgroup))
 		err = fail(e, ESRCH, "no process is in scope: the cgroup %s is empty", r->o.cgroup);
 	else if (several)

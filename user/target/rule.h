@@ -13,7 +13,7 @@ struct process_rule_options {
 	const char *user;   /* name or number: the effective user; NULL: any */
 	const char *comm;   /* glob over the process's name; NULL: any */
 	const char *exe;    /* the executable: this very file; NULL: any */
-	pid_t tree;         /* this process and what descends from it; 0: any */
+	pid_t tree;	    /* this process and what descends from it; 0: any */
 };
 
 /* -ENOENT, -EINVAL: something named does not exist; @e says what is near. The strings of @o must outlive the rule. */

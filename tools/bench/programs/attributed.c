@@ -112,16 +112,16 @@ static double now(clockid_t clock)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-#define PART(name, ...)                              \
-	do {                                         \
-		static double name##_s;              \
-		double begin = now(CLOCK_THREAD_CPUTIME_ID); \
-                                                     \
-		if (last)                            \
+#define PART(name, ...)                                             \
+	do {                                                        \
+		static double name##_s;                             \
+		double begin = now(CLOCK_THREAD_CPUTIME_ID);        \
+                                                                    \
+		if (last)                                           \
 			printf(#name "_ns=%.0f\n", name##_s * 1e9); \
-		else                                 \
-			name(__VA_ARGS__);           \
-		name##_s += now(CLOCK_THREAD_CPUTIME_ID) - begin; \
+		else                                                \
+			name(__VA_ARGS__);                          \
+		name##_s += now(CLOCK_THREAD_CPUTIME_ID) - begin;   \
 	} while (0)
 
 static void round_of_work(int last)
