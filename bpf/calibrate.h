@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* On every second tick of one thread of the controller, does what a hit does: has another one pay (nearly) nothing. What those ticks
- * cost the first thread beyond the others, and the second beyond its payment, is the overhead of a hit and of a payment. Without task
+/* On every second tick of one thread of the controller, does what a selected sample does: has another one pay (nearly) nothing. What those ticks
+ * cost the first thread beyond the others, and the second beyond its payment, is the overhead of a selected sample and of a payment. Without task
  * work there is one thread, which its own ticks have pay. Run by the controller before the program starts. */
 #pragma once
 
@@ -44,6 +44,6 @@ int calibrate_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	calibration.kicks += calibrate_ask(task, now);
 	bpf_task_release(task);
-	calibration.asking_ns += bpf_ktime_get_ns() - now; /* the same that sample_tick() measures of a hit */
+	calibration.asking_ns += bpf_ktime_get_ns() - now; /* the same that sample_tick() measures of a selected sample */
 	return 0;
 }

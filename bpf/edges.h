@@ -23,7 +23,7 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
 	u64 ran = c->since ? now - c->since : 0; /* the first switch that we see */
 
 	if (!idle)
-		c->foreign += ran;
+		c->outside_ns += ran;
 	c->local = idle ? global_now() : cpu_clock(c, ran, epoch);
 	c->epoch = epoch;
 }
@@ -60,8 +60,8 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	if (runnable) {
 		t->wait.runnable_at = now;
 		t->wait.blocked_at = 0;
-		t->wait.foreign_mark = c->foreign;
-		t->wait.foreign_cpu = bpf_get_smp_processor_id();
+		t->wait.outside_mark = c->outside_ns;
+		t->wait.runnable_cpu = bpf_get_smp_processor_id();
 		if (t->pause.hold_from)
 			count(COUNTER_hold_preempted);
 	} else {
@@ -85,20 +85,20 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 
 /* How long @t waited behind tasks out of scope, of its @waited. Exact on the CPU where it became runnable; elsewhere, if such a task just
  * left, what ran there since the scope did. */
-static __always_inline u64 foreign_wait(const struct thread *t, const struct abi_cpu *c, u32 me, bool foreign, u64 waited, u64 now)
+static __always_inline u64 outside_wait(const struct thread *t, const struct abi_cpu *c, u32 me, bool behind_task, u64 waited, u64 now)
 {
 	u64 f = 0;
 
-	if (t->wait.foreign_cpu == me)
-		f = c->foreign - t->wait.foreign_mark;
-	else if (foreign)
+	if (t->wait.runnable_cpu == me)
+		f = c->outside_ns - t->wait.outside_mark;
+	else if (behind_task)
 		f = now - c->scope_left;
 	return f < waited ? f : waited;
 }
 
 #define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones */
 
-static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool outside, bool foreign, u64 epoch, u64 now)
+static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool outside, bool behind_task, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(next);
@@ -116,8 +116,8 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	/* It was not seen to leave: that was after its last tick. */
 	if (t->wait.running_at && !t->wait.runnable_at) {
 		t->wait.runnable_at = t->wait.running_at;
-		t->wait.foreign_mark = c->foreign;
-		t->wait.foreign_cpu = me;
+		t->wait.outside_mark = c->outside_ns;
+		t->wait.runnable_cpu = me;
 	}
 	t->wait.running_at = now;
 	if (t->pause.signalled_at && t->wait.left_at)
@@ -131,7 +131,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		if (paying)
 			t->pause.paying_waited += waited;
 		ADD(sum->wait_ns, waited);
-		ADD(sum->foreign_wait_ns, foreign_wait(t, c, me, foreign, waited, now));
+		ADD(sum->outside_wait_ns, outside_wait(t, c, me, behind_task, waited, now));
 		/* It waited for one in scope that left just now. */
 		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
 			ADD(sum->cpu_waits, 1);
@@ -255,10 +255,10 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	if (cpu < ABI_MAX_CPUS) {
 		struct abi_cpu *c = &cpus[cpu];
 
-		w->wait.foreign_cpu = cpu;
-		w->wait.foreign_mark = c->foreign;
+		w->wait.runnable_cpu = cpu;
+		w->wait.outside_mark = c->outside_ns;
 		if (!c->tid && !c->idle && now > c->since)
-			w->wait.foreign_mark += now - c->since; /* the foreign task on the CPU: its time so far was before us */
+			w->wait.outside_mark += now - c->since; /* the time of the task on the CPU so far was before us */
 	}
 	epoch = *(volatile u64 *)&control.epoch;
 	if (!experiment_active(epoch) || experiment_slows(epoch))

@@ -11,7 +11,7 @@
  * has it in Little's law, since everybody pays sooner or later; a single interval of a millisecond needs to know whether
  * this thread paid in it.
  *
- * What a hit earns stands for all execution since the sample before, so single intervals would be off by up to what the line
+ * What a selected sample earns stands for all execution since the sample before, so single intervals would be off by up to what the line
  * gains between two samples, one up and the next one down. Their sum is not, with what is expected to be booked (expected.h), and the
  * mean is made of it; it is signed, since an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread
  * begins and another ends, their smoothed clocks must have something to do with each other: whoever is woken, and takes over the waker's clock, takes

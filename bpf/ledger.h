@@ -16,7 +16,7 @@ static __always_inline s64 ledger_min(s64 a, s64 b)
 }
 
 /* R1: what a sample that stands for @weight_ns earns at a speedup of @q16 / 65536. */
-static __always_inline s64 ledger_hit(u64 weight_ns, u64 q16)
+static __always_inline s64 ledger_earned(u64 weight_ns, u64 q16)
 {
 	return (s64)((weight_ns * q16) >> 16);
 }
@@ -54,12 +54,12 @@ static __always_inline s64 ledger_deferrable(s64 unseen, u64 earned, u64 seen, u
 
 	if (mean <= 0)
 		return 0;
-	return ledger_min(ledger_min(2 * mean, ledger_hit((u64)unseen, q16)), LEDGER_AHEAD_NS);
+	return ledger_min(ledger_min(2 * mean, ledger_earned((u64)unseen, q16)), LEDGER_AHEAD_NS);
 }
 
-/* How far G grows by a hit that @earned and took its thread to @local. Edges took the thread ahead of G by @by_edges. G does not grow by that
- * part: edges gave it because other threads are expected to be booked for it, and their own hits will raise G. Others do owe what the thread
- * was really stopped for beyond G. */
+/* How far G grows by a selected sample that @earned and took its thread to @local. Edges took the thread ahead of G by @by_edges. G does not grow by
+ * that part: edges gave it because other threads are expected to be booked for it, and their own selected samples will raise G. Others do owe what
+ * the thread was really stopped for beyond G. */
 static __always_inline s64 ledger_growth(s64 g, s64 local, s64 earned, s64 by_edges)
 {
 	s64 ahead = local - earned - g;
@@ -78,7 +78,7 @@ static __always_inline s64 ledger_unused_wait_left(s64 unused_wait, u64 age_ns, 
 	return unused_wait - (s64)((u64)unused_wait * (age_ns >> 10) / (((u64)forget_ns >> 10) + 1));
 }
 
-/* R3: local(W) = min(local(K), local(W) + blocked), as the change of local(W). A hit stands for all the rounds since the last one, so
+/* R3: local(W) = min(local(K), local(W) + blocked), as the change of local(W). A selected sample stands for all the rounds since the last one, so
  * blocked time that those rounds left unused (@unused_wait) may answer it as well; *ret_unused is what remains, at most @unused_max. Past a knee
  * a waiter uses all its blocked time: none is left unused, and the rule is the plain one. */
 static __always_inline s64 ledger_wake(s64 local_w, s64 local_k, s64 blocked, s64 unused_wait, s64 unused_max, s64 *ret_unused)
@@ -114,15 +114,15 @@ static __always_inline s64 ledger_cpu_edge(s64 local_w, s64 cpu_local, s64 waite
 	return ledger_min(cpu_local - local_w, waited);
 }
 
-/* R4: a CPU's clock after @foreign_ns of tasks out of scope: their time counts as pause, up to G. */
-static __always_inline s64 ledger_cpu_advance(s64 cpu_local, u64 foreign_ns, s64 g)
+/* R4: a CPU's clock after @outside_ns of tasks out of scope: their time counts as pause, up to G. */
+static __always_inline s64 ledger_cpu_advance(s64 cpu_local, u64 outside_ns, s64 g)
 {
-	return cpu_local > g ? cpu_local : ledger_min(cpu_local + (s64)foreign_ns, g);
+	return cpu_local > g ? cpu_local : ledger_min(cpu_local + (s64)outside_ns, g);
 }
 
 /* What cannot be measured in place, now that what goes with it took @took: a neighbour of the virtual machine and cold caches slow both down. Not in
- * proportion: of a hit, what is unseen is mostly its exits from the virtual machine, several for the one that its asking has. What took more than
- * three times as long as when it was calibrated had something else come in between. */
+ * proportion: of a selected sample, what is unseen is mostly its exits from the virtual machine, several for the one that its asking has. What took
+ * more than three times as long as when it was calibrated had something else come in between. */
 static __always_inline u64 ledger_unseen(const struct abi_unseen *c, u64 took)
 {
 	s64 beyond = ledger_min((s64)took, 3 * c->beside_ns) - c->beside_ns, ns = c->ns + (c->slope_q8 * beyond >> 8);
@@ -130,7 +130,7 @@ static __always_inline u64 ledger_unseen(const struct abi_unseen *c, u64 took)
 	return (u64)(ns > c->ns >> 2 ? ns : c->ns >> 2);
 }
 
-/* What it stopped a thread for that its hit had @asked others pay: all of it @took, of which the asking was @asking; and what follows
+/* What it stopped a thread for that its selected sample had @asked others pay: all of it @took, of which the asking was @asking; and what follows
  * for each of them. */
 static __always_inline s64 ledger_asking(u64 took, u64 asking, u32 asked, const struct abi_unseen *hit)
 {
@@ -146,5 +146,5 @@ static __always_inline u32 ledger_bucket(u64 ns)
 		return 0;
 	e = histogram_log2(ns);
 	e = 4 * e + (u32)((ns >> (e - 2)) & 3);
-	return e < ABI_LATE_BUCKETS ? e : ABI_LATE_BUCKETS - 1;
+	return e < ABI_PAUSE_LATENCY_BUCKETS ? e : ABI_PAUSE_LATENCY_BUCKETS - 1;
 }

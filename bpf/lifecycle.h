@@ -110,7 +110,7 @@ static __always_inline void lifecycle_exit(struct task_struct *p)
 
 			if (owed > 0)
 				ADD(sum->owed_at_exit, owed);
-			if (t->clock.local - t->account.start != t->account.hits + t->account.paid + t->account.credited + t->account.rq_credited)
+			if (t->clock.local - t->account.start != t->account.earned + t->account.paid + t->account.credited + t->account.rq_credited)
 				count(COUNTER_imbalance);
 		}
 		exit_transfer(t, control.exit_ns);

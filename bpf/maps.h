@@ -29,13 +29,13 @@ struct thread {
 	/* Of this experiment: clock.local - start is the sum of the rest. */
 	struct {
 		u64 epoch; /* the experiment */
-		s64 start, hits, paid, credited, rq_credited;
+		s64 start, earned, paid, credited, rq_credited;
 	} account;
 	struct {
 		u64 blocked_at, runnable_at, running_at;
 		u64 left_at;	  /* when it last left a CPU */
-		u64 foreign_mark; /* the CPU's foreign time when the thread became runnable */
-		u32 foreign_cpu;
+		u64 outside_mark; /* the CPU's time of tasks out of scope when the thread became runnable */
+		u32 runnable_cpu;
 		u32 last_wake_external; /* it owed a sleep (pause.owes_sleep) at some time since it last blocked. In virtual time it is awake too
 					 * early by its debt, so the next thread on the CPU does not take over its clock (R4) */
 	} wait;

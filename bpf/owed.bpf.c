@@ -17,7 +17,7 @@ int owed_threads(struct bpf_iter__task *ctx)
 		return 0;
 	r.tid = task->pid;
 	r.owed = thread_owes(t);
-	r.hits = t->account.hits;
+	r.hits = t->account.earned;
 	r.paid = t->account.paid;
 	r.credited = t->account.credited;
 	r.rq_credited = t->account.rq_credited;

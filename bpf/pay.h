@@ -42,7 +42,7 @@ static __always_inline void pay_note_latency(struct thread *t, u64 now, struct a
 
 	t->pause.asked_at = 0;
 	if (asked && now > asked)
-		ADD(sum->late[index_below(ledger_bucket(now - asked), ABI_LATE_BUCKETS)], 1);
+		ADD(sum->pause_latency[index_below(ledger_bucket(now - asked), ABI_PAUSE_LATENCY_BUCKETS)], 1);
 }
 
 struct hold {

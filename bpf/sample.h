@@ -163,7 +163,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		/* R4. Whoever left the CPU was not seen to; a thread that runs is nearly level with G. */
 		if (waited && config.rq_edges && !thread_pays_in_shim(t) && !experiment_slows(epoch))
 			thread_cpu_edge(t, global_now(), true, waited);
-		/* A stopped thread runs nothing: neither a sample of the program nor a hit. */
+		/* A stopped thread runs nothing: neither a sample of the program nor a selected sample. */
 		if (t->pause.hold_from || thread_pays_in_shim(t)) {
 			ADD(sum->held, 1);
 			return 0;
@@ -195,7 +195,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (!experiment_active(epoch))
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));
-	earned = in_line ? ledger_hit(weight, setup->speedup_q16) : 0;
+	earned = in_line ? ledger_earned(weight, setup->speedup_q16) : 0;
 	clock_learn(&t->clock, weight, earned);
 	if (in_line)
 		earned = ledger_quanta(earned, setup->quantum_ns, &t->sample.unbooked);
@@ -205,11 +205,11 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 
 		ADD(sum->selected_samples, 1);
 		ADD(sum->selected_ns, weight);
-		if (earned && thread_hit(t, earned, sum) && config.has_task_work) {
+		if (earned && thread_selected(t, earned, sum) && config.has_task_work) {
 			struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
 			u64 asks, done;
 
-			trace_stop(ABI_TRACE_HIT, from, 0);
+			trace_stop(ABI_TRACE_ASKING, from, 0);
 			asks = bpf_ktime_get_ns();
 			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
 			done = bpf_ktime_get_ns();
@@ -218,7 +218,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 				thread_paid(t, ledger_asking(done - from, done - asks, p.asked, &control.hit), sum);
 		}
 		if (experiment_slows(epoch))
-			thread_slow(t, ledger_hit(weight, setup->slow_q16), sum);
+			thread_slow(t, ledger_earned(weight, setup->slow_q16), sum);
 	}
 	if (config.has_task_work)
 		pay_ask(task, t, now);

@@ -11,11 +11,11 @@ static __always_inline bool experiment_slows(u64 epoch)
 	return config.slows && control.setups[(epoch >> 1) & 1].slow_q16;
 }
 
-/* The opposite of a hit's earning. The payer stops the thread until it is level with G again, before it goes on. */
+/* The opposite of a selected sample's earning. The payer stops the thread until it is level with G again, before it goes on. */
 static __always_inline void thread_slow(struct thread *t, s64 ns, struct abi_totals *sum)
 {
 	ADD(t->clock.local, -ns);
-	ADD(t->account.hits, -ns);
+	ADD(t->account.earned, -ns);
 	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, ns);

@@ -94,7 +94,7 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	g = global_now();
 	gap = g - t->clock.local;
 	t->account.start = g;
-	t->account.hits = t->account.paid = t->account.credited = t->account.rq_credited = 0;
+	t->account.earned = t->account.paid = t->account.credited = t->account.rq_credited = 0;
 	t->clock.unused_wait = 0;
 	unbooked_begin(t, epoch);
 	t->clock.seen = t->clock.earned = t->sample.children.seen = t->sample.children.earned = 0;
@@ -161,7 +161,7 @@ static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slo
 }
 
 /* R4 for a thread that slept a payment off and then had to wait for a CPU: the wait counts as pause up to G. Beyond that nobody owed it, and a
- * thread ahead of G would take G along with its next hit, for all to pay. Of @paid, what is too much. */
+ * thread ahead of G would take G along with its next selected sample, for all to pay. Of @paid, what is too much. */
 static __always_inline s64 thread_overwaited(struct thread *t, s64 paid)
 {
 	s64 over = t->clock.local + paid - global_now(), waited = (s64)t->pause.paying_waited;
@@ -236,7 +236,7 @@ static __always_inline s64 thread_due(const struct thread *t)
 	return thread_owes(t) - *(volatile s64 *)&t->clock.deferrable;
 }
 
-/* R1, for a hit that took its thread to @local. Returns whether G grew. */
+/* R1, for a selected sample that took its thread to @local. Returns whether G grew. */
 static __always_inline bool ledger_raise(s64 local, s64 earned, s64 by_edges)
 {
 	for (int i = 0; i < 16; i++) {
@@ -253,11 +253,11 @@ static __always_inline bool ledger_raise(s64 local, s64 earned, s64 by_edges)
 	return false;
 }
 
-static __always_inline bool thread_hit(struct thread *t, s64 earned, struct abi_totals *sum)
+static __always_inline bool thread_selected(struct thread *t, s64 earned, struct abi_totals *sum)
 {
 	s64 local = ADD(t->clock.local, earned) + earned;
 
-	ADD(t->account.hits, earned);
+	ADD(t->account.earned, earned);
 	thread_publish(t);
 	ADD(sum->hits, 1);
 	ADD(sum->hit_ns, earned);

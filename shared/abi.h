@@ -25,7 +25,7 @@ typedef long long abi_s64;
 #define ABI_MAX_CHAINS 8192	   /* different ones between two drains */
 #define ABI_MAX_ROWS (1U << 22)	   /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
-#define ABI_LATE_BUCKETS 128 /* quarter octaves: ABI_LATE_BUCKETS / 4 octaves of nanoseconds */
+#define ABI_PAUSE_LATENCY_BUCKETS 128 /* quarter octaves: ABI_PAUSE_LATENCY_BUCKETS / 4 octaves of nanoseconds */
 
 /* Who stops the threads that owe. */
 enum abi_payer {
@@ -50,9 +50,9 @@ enum abi_sync {
 /* --trace-payments: a stop, or a tick of the sampling clock, which is one as well. */
 enum abi_trace_kind {
 	ABI_TRACE_TICK,
-	ABI_TRACE_HOLD, /* a payment by the kernel */
-	ABI_TRACE_SHIM, /* a payment by the shim, from the raising of the signal on */
-	ABI_TRACE_HIT,	/* a hit's asking others to pay */
+	ABI_TRACE_HOLD,	  /* a payment by the kernel */
+	ABI_TRACE_SHIM,	  /* a payment by the shim, from the raising of the signal on */
+	ABI_TRACE_ASKING, /* a selected sample's asking others to pay */
 };
 
 struct abi_trace {
@@ -177,13 +177,13 @@ struct abi_control {
 	abi_u64 exit_ns;       /* BPF: the last exit of a thread in scope */
 	struct abi_unseen pay; /* what a payment stops its thread for beside what it measures itself; beside: the signal's way to its
 				* handler, 0 where the kernel pays */
-	struct abi_unseen hit; /* what a hit that asks another to pay stops its own thread for; beside: the asking */
+	struct abi_unseen hit; /* what a selected sample that asks another to pay stops its own thread for; beside: the asking */
 	abi_u64 spacing_ns;    /* between the ticks of a CPU, mean */
 	struct abi_setup setups[2];
 };
 _Static_assert(sizeof(struct abi_control) == 104 + 2 * sizeof(struct abi_setup), "abi_control");
 
-/* Two threads of the controller measure what a hit and a payment cost (bpf/calibrate.h). */
+/* Two threads of the controller measure what a selected sample and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {
 	abi_u32 asker, payer; /* thread ids; payer 0: off */
 	abi_u64 ticks;	      /* BPF: of the asker */
@@ -220,10 +220,10 @@ _Static_assert(sizeof(struct abi_loopback) == 64, "abi_loopback");
 
 /* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
 struct abi_cpu {
-	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by foreign time */
+	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by the time of tasks out of scope */
 	abi_u64 since; /* the last switch */
 	abi_u64 epoch;
-	abi_u64 foreign;       /* cumulative time of foreign tasks */
+	abi_u64 outside_ns;    /* cumulative time of tasks out of scope */
 	abi_u64 scope_left;    /* when an in-scope thread left last */
 	abi_u32 tid;	       /* in-scope thread on the CPU; 0: none */
 	unsigned short idle;   /* nobody is on the CPU */
@@ -253,9 +253,9 @@ struct abi_totals {
 	abi_u64 wakes;				  /* edges of R3 */
 	abi_u64 cpu_waits;			  /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
 	abi_u64 turns;				  /* samples of another thread than the one before, on whatever CPU */
-	abi_u64 run_ns, wait_ns, foreign_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind foreign tasks */
+	abi_u64 run_ns, wait_ns, outside_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind tasks out of scope */
 	abi_u64 stopped_ns;			  /* of run_ns: in payments, and in asking for them */
-	abi_u64 late[ABI_LATE_BUCKETS];
+	abi_u64 pause_latency[ABI_PAUSE_LATENCY_BUCKETS];
 	abi_u64 counters[COUNTER_MAX];
 };
 

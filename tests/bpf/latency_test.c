@@ -481,7 +481,7 @@ static bool means(struct driven *d, double speedup, double virtual[2], double cl
 		virtual[i] = (double)l.sum_ns / (double)n;
 		clock[i] = (double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
 	}
-	return 20 * (b.foreign_wait_ns - a.foreign_wait_ns) < b.busy_ns - a.busy_ns;
+	return 20 * (b.outside_wait_ns - a.outside_wait_ns) < b.busy_ns - a.busy_ns;
 }
 
 enum { HOT, COLD, COLD_BY_CLOCK, N_RATIOS, ATTEMPTS = 9 };

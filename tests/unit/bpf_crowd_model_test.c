@@ -318,7 +318,7 @@ static void schedule(struct model *m)
 /* R1. */
 static void sample(struct model *m, struct cpu *c, bool in_line)
 {
-	s64 earned = in_line ? ledger_hit((u64)c->unseen, m->q16) : 0, by;
+	s64 earned = in_line ? ledger_earned((u64)c->unseen, m->q16) : 0, by;
 
 	c->tick = next_tick(m);
 	c->unseen = 0;

@@ -77,7 +77,7 @@ static s64 period(struct model *m)
 /* R1. */
 static void sample(struct model *m, struct thread *t, bool in_line)
 {
-	s64 earned = in_line ? ledger_hit((u64)t->unseen, m->q16) : 0, by;
+	s64 earned = in_line ? ledger_earned((u64)t->unseen, m->q16) : 0, by;
 
 	t->unseen = 0;
 	t->clock.local += earned;

@@ -272,7 +272,7 @@ static struct thread *waiting(struct model *m, enum what why, int semaphore)
 /* R1. */
 static void sample(struct model *m, struct thread *t, bool in_line)
 {
-	s64 earned = in_line ? ledger_hit((u64)t->clock.exec, m->q16) : 0, by;
+	s64 earned = in_line ? ledger_earned((u64)t->clock.exec, m->q16) : 0, by;
 
 	clock_learn(&t->clock, (u64)t->clock.exec, earned);
 	t->clock.exec = t->clock.deferrable = 0;

@@ -556,6 +556,7 @@ static void bounds(void **state)
 	struct error e = {.text = ""};
 	struct cfi_table t;
 	size_t of = cie_usual();
+	struct cfi_section big = {.name = "big", .bytes = bytes, .size = 0, .code_lo = 0, .code_hi = 1ULL << 32, .max_rows = 10};
 
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++)
@@ -563,41 +564,35 @@ static void bounds(void **state)
 	assert_int_equal(parse(&t, &e, 100), -E2BIG);
 	assert_non_null(strstr(e.text, "more than 100 rows"));
 	expect_rows((const struct cfi_row[]){HOLE(0)}, 1); /* an empty section */
-	{
-		struct cfi_section s = {.name = "big", .bytes = bytes, .size = 0, .code_lo = 0, .code_hi = 1ULL << 32, .max_rows = 10};
-
-		assert_int_equal(cfi_section_parse(&s, &t, &e), -E2BIG);
-		assert_non_null(strstr(e.text, "4 GiB"));
-		s.code_lo = s.code_hi;
-		assert_int_equal(cfi_section_parse(&s, &t, &e), -E2BIG);
-	}
+	assert_int_equal(cfi_section_parse(&big, &t, &e), -E2BIG);
+	assert_non_null(strstr(e.text, "4 GiB"));
+	big.code_lo = big.code_hi;
+	assert_int_equal(cfi_section_parse(&big, &t, &e), -E2BIG);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(prologue_and_epilogue),
-		cmocka_unit_test(empty_program_inherits),
-		cmocka_unit_test(advances),
-		cmocka_unit_test(set_loc),
-		cmocka_unit_test(register_rules),
-		cmocka_unit_test(cfa_rules),
-		cmocka_unit_test(aligned_stacks),
-		cmocka_unit_test(plt_expressions),
-		cmocka_unit_test(remembered_states),
-		cmocka_unit_test(ends_and_signals),
-		cmocka_unit_test(what_does_not_fit_is_a_hole),
-		cmocka_unit_test(entries_in_any_order),
-		cmocka_unit_test(overlaps_are_cut),
-		cmocka_unit_test(pointer_encodings),
-		cmocka_unit_test(augmentations),
-		cmocka_unit_test(versions),
-		cmocka_unit_test(factors),
-		cmocka_unit_test(malformed_instructions),
-		cmocka_unit_test(malformed_entries),
-		cmocka_unit_test(long_entries),
-		cmocka_unit_test(bounds),
-	};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(prologue_and_epilogue),
+					   cmocka_unit_test(empty_program_inherits),
+					   cmocka_unit_test(advances),
+					   cmocka_unit_test(set_loc),
+					   cmocka_unit_test(register_rules),
+					   cmocka_unit_test(cfa_rules),
+					   cmocka_unit_test(aligned_stacks),
+					   cmocka_unit_test(plt_expressions),
+					   cmocka_unit_test(remembered_states),
+					   cmocka_unit_test(ends_and_signals),
+					   cmocka_unit_test(what_does_not_fit_is_a_hole),
+					   cmocka_unit_test(entries_in_any_order),
+					   cmocka_unit_test(overlaps_are_cut),
+					   cmocka_unit_test(pointer_encodings),
+					   cmocka_unit_test(augmentations),
+					   cmocka_unit_test(versions),
+					   cmocka_unit_test(factors),
+					   cmocka_unit_test(malformed_instructions),
+					   cmocka_unit_test(malformed_entries),
+					   cmocka_unit_test(long_entries),
+					   cmocka_unit_test(bounds)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,11 +57,11 @@ static void every_number_is_a_difference(void **state)
 		.oversleep = 8,
 		.samples = 9,
 		.selected_samples = 10,
-		.foreign_wait_ns = 100,
+		.outside_wait_ns = 100,
 		.busy_ns = 1000,
 		.executed_ns = 900,
 		.stolen_ns = 50,
-		.late_ns = 77,
+		.pause_latency_ns = 77,
 		.selected_ns = 11,
 		.held = 12,
 		.owed_at_exit = 13,
@@ -81,11 +81,11 @@ static void every_number_is_a_difference(void **state)
 		.oversleep = -1,
 		.samples = 100,
 		.selected_samples = 30,
-		.foreign_wait_ns = 300,
+		.outside_wait_ns = 300,
 		.busy_ns = 2000,
 		.executed_ns = 1500,
 		.stolen_ns = 150,
-		.late_ns = 99,
+		.pause_latency_ns = 99,
 		.selected_ns = 21,
 		.held = 32,
 		.owed_at_exit = 43,
@@ -178,7 +178,7 @@ static void impossible_readings_do_not_wrap(void **state)
 	end.hits = 9;
 	begin.credited = INT64_MIN;
 	end.credited = INT64_MAX;
-	end.foreign_wait_ns = 5;
+	end.outside_wait_ns = 5;
 	books_experiment(&begin, &end, &no_debt, UINT64_MAX, &x);
 	assert_int_equal(x.duration, 0);
 	assert_int_equal(x.hits, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a payment and a hit cost is measured in the first run after boot: it takes two thirds of a second, and hardly changes. */
+/* What a payment and a selected sample cost is measured in the first run after boot: it takes two thirds of a second, and hardly changes. */
 #include "calibration/calibration.h"
 
 #include "cozbpf.skel.h"
@@ -74,7 +74,7 @@ int calibrate(const struct calibration_host *h)
 	r = two_cpus(cpu);
 	if (r < 0)
 		return r;
-	/* On one CPU nobody else runs when a hit raises G: payments begin at a switch, without a kick, and cost less. */
+	/* On one CPU nobody else runs when a selected sample raises G: payments begin at a switch, without a kick, and cost less. */
 	if (h->skel->rodata->config.has_task_work && cpu[0] == cpu[1])
 		return 0;
 	r = calibrate_measure(h, cpu, &found);

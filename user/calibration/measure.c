@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A payment stops its thread for longer than the payer can measure: the interrupt that kicks the CPU, the way into the callback and out
- * again lie outside; and a hit that has others pay stops its own thread for longer than another sample does. In a virtual machine that
+ * again lie outside; and a selected sample that has others pay stops its own thread for longer than another sample does. In a virtual machine that
  * is some microseconds each, a good part of a pause of 5 % of a period. So both are measured, in the way in which the program
  * will meet them: two of our threads watch their own clocks for gaps, while ticks of the one have the other pay (bpf/calibrate.h).
  * Without task work a thread's own tick has it pay, and one thread is enough. */

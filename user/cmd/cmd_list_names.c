@@ -152,17 +152,17 @@ static int print_line(const char *file, uint32_t line, void *arg)
 static int print_function(const struct elf_symbol *sym, const char *readable, void *arg)
 {
 	struct listed *x = arg;
-	const char *foreign;
+	const char *source;
 	int r;
 
 	if (x->l->glob && fnmatch(x->l->glob, readable, 0) != 0 && fnmatch(x->l->glob, sym->name, 0) != 0)
 		return 0;
-	foreign = code_map_foreign_source(x->l->code, x->o, sym->addr);
-	if (foreign) {
+	source = code_map_source_out_of_scope(x->l->code, x->o, sym->addr);
+	if (source) {
 		_cleanup_free_ char *text = NULL;
 
 		if (asprintf(&text, "%s%s%s: a source out of scope; --source '*' or a pattern for it takes it in", x->l->glob ? readable : "",
-			     x->l->glob ? ": of " : "", foreign) < 0)
+			     x->l->glob ? ": of " : "", source) < 0)
 			text = NULL;
 		return text ? note(x->l, x->l->glob ? NULL : "function", text) : -ENOMEM;
 	}

@@ -73,7 +73,7 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 	_cleanup_free_ char *text = NULL;
 
 	/* What the C library's startup files bring. */
-	if (code_map_foreign_source(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
+	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
 	    !strcmp(readable, "_fini"))
 		return 0;
 	if (asprintf(&text, "%s%s%s", x->is_main ? "" : base_name(x->path), x->is_main ? "" : ":", readable) < 0) {
@@ -106,7 +106,7 @@ static int print_loops(const struct elf_symbol *s, void *arg)
 {
 	struct listed *x = arg;
 
-	if (code_map_foreign_source(x->l->code, x->o, s->addr))
+	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr))
 		return 0;
 	x->function = *s;
 	return code_each_loop(x->elf, x->o->lines, s, print_loop, x);

@@ -108,7 +108,7 @@ int code_map_each(struct code_map *m, int (*cb)(const struct code_listed *o, voi
 /* Is a source file in scope? */
 bool code_map_has_source(const struct code_map *m, const char *file);
 /* The source file that keeps a function of @o out of scope, or NULL if it is in. Owned by the line table. */
-const char *code_map_foreign_source(const struct code_map *m, const struct code_listed *o, uint64_t vaddr);
+const char *code_map_source_out_of_scope(const struct code_map *m, const struct code_listed *o, uint64_t vaddr);
 
 /* What was wrong with debug information that could be done without, of an object in scope: one line, or NULL. Owned by the map. */
 const char *code_map_warning(const struct code_map *m);

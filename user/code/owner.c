@@ -321,7 +321,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 	return 0;
 }
 
-const char *code_map_foreign_source(const struct code_map *m, const struct code_listed *o, uint64_t vaddr)
+const char *code_map_source_out_of_scope(const struct code_map *m, const struct code_listed *o, uint64_t vaddr)
 {
 	struct line_location entry;
 
@@ -332,7 +332,7 @@ bool code_owner_function(struct code_map *m, struct code_object *o, const struct
 {
 	struct code_listed listed = {.lines = code_object_lines(o, NULL)};
 
-	if (!code_map_foreign_source(m, &listed, s->addr))
+	if (!code_map_source_out_of_scope(m, &listed, s->addr))
 		return true;
 	take_out(o, (struct addr_range){s->addr, s->addr + s->size});
 	m->n_learned++;

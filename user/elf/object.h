@@ -22,7 +22,7 @@ struct elf_symbol {
 };
 
 /* Opens and checks an x86-64 ELF executable or shared object. On success *ret is the caller's (elf_object_close). Errors:
- * -ENOENT, -EACCES, -ENOEXEC (not ELF, truncated, corrupt), -EINVAL (32-bit or foreign architecture); @e says which in
+ * -ENOENT, -EACCES, -ENOEXEC (not ELF, truncated, corrupt), -EINVAL (32-bit or another architecture); @e says which in
  * words.
  * @path comes from the user, or is the kernel's link to a file of a process (/proc/PID/exe, map_files) and is opened with
  * our own rights; below /proc/PID/root with those of the process. */

@@ -43,12 +43,12 @@ struct backend_totals {
 #define SUM(kind, name, json) SUM_##kind name;
 #include "shared/sums.def"
 #undef SUM
-	uint64_t foreign_wait_ns; /* in-scope threads runnable, behind foreign tasks */
-	uint64_t stolen_ns;	  /* taken by a hypervisor, of all CPUs */
-	uint64_t busy_ns;	  /* in-scope threads running or runnable */
-	uint64_t executed_ns;	  /* in-scope threads running, but for pauses */
-	uint64_t period_ns;	  /* between samples, mean */
-	uint64_t late_ns;	  /* median hit to pause since begin(); 0: none */
+	uint64_t outside_wait_ns;  /* in-scope threads runnable, behind tasks out of scope */
+	uint64_t stolen_ns;	   /* taken by a hypervisor, of all CPUs */
+	uint64_t busy_ns;	   /* in-scope threads running or runnable */
+	uint64_t executed_ns;	   /* in-scope threads running, but for pauses */
+	uint64_t period_ns;	   /* between samples, mean */
+	uint64_t pause_latency_ns; /* median hit to pause since begin(); 0: none */
 	size_t n_points;
 	struct backend_point points[BACKEND_MAX_POINTS];
 };

@@ -42,14 +42,14 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 #define SUM(kind, name, json) ret->name = SUM_OF_##kind(end->name, begin->name);
 #include "shared/sums.def"
 #undef SUM
-	ret->late = end->late_ns;
+	ret->late = end->pause_latency_ns;
 	ret->period_ns = begin->period_ns;
 	ret->owed = owed->owed;
 	ret->threads = owed->threads;
 	ret->ahead = owed->ahead;
 	ret->imbalance = owed->imbalance;
 	ret->stolen = share(since(end->stolen_ns, begin->stolen_ns), since(end->busy_ns, begin->busy_ns));
-	ret->foreign = share(since(end->foreign_wait_ns, begin->foreign_wait_ns), since(end->busy_ns, begin->busy_ns));
+	ret->foreign = share(since(end->outside_wait_ns, begin->outside_wait_ns), since(end->busy_ns, begin->busy_ns));
 }
 
 /* The stamps are of the visits since begin(), which was some microseconds before @begin was read: a visit in between makes

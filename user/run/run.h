@@ -82,7 +82,7 @@ struct run {
 	struct repeat *repeat;				   /* with --runs, over all of them; NULL: none */
 	bool interrupted;				   /* by Ctrl-C */
 	uint64_t start_ns, end_ns;			   /* of the program */
-	uint64_t scope_cpu_ns, foreign_cpu_ns, own_cpu_ns; /* at the start */
+	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* at the start */
 	bool stopped;					   /* the run is over, though the program may go on */
 	int write_error;				   /* negative: the profile could not be written to; nothing more is */
 	bool said_write_error;

@@ -50,14 +50,14 @@ void run_machine_begin(struct run *r)
 	r->own_cpu_ns = own_cpu_ns();
 	if (r->options.kind == RUN_LAUNCH)
 		return;
-	session_cpu_times(r->session, &r->scope_cpu_ns, &r->foreign_cpu_ns);
+	session_cpu_times(r->session, &r->scope_cpu_ns, &r->outside_cpu_ns);
 	session_measure_own(r->session);
 }
 
 void run_machine_end(struct run *r, struct profile_runtime *t)
 {
 	double kernel = session_own_share(r->session);
-	uint64_t scope, foreign;
+	uint64_t scope, outside;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (cpus <= 0 || !t->time)
@@ -68,7 +68,7 @@ void run_machine_end(struct run *r, struct profile_runtime *t)
 		return;
 	if (!isnan(kernel))
 		t->kernel_cpu_ns = (uint64_t)(kernel * (double)t->time);
-	session_cpu_times(r->session, &scope, &foreign);
+	session_cpu_times(r->session, &scope, &outside);
 	t->scope_cpu_ns = scope - r->scope_cpu_ns;
-	t->foreign_cpu_ns = foreign - r->foreign_cpu_ns;
+	t->foreign_cpu_ns = outside - r->outside_cpu_ns;
 }

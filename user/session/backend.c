@@ -24,14 +24,14 @@ static struct abi_control *control(struct session *s)
 }
 
 /* The median of quarter-octave buckets, at the middle of the median's bucket. */
-static uint64_t late_median(const struct session *s, const struct abi_totals *t)
+static uint64_t pause_latency_median(const struct session *s, const struct abi_totals *t)
 {
 	uint64_t n = 0, seen = 0;
 
-	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
-		n += t->late[i] - s->late_begin[i];
-	for (size_t i = 0; n && i < ABI_LATE_BUCKETS; i++) {
-		seen += t->late[i] - s->late_begin[i];
+	for (size_t i = 0; i < ABI_PAUSE_LATENCY_BUCKETS; i++)
+		n += t->pause_latency[i] - s->pause_latency_begin[i];
+	for (size_t i = 0; n && i < ABI_PAUSE_LATENCY_BUCKETS; i++) {
+		seen += t->pause_latency[i] - s->pause_latency_begin[i];
 		if (2 * seen >= n) {
 			uint64_t octave = i / 4, low = (1ULL << octave) + ((i % 4) << octave) / 4;
 
@@ -56,12 +56,12 @@ static int snapshot(void *b, struct backend_totals *ret)
 #define SUM(kind, name, json) .name = t.name,
 #include "shared/sums.def"
 #undef SUM
-		.foreign_wait_ns = t.foreign_wait_ns,
+		.outside_wait_ns = t.outside_wait_ns,
 		.stolen_ns = stolen,
 		.busy_ns = t.run_ns + t.wait_ns,
 		.executed_ns = t.run_ns > t.stopped_ns ? t.run_ns - t.stopped_ns : 0,
 		.period_ns = session_period_ns(s),
-		.late_ns = late_median(s, &t),
+		.pause_latency_ns = pause_latency_median(s, &t),
 	};
 	return points_read(&s->points, s->epoch, ret);
 }
@@ -104,10 +104,11 @@ static void adapt(struct session *s)
 	events_adapt(s, &x);
 }
 
-/* The least that a hit should have the others pay for, in ns; 0: as much as it earns. A pause stops its thread for longer than it is asked to, and
- * asking for it costs the thread in the line: on a virtual machine 8 and 20 us, half as much again when a neighbour shares the core, where 5 % of
- * half a millisecond are 25. Booked hit by hit, G would grow by nearly twice what was earned, for costs that are known from a calibration only.
- * A quantum is at most what half a speedup makes of a hit, and small speedups, whose effects are small, can have such quanta as well. */
+/* The least that a selected sample should have the others pay for, in ns; 0: as much as it earns. A pause stops its thread for longer than it is
+ * asked to, and asking for it costs the thread in the line: on a virtual machine 8 and 20 us, half as much again when a neighbour shares the core,
+ * where 5 % of half a millisecond are 25. Booked hit by hit, G would grow by nearly twice what was earned, for costs that are known from a
+ * calibration only. A quantum is at most what half a speedup makes of a selected sample, and small speedups, whose effects are small, can have such
+ * quanta as well. */
 static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 {
 	uint64_t least = c->pay.ns > 0 ? LUMP_OVERHEADS * (uint64_t)c->pay.ns : 0;
@@ -134,8 +135,8 @@ static int begin(void *b, const struct backend_setup *setup)
 	r = totals_read(s, &t);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < ABI_LATE_BUCKETS; i++)
-		s->late_begin[i] = t.late[i];
+	for (size_t i = 0; i < ABI_PAUSE_LATENCY_BUCKETS; i++)
+		s->pause_latency_begin[i] = t.pause_latency[i];
 	s->seen = seen_by(&t);
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
 	a->quantum_ns = booking_quantum(setup->speedup, c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The sampling events: on each CPU two clocks of about twice the distance with random periods.
  *
- * A tick should say little about when the next one comes. After a thread's own hit the others are paused and cannot pause it in turn: it
+ * A tick should say little about when the next one comes. After a thread's own selected sample the others are paused and cannot pause it in turn: it
  * runs for sure, just then. Ticks at regular distances are rarer just after a tick than elsewhere, so they find the thread paused too
  * often and running too seldom; with one clock, every tick of the second thread can fall into the pause that the first thread's tick caused.
  * That moves no total, since a sample stands for what was executed since the last one (bpf/sample.h); but which line it is booked to is
@@ -16,9 +16,9 @@
  *
  * For the same reason clocks must not start together, and a new period every now and then keeps them from falling in step with the
  * program's own rounds: ten times a second, and after every experiment, one clock of each CPU starts afresh. Periods must differ by much: from a
- * thread's own hit to the next tick of the same clock it gets on by one period for sure, and where that is a certain part of its round it is found in
- * the line too often or too seldom. Two busy threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in the kernel)
- * with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1. */
+ * thread's own selected sample to the next tick of the same clock it gets on by one period for sure, and where that is a certain part of its round it
+ * is found in the line too often or too seldom. Two busy threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in
+ * the kernel) with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1. */
 #include "session/internal.h"
 
 #include "base/clock.h"

@@ -75,7 +75,7 @@ struct session {
 	struct sync *sync;	   /* --sync pthread; else NULL */
 	bool sync_switch;	   /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
-	uint64_t late_begin[ABI_LATE_BUCKETS];
+	uint64_t pause_latency_begin[ABI_PAUSE_LATENCY_BUCKETS];
 	uint64_t epoch;		     /* of the experiment under way or just ended */
 	pthread_mutex_t *procs_lock; /* of many processes' entries, shared with children; else NULL */
 	struct ring_buffer *ring;    /* of execs, in a scope of many processes */

@@ -313,13 +313,13 @@ void session_maintain(struct session *s)
 	free(used);
 }
 
-void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns)
+void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_outside_ns)
 {
 	struct abi_totals t;
 	uint64_t ns = 0;
 
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
-		ns += s->skel->bss->cpus[cpu].foreign;
-	*ret_foreign_ns = ns;
+		ns += s->skel->bss->cpus[cpu].outside_ns;
+	*ret_outside_ns = ns;
 	*ret_scope_ns = totals_read(s, &t) < 0 ? 0 : t.run_ns;
 }

@@ -20,7 +20,7 @@
  * ping-pong with rounds of 1.5 ms reads 36 for 60; past a knee none is left, and it changes nothing. */
 #define UNUSED_WAIT_NS (3 * 1000000LL)
 #define UNUSED_WAIT_AGE_NS (50 * 1000000LL)
-/* A thread in a payment cannot be preempted on a kernel without preemption: foreign tasks wait at most this long. */
+/* A thread in a payment cannot be preempted on a kernel without preemption: tasks out of scope wait at most this long. */
 #define SLICE_NS 1000000ULL
 
 static void configure(struct session *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel side of a run: BPF programs, sampling events, probes. This package alone holds skeletons and BPF descriptors; when they
- * close, by whatever end of the process, every effect on the program ends. */
+/* The kernel side of a run: BPF programs, sampling events, probes. It holds all BPF descriptors; when they close, by whatever end of the process,
+ * every effect on the program ends. */
 #pragma once
 
 #include "experiment/backend.h"
@@ -89,7 +89,7 @@ size_t session_execs(struct session *s, const pid_t **ret);
 /* Forgets the address spaces in which no process runs any more, at the second call that finds none: a few times a second. */
 void session_maintain(struct session *s);
 /* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
-void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_foreign_ns);
+void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_outside_ns);
 /* Has what our programs in the kernel take be measured from now on, between experiments; where the kernel does not let us it is not known. */
 void session_measure_own(struct session *s);
 /* CPUs that they kept busy, so far: 0.01 is a hundredth of one. The kernel's way to them, interrupts above all, is not in it, nor are pauses.
@@ -153,5 +153,5 @@ char *session_counters(struct session *s);
 uint64_t session_vary_clocks(struct session *s, uint64_t now);
 /* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average, as it is now. */
 uint64_t session_period_ns(const struct session *s);
-/* What a payment, and a hit that has others pay, cost their threads beside what the ledger sees, as measured by session_open. */
+/* What a payment, and a selected sample that has others pay, cost their threads beside what the ledger sees, as measured by session_open. */
 void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns);

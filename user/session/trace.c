@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const kinds[] = {[ABI_TRACE_TICK] = "tick", [ABI_TRACE_HOLD] = "hold", [ABI_TRACE_SHIM] = "shim", [ABI_TRACE_HIT] = "hit"};
+static const char *const kinds[] = {[ABI_TRACE_TICK] = "tick", [ABI_TRACE_HOLD] = "hold", [ABI_TRACE_SHIM] = "shim", [ABI_TRACE_ASKING] = "hit"};
 
 static int write_stop(void *arg, void *data, size_t size)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A process that starts another program takes the library along: the exec functions ask the controller for the descriptors that the launch
  * began with (handover.h), and add the library to LD_PRELOAD as the launch did. Without an answer, and for what could not load the library
- * (static, set-uid or foreign executables), the program is started as if there was no library here. What calls the kernel inside libc is
+ * (static, set-uid or of another architecture), the program is started as if there was no library here. What calls the kernel inside libc is
  * in spawn.c and shell.c.
  *
  * A child of vfork shares its parent's memory: all that is made here is on the stack. */

@@ -38,7 +38,7 @@ struct handover_environment {
 };
 /* false: too much to be copied, or the program filters its system calls: to ask is forbidden, and the new program could not load the library. */
 bool handover_survey(char *const *envp, struct handover_environment *ret);
-/* Would the dynamic loader of the program at @path load the library? Not of static, set-uid or foreign ones. */
+/* Would the dynamic loader of the program at @path load the library? Not of static, set-uid ones or those of another architecture. */
 bool handover_loads(const char *path, struct handover_environment *e);
 /* Bytes of what handover_preload writes, at most. */
 static inline size_t handover_room(const struct handover_environment *e)

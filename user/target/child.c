@@ -82,7 +82,7 @@ static int place_descriptors(const struct child_plan *plan)
 	return n;
 }
 
-/* A shell's guess: text has no NUL in its first line. A foreign executable is refused here instead of by a syntax error. */
+/* A shell's guess: text has no NUL in its first line. An executable of another kind is refused here instead of by a syntax error. */
 static bool looks_like_text(const char *path)
 {
 	char head[128];

@@ -17,7 +17,7 @@ static int print_function(const struct elf_symbol *s, void *arg)
 	struct walk *w = arg;
 	struct code_listed listed = {.lines = w->object->lines};
 
-	if (code_map_foreign_source(w->map, &listed, s->addr))
+	if (code_map_source_out_of_scope(w->map, &listed, s->addr))
 		return 0;
 	for (uint64_t at = s->addr; at < s->addr + s->size; at++) {
 		struct line_location where;
