@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Attaching to processes that run: what cannot be attached to is refused in one line, what can is left as it was, whatever it does.
 # needs: root btf python3
-# beside: others
+# beside: others, first
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # What goes wrong before a run says so in one line, with the right exit status, and leaves nothing behind: no file, no process.
 # Needs a C compiler; COZBPF is the executable.
-# beside: others
+# beside: others, first
 set -uo pipefail
 : "${COZBPF:?the path of cozbpf}"
 

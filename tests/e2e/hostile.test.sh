@@ -3,7 +3,7 @@
 # Programs that make it hard for `run` and `system` (attach.test.sh has them for `attach`), and cozbpf killed in the middle of `attach` and
 # `system`: each run ends, in time, with a clear line or none, the program does what it would have done, and nothing is left behind.
 # needs: root btf python3 strip
-# beside: others
+# beside: others, first
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

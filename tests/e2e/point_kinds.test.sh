@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Each kind of progress point counts what the program says that it visited, to the last one; samples of a line within what chance allows.
 # needs: root btf python3
-# beside: others
+# beside: others, first
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

@@ -4,7 +4,7 @@
 # other images, ways of linking, its end. With every payer, all experiments at 100 % in the program's hot line. Nothing here depends
 # on how fast anything is.
 # needs: root btf python3
-# beside: others
+# beside: others, first
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh

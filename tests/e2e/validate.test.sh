@@ -96,7 +96,7 @@ refused() { # NAME PATTERN OPTION...
 	verdict "$name" "$why" out err
 }
 
-slowed 'a line is really slowed at its visits' 'visit, [0-9.]* ms in the mean, by a probe'
+slowed 'a line is really slowed at its visits' 'visit, [0-9.]* ms on average, by a probe'
 [ "${FULL:-0}" -eq 0 ] || slowed 'and at its samples' sample --slow-by samples
 too_dear
 never_reached

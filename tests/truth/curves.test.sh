@@ -16,11 +16,11 @@ if [ "${FULL:-0}" -eq 1 ]; then
 		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
 	together=(--together --bar loose --seconds 8)
-	for case in 'barrier-20ms/*' 'lock-inside-mutex-5ms/*' 'pingpong-pipe-5ms/*' 'window-futex-5ms/*' 'hits/*'; do
+	for case in 'barrier-20ms/*' 'pingpong-pipe-5ms/*' 'hits/*'; do
 		together+=(--case "$case")
 	done
 	apart=(--estimate reported --bar loose --seconds 8)
-	for case in 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
+	for case in 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
