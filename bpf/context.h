@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Does the current task do this, or an interrupt that borrowed its context? A wake-up by an interrupt is no wake edge: `current` is
- * then whoever was interrupted. */
+ * then the thread that was interrupted. */
 #pragma once
 
 #include "bpf/maps.h"

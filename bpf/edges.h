@@ -29,7 +29,7 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
 }
 
 /* Does @t only come by to go on sleeping off what it owes (pay_asleep)? In virtual time it is not awake yet, so it has not had the CPU. Were the
- * CPU's clock to be its own, whoever gets the CPU next would have to stay and pay the sleeper's debt as well. */
+ * CPU's clock to be its own, the thread that gets the CPU next would have to stay and pay the sleeper's debt as well. */
 static __always_inline bool is_transient_wake(const struct thread *t, bool pays_in_shim)
 {
 	return config.payer == ABI_PAY_HOLD && (t->pause.owes_sleep || pays_in_shim);
@@ -215,7 +215,7 @@ int BPF_PROG(edge_softirq_exit, unsigned int vec)
 	return 0;
 }
 
-/* A timer can interrupt a delivery, and whom it wakes has not waited for the sender: by chance alone, a busy server would wake whoever sleeps
+/* A timer can interrupt a delivery, and whom it wakes has not waited for the sender: by chance alone, a busy server would wake the threads that sleep
  * beside it. */
 SEC("tp_btf/hrtimer_expire_entry")
 int edge_timer(void *ctx)

@@ -21,7 +21,7 @@ static __always_inline s64 expected_kept(const struct thread *t)
 	return t->sample.unbooked - (s64)t->sample.unbooked_from;
 }
 
-/* @t's local as it will be in the mean when what it has executed by @now is booked. */
+/* @t's local as it will be on average when what it has executed by @now is booked. */
 static __always_inline s64 expected_local(const struct thread *t, u64 now)
 {
 	if (sync_by_calls())

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* One step up a stack, by a row of the unwinding tables or by the frame pointer: arithmetic without state, compiled for BPF and, by the
- * unit tests, natively. Whoever includes this has defined frame_read(to, size, from): copies from the program's memory, 0 on success. */
+ * unit tests, natively. Before this is included, frame_read(to, size, from) must be there: it copies from the program's memory, 0 on success. */
 #pragma once
 
 struct frame {

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* --attribution inclusive: a sample belongs to every frame of its call chain that is in scope. Their call sites, each once however deep a
- * recursion is, are what is counted and what is compared with the selected line. Whoever includes this has defined selected(). */
+ * recursion is, are what is counted and what is compared with the selected line. */
 #pragma once
 
 #include "bpf/unwind.h"
+
+/* Is @code in the selected line? */
+static __always_inline bool selected(const struct abi_setup *s, u64 code)
+{
+	for (u32 i = 0; i < ABI_MAX_INTERVALS; i++) {
+		if (i >= s->n_intervals)
+			break;
+		if (code >= s->intervals[i].lo && code < s->intervals[i].hi)
+			return true;
+	}
+	return false;
+}
 
 /* Of this CPU's sample. Nothing else runs here between its walk and its count: samples do not interrupt each other. */
 struct {

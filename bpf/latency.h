@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Latency points: intervals from a visit of one point to a visit of another, by the same thread or with the same key.
  *
- * An interval's length is the difference of the virtual clocks (now - local) of whoever ends it and whoever began it. That
+ * An interval's length is the difference of the virtual clocks (now - local) of the thread that ends it and the one that began it. That
  * is what it would be if the selected line were as fast as pretended: the ledger makes all events happen in the order of the
  * virtual clocks (thread.h; the virtual clock is Coz's: Curtsinger and Berger, SOSP 2015: a pause that a thread
  * executes shifts what it does next, and the effective time is what remains without the pauses). So a pause in the interval
  * is no latency of the program (local grows by exactly that much, R2), nor is one that the thread still owes (at its end the
  * interval is as far behind as at its begin); the line's own execution counts (1 - s) of itself (R1); and of the time that a
- * thread was blocked there goes what whoever woke it had been paused for (R3). The growth of G would do for the mean, as Coz
+ * thread was blocked there goes what its waker had been paused for (R3). The growth of G would do for the mean, as Coz
  * has it in Little's law, since everybody pays sooner or later; a single interval of a millisecond needs to know whether
  * this thread paid in it.
  *
  * What a selected sample earns stands for all execution since the sample before, so single intervals would be off by up to what the line
  * gains between two samples, one up and the next one down. Their sum is not, with what is expected to be booked (expected.h), and the
  * mean is made of it; it is signed, since an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread
- * begins and another ends, their smoothed clocks must have something to do with each other: whoever is woken, and takes over the waker's clock, takes
- * over its smoothed one (latency_woken).
+ * begins and another ends, their smoothed clocks must have something to do with each other: a thread that is woken, and takes over the waker's clock,
+ * takes over its smoothed one (latency_woken).
  *
  * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a
  * length. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The arithmetic of the ledger rules, without state: compiled for BPF and, by the unit tests, natively. Times in nanoseconds.
- * A thread's virtual clock is now - local; whoever waits for an event goes on at the later of the two virtual clocks. */
+ * A thread's virtual clock is now - local; a thread that waits for an event goes on at the later of the two virtual clocks. */
 #pragma once
 
 #include "shared/abi.h"
@@ -34,7 +34,7 @@ static __always_inline s64 ledger_quanta(s64 earned, u64 quantum, s64 *kept)
 	return (s64)(sum - sum % quantum);
 }
 
-/* What a thread will be booked in the mean for what it executed since its last sample (@unseen): the share that it @earned of all that its samples
+/* What a thread will be booked on average for what it executed since its last sample (@unseen): the share that it @earned of all that its samples
  * stood for (@seen). Not what its last sample or the place where it is would say: it is booked by its next sample, wherever that finds it, and whom
  * an edge had given what no sample then confirms would pay for it (tests/unit/bpf_model_test.c). */
 static __always_inline s64 ledger_expected(s64 unseen, u64 earned, u64 seen)

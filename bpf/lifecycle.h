@@ -47,7 +47,7 @@ static __always_inline void exit_transfer(struct thread *t, u64 now)
 	}
 	if (!m)
 		ADD(c->exec, exec);
-	/* Whoever gets its CPU waited for its clock as it is expected to be. */
+	/* The thread that gets its CPU waited for its clock as it is expected to be. */
 	t->sample.unbooked += ledger_expected(exec, t->clock.earned, t->clock.seen);
 	ADD(t->clock.exec, -exec);
 }

@@ -167,7 +167,7 @@ static __always_inline void pay_extend(struct thread *t)
  * yet: held, it would keep a CPU from threads that run, for as long as the debt is (100 ms for a timer thread of a 200 ms period). */
 static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 {
-	/* Nobody says who woke it. But a thread that runs pays within a tick or two: whoever owes more was away. */
+	/* Nobody says who woke it. But a thread that runs pays within a tick or two: one that owes more was away. */
 	if (sync_by_calls())
 		return owed >= PAY_AWAY_NS;
 	if (!t->pause.owes_sleep)
@@ -216,7 +216,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	owed = thread_due(t);
 	if (owed <= 0)
 		return false;
-	/* Whoever pays with the shim must not be held as well, whatever the payer: what the sleep pays is booked when it is over. */
+	/* A thread that pays with the shim must not be held as well, whatever the delay mode: what the sleep pays is booked when it is over. */
 	if (pay_signalled(t, now))
 		return false;
 	asleep = config.payer == ABI_PAY_HOLD && pay_asleep(t, owed);
@@ -238,7 +238,7 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 
 /* A payment is held in slices, between which the scheduler can run others: each callback has the next one go on. They end after three,
  * since the verifier follows a chain of callbacks as calls where it cannot tell that they are asynchronous, and one that named itself
- * would be endless. Whoever hits during the last slice asks again, to go on right after it; else the next tick does. */
+ * would be endless. A selected sample during the last slice asks again, to go on right after it; else the next tick does. */
 #define PAY_CALLBACK(name, go_on)                                      \
 	static int name(struct bpf_map *map, void *key, void *value)   \
 	{                                                              \

@@ -3,24 +3,12 @@
 #pragma once
 
 #include "bpf/idle.h"
+#include "bpf/inclusive.h"
 #include "bpf/latency.h"
 #include "bpf/pay.h"
 #include "bpf/slow.h"
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
-
-static __always_inline bool selected(const struct abi_setup *s, u64 code)
-{
-	for (u32 i = 0; i < ABI_MAX_INTERVALS; i++) {
-		if (i >= s->n_intervals)
-			break;
-		if (code >= s->intervals[i].lo && code < s->intervals[i].hi)
-			return true;
-	}
-	return false;
-}
-
-#include "bpf/inclusive.h"
 
 static __always_inline void count_sample(u64 code)
 {
@@ -82,7 +70,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	pay_signal(task, t, owed, now);
 }
 
-/* Between the ticks of each CPU in the mean, with the periods that its clocks have now; ns. */
+/* Between the ticks of each CPU on average, with the periods that its clocks have now; ns. */
 abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
 
 /* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's
@@ -160,7 +148,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);
-		/* R4. Whoever left the CPU was not seen to; a thread that runs is nearly level with G. */
+		/* R4. The switch of the thread that left the CPU was not seen; a thread that runs is nearly level with G. */
 		if (waited && config.rq_edges && !thread_pays_in_shim(t) && !experiment_slows(epoch))
 			thread_cpu_edge(t, global_now(), true, waited);
 		/* A stopped thread runs nothing: neither a sample of the program nor a selected sample. */

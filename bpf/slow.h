@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Slowing the selected line for real: a sample in it has its own thread stopped, and nobody else owes anything. G stays where it is, so there
- * is nothing to credit: whoever waits for the slowed thread really waits longer. */
+ * is nothing to credit: threads that wait for the slowed one really wait longer. */
 #pragma once
 
 #include "bpf/thread.h"

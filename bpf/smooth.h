@@ -151,7 +151,7 @@ static __always_inline u64 smooth_line(struct smooth_share *of, u64 length, u64 
 #define SMOOTH_SHARES_SHIFT (HISTOGRAM_SUB_BITS - 4)
 #define SMOOTH_SHARES ((HISTOGRAM_BUCKETS >> SMOOTH_SHARES_SHIFT) + 1)
 
-/* The length of an interval that is @length by the clock of the thread that ends it, @end; @begin was the clock of whoever began it, at @ns,
+/* The length of an interval that is @length by the clock of the thread that ends it, @end; @begin was the clock of the thread that began it, at @ns,
  * @same: the same thread. Corrected by what is known of other intervals; @shares: SMOOTH_SHARES of them; @line_number: the selected line has it and
  * no other does. */
 static __always_inline s64 smooth_length(const struct smooth *end, const struct smooth *begin, u64 ns, u32 same, s64 length, u64 q16,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* --sync pthread: who waits for whom is taken from the C library's calls, as Coz does, instead of from the scheduler. Before a call that can
- * wake another thread its caller pays all that it owes; so whoever wakes is level with G, and rule R3 needs to know nothing about it: who
+ * wake another thread its caller pays all that it owes; so the waker is level with G, and rule R3 needs to know nothing about it: who
  * returns from waiting takes over local = G, as far as it waited for that long. A wait that timed out ended by itself: no credit.
  *
  * Probes sit on the calls themselves, or on the shim's own places in its wrappers of them, reached only when there is something to do. */
@@ -78,7 +78,7 @@ static __always_inline void sync_end(struct task_struct *task, struct thread *t,
 	sync_pay(task, t, now);
 }
 
-/* A call begins. Whoever begins one is in no other: it may have left that by a jump. */
+/* A call begins. A thread that begins one is in no other: it may have left that by a jump. */
 SEC("?uprobe")
 int sync_enter(struct user_regs *ctx)
 {

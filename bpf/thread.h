@@ -74,7 +74,7 @@ static __always_inline void unbooked_begin(struct thread *t, u64 epoch)
 	t->sample.unbooked = (s64)t->sample.unbooked_from;
 }
 
-/* R7: a thread that is seen for the first time in this experiment starts level. Whoever exchanges the epoch does it. */
+/* R7: a thread that is seen for the first time in this experiment starts level. The one that exchanges the epoch does it. */
 static __always_inline void thread_enter(struct thread *t, u64 epoch)
 {
 	u64 seen = t->account.epoch;

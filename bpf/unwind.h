@@ -46,7 +46,7 @@ struct chain {
 	u32 outcome; /* enum frame_outcome; FRAME_CALLER: the chain goes on */
 };
 
-/* The module that @at lies in: its index in the map, or -1. Global functions are verified once, whoever calls them. */
+/* The module that @at lies in: its index in the map, or -1. Global functions are verified once, however often they are called. */
 __noinline int unwind_module(u64 at, u64 in_force)
 {
 	u32 lo = ABI_MODULES_FIRST(in_force), hi = lo + ABI_MODULES_N(in_force);

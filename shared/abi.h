@@ -220,7 +220,7 @@ _Static_assert(sizeof(struct abi_loopback) == 64, "abi_loopback");
 
 /* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
 struct abi_cpu {
-	abi_s64 local; /* virtual clock of the in-scope thread that left last, advanced by the time of tasks out of scope */
+	abi_s64 local; /* local delay of the thread in scope that left last, advanced by the time of tasks out of scope (R4) */
 	abi_u64 since; /* the last switch */
 	abi_u64 epoch;
 	abi_u64 outside_ns;    /* cumulative time of tasks out of scope */

@@ -226,7 +226,7 @@ class Runner:
         group.update({f"{case.name} {pay} at {s} %": error[s] for s in SPEEDUPS})
         if self.options.real and not case.foreign:
             got = self.really(case, max(1.0, self.options.seconds / 30))
-            show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in SPEEDUPS):.2f} in the mean")
+            show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in SPEEDUPS):.2f} on average")
         if self.coz and not case.foreign:
             self.compare_coz(case, wanted, mean_size(error.values()))
         complaint = None

@@ -39,7 +39,7 @@
 enum what {
 	LINE,	/* work in the selected line, us */
 	OTHER,	/* other work, us */
-	ASLEEP, /* until a timer wakes it, us in the mean, half as much more or less */
+	ASLEEP, /* until a timer wakes it, us on average, half as much more or less */
 	TAKE,	/* a permit */
 	GIVE,
 	VISIT,

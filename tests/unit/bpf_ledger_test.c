@@ -42,7 +42,7 @@ static void lumps_book_all_that_is_earned(void **state)
 	kept = 80000;
 	assert_int_equal(ledger_quanta(200000, 90000, &kept), 270000);
 	assert_int_equal(kept, 10000);
-	/* Threads of a single sample are booked what they earn, in the mean over where they may begin. */
+	/* Threads of a single sample are booked what they earn, on average over where they may begin. */
 	for (s64 first = 0; first < 90000; first += 10) {
 		kept = first;
 		once += ledger_quanta(25000, 90000, &kept);

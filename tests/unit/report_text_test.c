@@ -145,7 +145,7 @@ static void held_sleepers_are_told(void **state)
 	says_not(text, "that had slept");
 	free(text);
 	for (size_t i = 0; i < p.n_experiments; i++)
-		p.experiments[i].x.held_asleep = 207 * MS; /* of 1033 in the mean */
+		p.experiments[i].x.held_asleep = 207 * MS; /* of 1033 on average */
 	text = print(&p, NULL, NULL);
 	says(text, "Warning: for 20 % of the time threads that had slept were kept on a CPU");
 	says(text, "--inject");

@@ -4,7 +4,7 @@
 Two independent threads, one in the line, one beside it. Due: the growth of G for each thread, less its own hits, what was credited and
 what is still owed at the end (which is what will be forgiven: that is booked when the thread is seen again), and what it was ahead then.
 Stopped: the program reads the CPU's counter without pause and writes down every gap, and --trace-payments when the ledger stopped it and what it
-booked for that from tick to tick, so that each stop can be held against the gap in which it lies. Of a gap that began with a tick, what ticks alone take in the mean is no payment; a tick in the middle of a
+booked for that from tick to tick, so that each stop can be held against the gap in which it lies. Of a gap that began with a tick, what ticks alone take on average is no payment; a tick in the middle of a
 payment stops nobody. (Sums of all gaps, compared with those at 0 %, say less: a shared host takes from a CPU as much as payments do, from second to second
 something else, and part of that while the CPU idles in a payment.) A gap of more than a millisecond had another program or machine in it, and so has what
 was booked for it: left out. Each run calibrates anew: what an interrupt costs a virtual machine changes from one minute to the next."""

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/log.h"
 #include "cmd/commands.h"
-#include "options/suggest.h"
+#include "base/suggest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static const struct {
 	 "profile all processes that something holds of (root)"},
 	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
 	{"validate", cmd_validate, "-l FILE:LINE [OPTION]... [--] COMMAND...", "compare predictions for a line with the line really slowed"},
-	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to mend the rest"},
+	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to fix the rest"},
 	{"list", cmd_list, "lines|functions COMMAND|PID [GLOB]", "print names for --progress and --fixed-line"},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -300,10 +300,10 @@ int code_map_intervals(struct code_map *m, const char *name, struct addr_range *
 	}
 	r = m->functions ? find_function(m, name, &f) : find_line(m, name, &f);
 
-	f.n = r == 0 ? code_ranges_merge(f.all, f.n) : 0;
+	f.n = r == 0 ? addr_ranges_merge(f.all, f.n) : 0;
 	if (f.n > max) {
 		qsort(f.all, f.n, sizeof(*f.all), by_size);
-		f.n = code_ranges_merge(f.all, max);
+		f.n = addr_ranges_merge(f.all, max);
 	}
 	if (r == 0 && !f.n)
 		r = -ENOENT;

@@ -11,8 +11,6 @@ bool code_scope_binary(const struct code_map *m, const struct code_object *o);
 bool code_scope_source(const struct code_map *m, const char *file);
 /* Finds what is in scope of the object, once. */
 int code_scope_read(struct code_map *m, struct code_object *o);
-/* Sorts and joins; returns how many are left. */
-size_t code_ranges_merge(struct addr_range *all, size_t n);
 
 /* owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are in scope.
  *

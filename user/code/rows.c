@@ -133,7 +133,7 @@ int code_rows_cut(struct code_object *o, bool *ret_changed)
 
 	if (!o->n_cuts || !o->rows)
 		return 0;
-	o->n_cuts = code_ranges_merge(o->cuts, o->n_cuts);
+	o->n_cuts = addr_ranges_merge(o->cuts, o->n_cuts);
 	x.n = 2 * o->n_cuts;
 	old = o->rows;
 	r = split(o, old, n, x);

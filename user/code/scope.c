@@ -183,7 +183,7 @@ static int by_functions(const struct code_map *m, const struct code_object *o, s
 		}
 	free(*all);
 	*all = out;
-	*n = code_ranges_merge(out, used);
+	*n = addr_ranges_merge(out, used);
 	return r;
 }
 
@@ -231,34 +231,4 @@ int code_scope_read(struct code_map *m, struct code_object *o)
 	}
 	r = line_table_covered(lines, &o->ranges, &o->n_ranges);
 	return r == 0 && m->sources.n ? without_excludes(m, o, lines) : r;
-}
-
-static int by_lo(const void *pa, const void *pb)
-{
-	const struct addr_range *a = pa, *b = pb;
-
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	return a->hi < b->hi ? -1 : a->hi > b->hi;
-}
-
-size_t code_ranges_merge(struct addr_range *all, size_t n)
-{
-	size_t used = 0;
-
-	if (n)
-		qsort(all, n, sizeof(*all), by_lo);
-	for (size_t i = 0; i < n; i++) {
-		struct addr_range r = all[i];
-
-		if (r.hi <= r.lo)
-			continue;
-		if (used && all[used - 1].hi >= r.lo) {
-			if (all[used - 1].hi < r.hi)
-				all[used - 1].hi = r.hi;
-		} else {
-			all[used++] = r;
-		}
-	}
-	return used;
 }

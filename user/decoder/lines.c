@@ -123,7 +123,7 @@ static void distrust(struct line_table *t)
 	line_table_warn(t, "%s", why.text);
 }
 
-/* Asks about a unit. False: nothing is to be had; *ret_status says why (-EIO: no decoder any more). */
+/* Asks about a unit. False: nothing is available; *ret_status says why (-EIO: no decoder any more). */
 static bool ask(struct line_table *t, uint32_t op, const struct line_unit *u, uint64_t b, struct decoder_reply *ret, int *ret_status)
 {
 	struct decoder_request q = {.op = op, .a = (uint64_t)(u - t->units), .b = b};

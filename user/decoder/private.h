@@ -2,7 +2,7 @@
 /* What the files of this package share.
  *
  * A decoder and its client talk over a stream socket. The client sends a request, the decoder answers with a head and some blobs; in between
- * it may ask for files to be opened. Nothing in an answer is trusted: whoever unpacks one checks every number in it. */
+ * it may ask for files to be opened. Nothing in an answer is trusted: the code that unpacks one checks every number in it. */
 #pragma once
 
 #include "decoder/decoder.h"

@@ -217,23 +217,23 @@ static int by_lo(const void *pa, const void *pb)
 	return a->hi < b->hi ? -1 : a->hi > b->hi;
 }
 
-void range_list_merge(struct range_list *l)
+size_t addr_ranges_merge(struct addr_range *all, size_t n)
 {
 	size_t used = 0;
 
-	if (l->n)
-		qsort(l->all, l->n, sizeof(*l->all), by_lo);
-	for (size_t i = 0; i < l->n; i++) {
-		struct addr_range r = l->all[i];
+	if (n)
+		qsort(all, n, sizeof(*all), by_lo);
+	for (size_t i = 0; i < n; i++) {
+		struct addr_range r = all[i];
 
 		if (r.hi <= r.lo)
 			continue;
-		if (used && l->all[used - 1].hi >= r.lo) {
-			if (l->all[used - 1].hi < r.hi)
-				l->all[used - 1].hi = r.hi;
+		if (used && all[used - 1].hi >= r.lo) {
+			if (all[used - 1].hi < r.hi)
+				all[used - 1].hi = r.hi;
 		} else {
-			l->all[used++] = r;
+			all[used++] = r;
 		}
 	}
-	l->n = used;
+	return used;
 }

@@ -23,6 +23,8 @@ struct line_location {
 struct addr_range {
 	uint64_t lo, hi;
 };
+/* Sorts them, drops empty ones, joins those that touch. Returns how many are left. */
+size_t addr_ranges_merge(struct addr_range *all, size_t n);
 
 /* A copy of @name, a file or FILE:LINE, by the first of the prefixes that fits; the caller frees. NULL: out of memory. */
 char *debug_options_rename(const struct debug_options *o, const char *name);

@@ -15,7 +15,7 @@ int line_table_covered(const struct line_table *t, struct addr_range **ret, size
 			free(out.all);
 			return -ENOMEM;
 		}
-	range_list_merge(&out);
+	out.n = addr_ranges_merge(out.all, out.n);
 	*ret = out.all;
 	*ret_n = out.n;
 	return 0;

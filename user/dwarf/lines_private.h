@@ -174,7 +174,7 @@ void line_instances_free(struct line_instances *i);
  * to look at all of it. */
 #define LINE_MAX_TREE (32ULL << 20)
 
-/* lines_inlined.c: finds u->inlined, once; false: there is none to be had, or the unit's entries have more than @most bytes, which may be
+/* lines_inlined.c: finds u->inlined, once; false: there is none, or the unit's entries have more than @most bytes, which may be
  * asked again. */
 bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
 /* The file of a call; NO_FILE: not said. */
@@ -208,7 +208,5 @@ struct range_list {
 	size_t n;
 };
 int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi);
-/* Sorts, drops empty ranges, joins those that touch. */
-void range_list_merge(struct range_list *l);
 /* Merges, and hands the array over if @r is 0; else, or if there is nothing in it (-ENOENT), frees it and returns why. */
 int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size_t *ret_n);

@@ -69,7 +69,7 @@ static int unit_ranges(struct file_filter *f, const struct line_unit *u, uint32_
 int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size_t *ret_n)
 {
 	if (r == 0)
-		range_list_merge(l);
+		l->n = addr_ranges_merge(l->all, l->n);
 	if (r == 0 && !l->n)
 		r = -ENOENT;
 	if (r < 0) {

@@ -219,7 +219,7 @@ int line_statements_here(struct line_table *t, const char *file, uint32_t line, 
 			r = unit_statements(&f, &t->units[i], line, &out, &nearest);
 	}
 	file_filter_free(&f);
-	range_list_merge(&out);
+	out.n = addr_ranges_merge(out.all, out.n);
 	if (r == 0 && !out.n) {
 		r = known ? -ENOENT : -ENXIO;
 		if (known)

@@ -52,7 +52,7 @@ struct debug_roots {
 /* The unit at @at. False: there is none, or it is damaged (then nothing behind it can be found). */
 bool debug_unit_read(struct debug_file *f, uint64_t at, struct debug_unit *ret);
 bool debug_root_read(struct debug_roots *r, const struct debug_unit *u, struct debug_root *ret);
-/* A value that is text: at most @size bytes with the end. False: absent, or not to be had (the alternate file is missing). */
+/* A value that is text: at most @size bytes with the end. False: absent, or not available (the alternate file is missing). */
 bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v, char *buf,
 			size_t size);
 

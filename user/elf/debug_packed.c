@@ -2,7 +2,7 @@
 /* The stream of a section (RFC 1950 and 1951) is unpacked forwards, in chunks. Where a block of it ends and the last mark is far enough behind,
  * a new mark remembers where in the file that is and the 32 KiB before it, which what follows may repeat: a chunk further back is unpacked
  * from the last mark before it. Listing the units of a program goes through all of it once, forwards; a unit that is asked for later takes
- * some milliseconds. The checksum of the whole is not looked at: whoever reads debug information trusts none of it. */
+ * some milliseconds. The checksum of the whole is not looked at: readers of debug information trust none of it. */
 #include "elf/debug_private.h"
 
 #include "base/cleanup.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/similar.h"
 
+#include "base/suggest.h"
 #include "elf/demangle.h"
 #include "elf/object.h"
 #include "elf/object_private.h"
@@ -10,37 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Longer names are compared by their first bytes: the work is the product of the lengths. */
-#define MAX_COMPARED 128
-
-static unsigned int lower(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (unsigned int)c + 32 : (unsigned char)c;
-}
-
-static unsigned int edits(const char *a, size_t na, const char *b, size_t nb)
-{
-	unsigned int row[MAX_COMPARED + 1];
-
-	for (size_t k = 0; k <= nb; k++)
-		row[k] = (unsigned int)k;
-	for (size_t i = 1; i <= na; i++) {
-		unsigned int diagonal = row[0];
-
-		row[0] = (unsigned int)i;
-		for (size_t k = 1; k <= nb; k++) {
-			unsigned int cost = diagonal + (lower(a[i - 1]) != lower(b[k - 1]));
-
-			diagonal = row[k];
-			if (row[k] + 1 < cost)
-				cost = row[k] + 1;
-			if (row[k - 1] + 1 < cost)
-				cost = row[k - 1] + 1;
-			row[k] = cost;
-		}
-	}
-	return row[nb];
-}
+#define MAX_COMPARED 128 /* of a name */
 
 unsigned int similar_distance(const char *wanted, const char *name)
 {
@@ -56,7 +27,7 @@ unsigned int similar_distance(const char *wanted, const char *name)
 		return 1 + (unsigned int)gap / 8;
 	if (gap > limit)
 		return UINT_MAX;
-	d = edits(wanted, nw, name, nn);
+	d = (unsigned int)edit_distance(wanted, name);
 	return d <= limit ? d : UINT_MAX;
 }
 

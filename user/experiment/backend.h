@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an experiment needs of the outside: five calls on the ledger and two on the code map. The session implements them on BPF,
+/* What an experiment needs of the outside: calls on the ledger, and on the code map. The session implements them on BPF,
  * the tests on a fake. All times are CLOCK_MONOTONIC nanoseconds; all counters are cumulative since the run's start. */
 #pragma once
 
@@ -57,7 +57,7 @@ struct backend_owed {
 	uint64_t owed;	   /* sum over threads of G - local where positive, at the end of the experiment */
 	uint64_t ahead;	   /* ... of local - G where that is positive */
 	uint64_t threads;  /* seen in the experiment */
-	int64_t imbalance; /* largest |change of local - (hits + paid + credited + forgiven)| of any thread, ns */
+	int64_t imbalance; /* largest |change of local - (earned + paid + credited + rq_credited)| of any thread, ns */
 };
 
 struct backend_bucket {

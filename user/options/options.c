@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "options/suggest.h"
+#include "base/suggest.h"
 
 #include <errno.h>
 #include <getopt.h>

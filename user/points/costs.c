@@ -120,7 +120,7 @@ static void rename_to_same(void)
 	(void)prctl(PR_SET_NAME, own_name);
 }
 
-/* Whoever takes a name passes one. */
+/* A thread that takes a name passes one. */
 static void measure_tracepoint(struct points *ps)
 {
 	struct cozbpf_bpf *copy;

@@ -209,7 +209,7 @@ int profile_file_append(struct profile_file *f, const char *data, size_t size)
 	int r = 0;
 
 	if (!f->written) {
-		/* The first record: now the file becomes ours to mend. */
+		/* The first record: now the file becomes ours to repair. */
 		if (fstat(f->fd, &st) || (st.st_size != f->size && ftruncate(f->fd, f->size)))
 			return -errno;
 		if (f->needs_newline)

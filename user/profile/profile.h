@@ -44,7 +44,7 @@ struct profile_experiment {
 	uint64_t period_ns;						 /* between samples, mean */
 	uint64_t late;							 /* hit to pause, median ns; 0: no payment by another thread */
 	uint64_t threads;						 /* threads that were seen */
-	int64_t imbalance; /* largest per-thread conservation error, ns: |change of local - (hits+paid+credited+forgiven)| */
+	int64_t imbalance; /* largest per-thread conservation error, ns: |change of local - (earned + paid + credited + rq_credited)| */
 	double stolen;	   /* CPU time that a hypervisor took from the machine, relative to in-scope threads' running or runnable, at most 1 */
 	double foreign;	   /* share of runnable-or-running time that in-scope threads waited behind foreign tasks, 0..1 */
 };

@@ -63,7 +63,7 @@ static void print_foreign(const struct report *r)
 }
 
 #define HELD_TOLD 0.01	/* of the time */
-#define CPUS_TO_SPARE 2 /* in the mean: then who wants a CPU gets one */
+#define CPUS_TO_SPARE 2 /* on average: then who wants a CPU gets one */
 
 /* Who slept and owes for it is asleep in virtual time. Held on a CPU instead, it keeps others from running whom nobody pauses. */
 static void print_held(const struct report *r)
@@ -137,7 +137,7 @@ static void print_allowed(const struct report *r)
 {
 	struct range share = {NAN, NAN}, points = {NAN, NAN};
 	double sampling = 0;
-	char of[2 * NUMBER_ROOM], beside[2 * NUMBER_ROOM], dear[2 * NUMBER_ROOM] = "";
+	char of[2 * NUMBER_ROOM], beside[2 * NUMBER_ROOM], cost[2 * NUMBER_ROOM] = "";
 
 	for (size_t i = 0; i < r->a->n_points; i++)
 		for (size_t j = 0; r->a->points[i].visits && j < r->a->points[i].n_lines; j++) {
@@ -154,11 +154,11 @@ static void print_allowed(const struct report *r)
 	print_range(&share, 0, of);
 	print_range(&points, 1, beside);
 	if (sampling > 0)
-		(void)snprintf(dear, sizeof(dear), " Samples took about %.*f %% of the threads' time.", sampling < 0.01 ? 1 : 0, 100 * sampling);
+		(void)snprintf(cost, sizeof(cost), " Samples took about %.*f %% of the threads' time.", sampling < 0.01 ? 1 : 0, 100 * sampling);
 	paragraph(r, 2,
 		  "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and, beside that, for %s points "
 		  "and %s %% of the effect, which the method itself can be off by.%s",
-		  beside, of, dear);
+		  beside, of, cost);
 }
 
 static void print_intervals(const struct report *r)

@@ -7,7 +7,7 @@
 #include "run/point_find.h"
 #include "run/run.h"
 #include "options/latency_spec.h"
-#include "options/suggest.h"
+#include "base/suggest.h"
 #include "code/map.h"
 #include "elf/libraries.h"
 #include "target/syscalls.h"

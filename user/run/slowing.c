@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* With the probe in place an experiment at 0 % shows how often the line is visited and how long a visit takes. Its figures are no part of the
- * comparison: the probe may turn out to be too dear, and go. */
+ * comparison: the probe may turn out to be too expensive, and go. */
 #include "run/slowing.h"
 
 #include "base/cleanup.h"
@@ -181,7 +181,7 @@ void run_slowing_print(const struct run *r)
 	for (size_t i = 0; i < r->profile.n_experiments; i++)
 		elapsed_ns += r->profile.experiments[i].x.elapsed;
 	if (r->slowing.by_probe && look_at(r, elapsed_ns, &x) == 0 && x.visits)
-		(void)printf("  slowed at each visit, %.3g ms in the mean, by a probe that took %s%.2g %% of the run\n",
+		(void)printf("  slowed at each visit, %.3g ms on average, by a probe that took %s%.2g %% of the run\n",
 			     (double)x.line_ns / (double)x.visits / (double)NSEC_PER_MSEC,
 			     slowing_cost(&x) > SLOWING_COST_BOUND ? "too much: up to " : "up to ", 100 * slowing_cost(&x));
 	else

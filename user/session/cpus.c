@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* CPUs that come online during a run get sampling clocks; those that go lose theirs, which the kernel does not set going again when the CPU comes
- * back. What is allocated is for all possible CPUs, and all other programs of ours meet whatever CPU a thread runs on. */
+ * back. What is allocated is for all possible CPUs, and all our other programs meet whatever CPU a thread runs on. */
 #include "session/internal.h"
 
 #include "base/cleanup.h"

@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 #define EVENTS_PER_CPU 2
-/* Periods are as likely anywhere from 0.4 to 1.6 times of something; 1 / period is then ln(1.6 / 0.4) / 1.2 of its reciprocal in the mean. */
+/* Periods are as likely anywhere from 0.4 to 1.6 times of something; 1 / period is then ln(1.6 / 0.4) / 1.2 of its reciprocal on average. */
 #define LEAST_PERIOD 0.4
 #define PERIOD_SPREAD 1.2
 #define MEAN_FREQUENCY 1.155
@@ -61,7 +61,7 @@ static int open_event(unsigned int cpu, uint64_t period)
 	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Until its clocks get other periods, a CPU ticks more or less often than all do in the mean. */
+/* Until its clocks get other periods, a CPU ticks more or less often than all do on average. */
 static void note_spacing(struct session *s, unsigned int cpu)
 {
 	double frequency = 0;

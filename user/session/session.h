@@ -128,7 +128,7 @@ void session_find_counters(struct session *s);
 /* The calls of experiment/backend.h; the backend pointer is the session. */
 extern const struct backend_ops session_backend;
 
-/* Experiments that slow the line make each visit longer, at these places, by the asked share of the time that a visit takes in the mean;
+/* Experiments that slow the line make each visit longer, at these places, by the asked share of the time that a visit takes on average;
  * without this, each sample in the line stops its thread. Before that, an experiment at 0 % has to show how long visits take, and
  * all others go on to; the places cost what progress points there do, in all experiments. After session_attach. */
 int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Has the program begun to filter its system calls (seccomp)? From then on a call of ours could be its death, and to ask the kernel would be
+/* Has the program begun to filter its system calls (seccomp)? From then on one of our calls could be its death, and to ask the kernel would be
  * one. So we look on as it asks for the filter: programs do that by the C library's prctl or syscall, libseccomp as well. One that
  * does it by an instruction of its own gets no payment signals either (bpf/pay.h), but is not known here.
  *

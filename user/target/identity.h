@@ -24,5 +24,5 @@ int identity_find(bool keep_root, struct identity *ret, struct error *e);
 void identity_open_files(const struct identity *id);
 void identity_free(struct identity *id);
 /* In the child before exec: groups, gid, uid (in that order, checked to be irrevocable), no capabilities, HOME, USER, LOGNAME. Without a switch,
- * capabilities of ours leave the ambient set. Negative errno on failure: the caller must then _exit. */
+ * our capabilities leave the ambient set. Negative errno on failure: the caller must then _exit. */
 int identity_assume(const struct identity *id);

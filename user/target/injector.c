@@ -174,7 +174,7 @@ static _Noreturn void serve(struct server *s)
 	_exit(0);
 }
 
-/* Descriptors of ours would keep alive what is to end with us, and a reader of our output waiting. */
+/* Our descriptors would keep alive what is to end with us, and a reader of our output waiting. */
 static _Noreturn void become_server(const struct injector_options *o, int socket)
 {
 	struct server s = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A process of its own that puts payment handlers into processes and takes them out again (target/inject.h): it outlives us if we are
- * killed, finishes what it was at, and cleans up. Nothing holds it back but that work; it keeps no descriptor of ours open but the slots. */
+ * killed, finishes what it was at, and cleans up. Nothing holds it back but that work; of our descriptors it keeps the slots alone open. */
 #pragma once
 
 #include <stdbool.h>

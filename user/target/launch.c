@@ -133,7 +133,7 @@ static int fork_child(struct child_plan *plan, struct target *t, struct error *e
 	t->socket = pair[0];
 	plan->socket = pair[1];
 	plan->parent = getpid();
-	/* Our handlers must not run in the child; it gets its own mask when nothing of ours is left. */
+	/* Our handlers must not run in the child; it gets its own mask when nothing of our setup is left. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	t->pid = fork();

@@ -21,7 +21,7 @@ struct remote {
 	struct user_regs_struct regs; /* as it will go on with */
 	uint64_t mask;		      /* the signals that it blocks */
 	int signal;		      /* one that came meanwhile, 0: none */
-	bool calling;		      /* stopped in a system call of ours */
+	bool calling;		      /* stopped in one of our system calls */
 };
 
 /* Stops thread @tid of process @pid, which is that of @pidfd if that is not negative. -ESRCH: there is no such thread; -EPERM: not allowed, or

@@ -26,7 +26,7 @@ void signals_restore(void)
 {
 	struct sigaction sa = {0};
 
-	/* Dispositions first: a signal that waits behind the mask must not reach a handler of ours in the child. libc refuses
+	/* Dispositions first: a signal that waits behind the mask must not reach one of our handlers in the child. libc refuses
 	 * its two internal signals, which it also set up itself. */
 	for (int s = 1; s < _NSIG; s++) {
 		sa.sa_handler = start.ignored[s] ? SIG_IGN : SIG_DFL;

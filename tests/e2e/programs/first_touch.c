@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* first_touch FILE PREFIX: opens the line information of a program and asks for the line of each function whose name begins with PREFIX,
- * once. Prints how long it took: open_ms=X units=N median_us=X most_us=X. */
+ * once. Prints how long it took, and the most memory: open_ms=X units=N median_us=X most_us=X peak_mb=X. */
 #include "dwarf/lines.h"
 #include "elf/object.h"
 
@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 #include <string.h>
+#include <sys/resource.h>
 
 #define MOST 65536
 
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
 	struct line_location where;
 	struct error e = {.text = ""};
 	struct line_table *t;
+	struct rusage used;
 	uint64_t from;
 	double open_ms;
 
@@ -68,7 +70,9 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "%zu functions are in %zu units\n", a.n, line_table_decoded_units(t));
 		return 1;
 	}
-	(void)printf("open_ms=%.2f units=%zu median_us=%.1f most_us=%.1f\n", open_ms, a.n, us[a.n / 2], us[a.n - 1]);
+	(void)getrusage(RUSAGE_SELF, &used);
+	(void)printf("open_ms=%.2f units=%zu median_us=%.1f most_us=%.1f peak_mb=%.1f\n", open_ms, a.n, us[a.n / 2], us[a.n - 1],
+		     (double)used.ru_maxrss / 1024);
 	line_table_close(t);
 	return 0;
 }

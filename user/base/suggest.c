@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "options/suggest.h"
+#include "base/suggest.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#define WORD_MAX 63
+#define MOST 128 /* of a word: the work is the product of the lengths */
 
 static char lower(char c)
 {
 	return (char)tolower((unsigned char)c);
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t least(size_t a, size_t b)
 {
-	size_t m = a < b ? a : b;
-
-	return m < c ? m : c;
+	return a < b ? a : b;
 }
 
 size_t edit_distance(const char *a, const char *b)
 {
 	/* Rows i-2, i-1 and i of the table; index 0 is the empty beginning. */
-	size_t rows[3][WORD_MAX + 1], *before = rows[0], *last = rows[1], *row = rows[2];
-	size_t na = strnlen(a, WORD_MAX + 1), nb = strnlen(b, WORD_MAX + 1);
+	size_t rows[3][MOST + 1], *before = rows[0], *last = rows[1], *row = rows[2];
+	size_t na = strnlen(a, MOST), nb = strnlen(b, MOST);
 
-	if (na > WORD_MAX || nb > WORD_MAX)
-		return (size_t)-1;
 	for (size_t j = 0; j <= nb; j++)
 		last[j] = j;
 	for (size_t i = 1; i <= na; i++) {
@@ -35,7 +31,7 @@ size_t edit_distance(const char *a, const char *b)
 		for (size_t j = 1; j <= nb; j++) {
 			size_t differs = lower(a[i - 1]) != lower(b[j - 1]);
 
-			row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + differs);
+			row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + differs);
 			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
