@@ -72,6 +72,11 @@ def unit(number):
     return "\n".join([*lines, "\treturn sum;", "}", ""])
 
 
+def main_text():
+    names = [f"first_in_{n}" for n in range(UNITS)]
+    return MAIN % {"declarations": "\n".join(f"function {n};" for n in names), "names": ", ".join(names)}
+
+
 def compile_unit(where, number, flags):
     source, target = os.path.join(where, f"u{number}.c"), os.path.join(where, f"u{number}.o")
     with open(source, "w", encoding="ascii") as f:
@@ -86,8 +91,7 @@ def generate(where):
         objects = list(pool.map(lambda n: compile_unit(where, n, []), range(UNITS)))
     main = os.path.join(where, "main.c")
     with open(main, "w", encoding="ascii") as f:
-        names = [f"first_in_{n}" for n in range(UNITS)]
-        f.write(MAIN % {"declarations": "\n".join(f"function {n};" for n in names), "names": ", ".join(names)})
+        f.write(main_text())
     paths = {}
     for name, flags in (("plain", []), ("-gz", ["-gz=zlib"])):
         paths[name] = os.path.join(where, f"program{len(paths)}")
