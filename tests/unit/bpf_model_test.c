@@ -39,12 +39,13 @@ enum what {
 	OTHER,	/* other work, us */
 	MEET,	/* wait for all threads */
 	LOCK,	/* the one lock */
-	UNLOCK, /* hand it to whoever waits */
+	UNLOCK, /* hand it to a thread that waits */
 	GIVE,	/* one to semaphore n */
 	TAKE,	/* one from semaphore n */
 	SPIN,	/* like TAKE, but look again and again */
-	TASK,  /* all tasks of a batch, each so many us in the line, for whoever comes: the last one to end goes on, others wait for the next batch */
-	BATCH, /* the next n tasks */
+	TASK,	/* all tasks of a batch, each so many us in the line, for any thread that comes: the last one to end goes on, others wait for the next
+		   batch */
+	BATCH,	/* the next n tasks */
 	VISIT,
 	AGAIN,
 };

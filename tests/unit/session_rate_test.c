@@ -67,7 +67,7 @@ static void hand_over(void **state)
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 500, 500, 50)), 3000);
 	/* A lock that always somebody waits for. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 714, 714, 50)), SESSION_RATE_HIGH);
-	/* One that somebody waits for now and then. */
+	/* One that another thread waits for occasionally. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 1000, 30, 50)), SESSION_RATE_HIGH);
 	/* Threads that share CPUs: a slice is 3 ms. */
 	assert_int_equal(next(SESSION_RATE_LOW, true, waiting(half_a_second(SESSION_RATE_LOW, 2, 75000, 0, 50), 666)), SESSION_RATE_HIGH);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decoding elsewhere. What stands in a target's files was written by whoever built them, and is read by libraries and by our own long code:
+/* Decoding elsewhere. What stands in a target's files comes from the people who built them, and is read by libraries and by our own long code:
  * symbols, line information and call frame information are therefore read by processes without rights, one for each object. They get
  * open files from us and give back flat arrays, which are checked. One that crashes, or takes too much memory or time, takes its object's
  * information along and nothing else. One more makes the names of all objects readable.

@@ -73,19 +73,24 @@ int points_add(struct points *ps, const char *name, size_t *ret, struct error *e
 	return 0;
 }
 
+uint64_t points_sites_cost(const struct points *ps, const struct point_site *sites, size_t n)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (ps->costs.site[sites[i].cost] > most)
+			most = ps->costs.site[sites[i].cost];
+	return most;
+}
+
 int points_attach_sites(struct points *ps, size_t point, bool at_return, const struct point_site *sites, size_t n, struct error *e)
 {
+	uint64_t cost = points_sites_cost(ps, sites, n) + (at_return ? ps->costs.at_return : 0);
 	struct point *p = &ps->all[point];
-	struct uprobes u;
+	struct uprobes u = uprobes_of_point(ps, point, ps->pid, at_return, p->name);
 
-	for (size_t i = 0; i < n; i++) {
-		uint64_t cost = ps->costs.site[sites[i].cost] + (at_return ? ps->costs.at_return : 0);
-
-		/* Which of several sites will be visited most is not known. */
-		if (cost > p->cost_ns)
-			p->cost_ns = cost;
-	}
-	u = uprobes_of_point(ps, point, ps->pid, at_return, p->name);
+	if (n && cost > p->cost_ns)
+		p->cost_ns = cost;
 	return uprobes_attach(ps, p, &u, sites, n, e);
 }
 

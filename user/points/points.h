@@ -116,6 +116,8 @@ int points_add(struct points *ps, const char *name, size_t *ret, struct error *e
 /* What the point counts, in the scope alone; may be called again, for more sites. Probes take effect in what is mapped by then and in what
  * will be. @at_return: the sites are entries of functions, and it is their returns that count. */
 int points_attach_sites(struct points *ps, size_t point, bool at_return, const struct point_site *sites, size_t n, struct error *e);
+/* What a visit takes at the one of these sites that costs most, in ns: which will be visited most is not known. */
+uint64_t points_sites_cost(const struct points *ps, const struct point_site *sites, size_t n);
 int points_attach_syscall(struct points *ps, size_t point, unsigned int number, bool at_return, struct error *e);
 int points_attach_tracepoint(struct points *ps, size_t point, const char *category, const char *name, struct error *e);
 /* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. */

@@ -309,21 +309,21 @@ static int name(void *b, uint64_t addr, const char **ret_line, const char **ret_
 {
 	struct session *s = b;
 
-	return code_map_name(s->code, addr, ret_line, ret_function);
+	return code_map_name(s->points.code, addr, ret_line, ret_function);
 }
 
 static size_t callers(void *b, uint64_t addr, const char **ret, size_t max)
 {
 	struct session *s = b;
 
-	return code_map_callers(s->code, addr, ret, max);
+	return code_map_callers(s->points.code, addr, ret, max);
 }
 
 static const char *inlined(void *b, uint64_t addr)
 {
 	struct session *s = b;
 
-	return code_map_inlined(s->code, addr);
+	return code_map_inlined(s->points.code, addr);
 }
 
 static int intervals(void *b, const char *line, struct backend_interval *ret, size_t *ret_n)
@@ -331,7 +331,7 @@ static int intervals(void *b, const char *line, struct backend_interval *ret, si
 	struct session *s = b;
 	struct addr_range ranges[BACKEND_MAX_INTERVALS];
 	size_t n;
-	int r = code_map_intervals(s->code, line, ranges, BACKEND_MAX_INTERVALS, &n);
+	int r = code_map_intervals(s->points.code, line, ranges, BACKEND_MAX_INTERVALS, &n);
 
 	if (r < 0)
 		return r;

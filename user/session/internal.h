@@ -38,7 +38,6 @@ struct session {
 	bool calibrated;
 	struct own_cost own_cost;
 	int stat_fd; /* /proc/stat, where the hypervisor's share is; -1: not wanted */
-	pid_t pid;
 	unsigned int nr_cpus;
 	struct rng rng;
 	unsigned int rate_hz; /* in force */
@@ -67,8 +66,7 @@ struct session {
 	struct points points;
 	struct point slow_probes;     /* where each visit of the line can be made longer; none: it is slowed by samples */
 	struct abi_totals slow_begin; /* the totals when they came */
-	struct code_map *code;
-	struct bpf_link *loader; /* the probe of the dynamic linker, and what it has told; NULL: not watched */
+	struct bpf_link *loader;      /* the probe of the dynamic linker, and what it has told; NULL: not watched */
 	struct ring_buffer *loads;
 	bool loaded;
 	struct unwind *unwind;

@@ -239,23 +239,23 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 
 	if (r < 0)
 		return fail(e, ESRCH, "process %d is not in scope", (int)pid);
-	if (p.space != ABI_SPACE_NONE && code_map_same_space(s->code, p.space, pid))
+	if (p.space != ABI_SPACE_NONE && code_map_same_space(s->points.code, p.space, pid))
 		return session_refresh_code(s);
 	fresh = p.space == ABI_SPACE_NONE || users(s, p.space) > 1;
 	space = p.space;
 	if (fresh) {
-		r = code_map_add_space(s->code, &space);
+		r = code_map_add_space(s->points.code, &space);
 		if (r < 0) {
 			s->n_without_space++;
 			return fail(e, -r, "too many processes that differ in what they map; at most %d", ABI_MAX_SPACES);
 		}
 	}
-	r = code_map_refresh_space(s->code, space, pid, &changed, e);
+	r = code_map_refresh_space(s->points.code, space, pid, &changed, e);
 	if (r == 0)
 		r = unwind_set(s, space, e);
 	if (r < 0) {
 		if (fresh)
-			code_map_drop_space(s->code, space);
+			code_map_drop_space(s->points.code, space);
 		return r;
 	}
 	if (!fresh)
@@ -273,7 +273,7 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 int session_refresh_code(struct session *s)
 {
 	bool changed = false;
-	int r = code_map_cut(s->code, &changed);
+	int r = code_map_cut(s->points.code, &changed);
 
 	return r == 0 && changed ? unwind_set(s, SIZE_MAX, NULL) : r;
 }
@@ -281,7 +281,7 @@ int session_refresh_code(struct session *s)
 void session_maintain(struct session *s)
 {
 	struct session_process *all;
-	size_t n, n_spaces = s->code ? s->code->n_spaces : 0;
+	size_t n, n_spaces = s->points.code ? s->points.code->n_spaces : 0;
 	unsigned char *grown, *used;
 
 	if (n_spaces > s->n_space_idle) {
@@ -302,11 +302,11 @@ void session_maintain(struct session *s)
 			used[all[i].space] = 1;
 	/* A child that was entered while we looked is seen the next time. */
 	for (size_t i = 0; i < n_spaces; i++) {
-		s->space_idle[i] = (unsigned char)(used[i] || !s->code->spaces[i].used ? 0 : s->space_idle[i] + 1);
+		s->space_idle[i] = (unsigned char)(used[i] || !s->points.code->spaces[i].used ? 0 : s->space_idle[i] + 1);
 		if (s->space_idle[i] < 2)
 			continue;
 		unwind_drop(s, i);
-		code_map_drop_space(s->code, i);
+		code_map_drop_space(s->points.code, i);
 		s->space_idle[i] = 0;
 	}
 	free(all);

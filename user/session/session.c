@@ -241,7 +241,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	};
 	int r;
 
-	s->pid = s->points.pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
+	s->points.pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
 	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
 	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | ABI_PROC_FOLLOW, e) : 0;
 	if (r == 0 && s->sync)
@@ -265,7 +265,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 
 int session_set_code(struct session *s, struct code_map *map, struct error *e)
 {
-	s->code = s->points.code = map;
+	s->points.code = map;
 	points_update_sampled(&s->points);
 	return unwind_set(s, 0, e);
 }

@@ -19,10 +19,9 @@ int session_slow_at(struct session *s, const struct point_site *sites, size_t n,
 	const struct uprobes u = {
 		.one = s->skel->progs.slow_visit,
 		.multi = s->skel->progs.slow_multi,
-		.pid = s->pid,
+		.pid = s->points.pid,
 		.what = "the line to be slowed",
 	};
-	uint64_t most = 0;
 	int r;
 
 	if (!s->options.slow_probes || by_probes(s))
@@ -36,11 +35,7 @@ int session_slow_at(struct session *s, const struct point_site *sites, size_t n,
 		point_free(&s->slow_probes);
 		return r;
 	}
-	/* Which of several sites is visited most is not known. */
-	for (size_t i = 0; i < n; i++)
-		if (s->points.costs.site[sites[i].cost] > most)
-			most = s->points.costs.site[sites[i].cost];
-	s->slow_probes.cost_ns = most;
+	s->slow_probes.cost_ns = points_sites_cost(&s->points, sites, n);
 	return 0;
 }
 

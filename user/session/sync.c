@@ -185,7 +185,7 @@ static int attach(struct session *s, struct bpf_program *prog, const char *path,
 		  unsigned int does, bool on_return, struct error *e)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = does, .retprobe = on_return);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, s->pid, path, offset, &opts);
+	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, s->points.pid, path, offset, &opts);
 
 	if (!link)
 		return fail(e, errno, "--sync pthread: cannot put a probe on %s of %s: %s", what, file, strerror(errno));
@@ -285,7 +285,7 @@ int session_sync_libraries(struct session *s, struct error *e)
 {
 	struct map_list l;
 	size_t found = 0;
-	int r = map_list_read(s->pid, &l, e);
+	int r = map_list_read(s->points.pid, &l, e);
 
 	if (r < 0)
 		return r;
@@ -296,7 +296,7 @@ int session_sync_libraries(struct session *s, struct error *e)
 
 		if (!is_c_library(l.entries[i].path))
 			continue;
-		r = map_entry_open_path(s->pid, &l.entries[i], &path, e);
+		r = map_entry_open_path(s->points.pid, &l.entries[i], &path, e);
 		if (r >= 0)
 			r = elf_object_open(path, &o, e);
 		if (r >= 0)

@@ -97,7 +97,7 @@ static int grow_spaces(struct unwind *u, size_t n)
 static void publish(struct session *s, size_t space)
 {
 	struct unwind *u = s->unwind;
-	const struct code_map *m = s->code;
+	const struct code_map *m = s->points.code;
 	const struct code_space *k = &m->spaces[space];
 	struct unwind_part *p = &u->spaces[space].spare, used;
 	unsigned int n = 0, wanted = k->n < ABI_MAX_MODULES ? (unsigned int)k->n : ABI_MAX_MODULES;
@@ -132,7 +132,7 @@ static void publish(struct session *s, size_t space)
 int unwind_set(struct session *s, size_t space, struct error *e)
 {
 	struct unwind *u = s->unwind;
-	const struct code_map *m = s->code;
+	const struct code_map *m = s->points.code;
 	int r = unwind_add_rows(s, e);
 
 	if (r == 0 && grow_spaces(u, m->n_spaces) < 0)
@@ -162,7 +162,7 @@ void unwind_drop(struct session *s, size_t space)
 void unwind_log_errors(const struct session *s, FILE *f)
 {
 	const struct unwind *u = s->unwind;
-	const struct code_map *m = s->code;
+	const struct code_map *m = s->points.code;
 
 	if (!u || !m)
 		return;

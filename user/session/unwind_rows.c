@@ -187,7 +187,7 @@ static void leave_out(struct unwind *u, struct unwind_rows *x, struct code_objec
 static void add_object(struct session *s, size_t index)
 {
 	struct unwind *u = s->unwind;
-	struct code_object *o = s->code->objects[index];
+	struct code_object *o = s->points.code->objects[index];
 	struct unwind_rows *x = &u->objects[index];
 	bool fits;
 
@@ -214,7 +214,7 @@ static void add_object(struct session *s, size_t index)
 int unwind_add_rows(struct session *s, struct error *e)
 {
 	struct unwind *u = s->unwind;
-	const struct code_map *m = s->code;
+	const struct code_map *m = s->points.code;
 	size_t n = u->n_rows;
 	int r;
 
