@@ -37,14 +37,11 @@ def generate(where, flags, finish):
 
 def measure(name, bench, path, libdw, rows):
     readers = {"ours": bench.program("e2e", "first_touch"), "libdw": libdw}
-    seen = {reader: [] for reader in readers}
 
-    def ask(reader):
-        out, _ = common.execute([readers[reader], path, "first_in_"], 300)
-        seen[reader].append(common.numbers_in(out))
-        return 0
+    def ask(program):
+        return common.numbers_in(common.execute([program, path, "first_in_"], 300)[0])
 
-    common.interleaved(9 if bench.full else 3, {reader: lambda r=reader: ask(r) for reader in readers})
+    seen = common.interleaved(9 if bench.full else 3, {reader: lambda p=program: ask(p) for reader, program in readers.items()})
     for reader, all_of in seen.items():
         if any(x["units"] != debuginfo.UNITS for x in all_of):
             raise common.Failure(f"{name}: {reader} found other functions")
