@@ -35,7 +35,7 @@ counted() { # PAY
 # Many experiments: each has every point, no visit is counted twice, and there are hardly any outside when there is no cool-off.
 divided() { # PAY
 	local why='' items
-	profiled --pay "$1" --fixed-line "$(line_of coz_macros hot)" --experiment 100 --cool-off 0 -- "$programs/coz_macros" 3 0.5
+	profiled --pay "$1" --fixed-line "$(line_of coz_macros hot)" --experiment 100 --cool-off 0 -- "$programs/coz_macros" 2.2 0.5
 	[ $? -eq 0 ] || why+=' it failed;'
 	items=$(said items)
 	holds "0.5 * $items <= visits('items') <= $items" || why+=" $(ask 'visits("items")') visits of $items;"

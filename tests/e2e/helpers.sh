@@ -13,16 +13,12 @@ export COZBPF_TEST=$tmp
 
 # Process ids of what the test started and still lives, this shell and its subshells excepted.
 left_behind() {
-	local file pid
-	for file in /proc/[0-9]*/environ; do
-		pid=${file#/proc/}
-		pid=${pid%/environ}
-		if grep -qzxF "COZBPF_TEST=$tmp" "$file" 2>/dev/null; then
-			case $(readlink "/proc/$pid/exe") in
-			*/bash | */grep | '') ;;
-			*) printf '%s ' "$pid" ;;
-			esac
-		fi
+	local pid
+	for pid in $(grep -lzxF "COZBPF_TEST=$tmp" /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n'); do
+		case $(readlink "/proc/$pid/exe") in
+		*/bash | */grep | */tr | '') ;;
+		*) printf '%s ' "$pid" ;;
+		esac
 	done
 }
 

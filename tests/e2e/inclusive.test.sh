@@ -24,14 +24,14 @@ near() { # MARK PERCENT
 }
 
 why=
-profiled -p progress --attribution first -- "$programs/callers" 4 || why+=' it failed;'
+profiled -p progress --attribution first -- "$programs/callers" 2.5 || why+=' it failed;'
 holds 'runs[0]["attribution"] == "first" and sampled == sum(samples.values())' || why+=" recorded: $(ask 'runs[0].get("attribution")');"
 why+=$(near leaf 60)$(near other 20)$(near bottom 20)$(near all 0)$(near leaf-call 0)$(near recursion 0)
 [ -z "$why" ] || why+=" all: $(ask 'samples')"
 verdict 'first: the innermost line has the samples' "$why" "$tmp/err"
 
 why=
-profiled -p progress --attribution inclusive --experiment 100 -- "$programs/callers" 4 || why+=' it failed;'
+profiled -p progress --attribution inclusive --experiment 100 -- "$programs/callers" 2.5 || why+=' it failed;'
 holds 'runs[0]["attribution"] == "inclusive" and sampled < sum(samples.values())' || why+=" recorded: $(ask 'runs[0].get("attribution")');"
 why+=$(near leaf 60)$(near leaf-call 60)$(near other-call 20)$(near recursion-call 20)$(near recursion 20)$(near all 100)
 "$COZBPF" report "$profile" >"$tmp/report" || why+=' no report;'
@@ -44,7 +44,7 @@ verdict 'inclusive: every line of the call chain has them, once' "$why" "$tmp/er
 
 # Hits: of the experiments' samples.
 hits() { # RULE MARK
-	profiled -p progress --attribution "$1" --fixed-line "$(line_of callers "$2")" --fixed-speedup 0 -- "$programs/callers" 3 || echo -1
+	profiled -p progress --attribution "$1" --fixed-line "$(line_of callers "$2")" --fixed-speedup 0 -- "$programs/callers" 2 || echo -1
 	ask "round(100 * total('selected_samples') / max(1, total('samples')))"
 }
 why=
@@ -66,9 +66,9 @@ of() { # MARK: percent of the samples
 	ask "round(100 * sum(n for s, n in samples.items() if s.endswith('inlined.cpp:$(mark "$1")')) / sampled)"
 }
 g++ -O2 -g -std=c++17 -o "$tmp/inlined" "$inlined" 2>"$tmp/err" || why+=' it does not compile;'
-profiled -p progress -- "$tmp/inlined" 3 || why+=' it failed;'
+profiled -p progress -- "$tmp/inlined" 2 || why+=' it failed;'
 [ "$(of first)" -le 5 ] || why+=" first: $(of first) % of the samples are the caller's;"
-profiled -p progress --attribution inclusive --fixed-line "inlined.cpp:$(mark second)" --fixed-speedup 0 -- "$tmp/inlined" 4 || why+=' it failed;'
+profiled -p progress --attribution inclusive --fixed-line "inlined.cpp:$(mark second)" --fixed-speedup 0 -- "$tmp/inlined" 2.5 || why+=' it failed;'
 mixed=$(of mix)
 [ "$mixed" -ge 30 ] || why+=" only $mixed % mix;"
 [ "$(of first)" -ge $((mixed / 3 - 8)) ] && [ "$(of first)" -le $((mixed / 3 + 8)) ] || why+=" $(of first) % for a third of $mixed;"

@@ -65,7 +65,7 @@ kill "$caught"
 # second and a third chance.
 measured() {
 	local status
-	attached "$victim" -p progress -d 4 --experiment 50 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 45
+	attached "$victim" -p progress -d 3 --experiment 50 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 45
 	status=$?
 	why=''
 	[ "$status" -eq 0 ] || why+=" status $status;"
@@ -152,21 +152,21 @@ verdict "attached $turns times under load" "$why" eintr.out complaint difference
 refused '--inject and --no-inject' 'exclude each other' "$$" --inject --no-inject -d 1
 "$BUILD/tests/truth/bystander" >/dev/null &
 victim=$!
-beside() { # ARGUMENT...
+beside() { # SECONDS ARGUMENT...
 	rm -f -- "$profile"
-	timeout -k 5 "$limit" "$COZBPF" attach -q -o "$profile" "$victim" -p progress -d 5 --experiment 300 --fixed-line "$line" --speedups 50 \
-		--zero-share 45 "$@" >report 2>complaint </dev/null
+	timeout -k 5 "$limit" "$COZBPF" attach -q -o "$profile" "$victim" -p progress -d "$1" --experiment 300 --fixed-line "$line" --speedups 50 \
+		--zero-share 45 "${@:2}" >report 2>complaint </dev/null
 }
 line=bystander.c:$(grep -n 'LINE:a' "$SRC/tests/truth/programs/bystander.c" | cut -d: -f1)
 sleep 0.3
 facts "$victim" >before
 if "$COZBPF" check 2>/dev/null | grep -qE '^task_work +ok'; then
-	beside && why='' || why=" status $?;"
+	beside 2 && why='' || why=" status $?;"
 	holds 'total("held_asleep") > 0.3 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
 	grep -q 'threads that had slept' report || why+=' the report does not tell;'
 	verdict 'held sleepers are told of' "$why" complaint report
 	slept() {
-		beside --inject && why='' || why=" status $?;"
+		beside 5 --inject && why='' || why=" status $?;"
 		holds 'total("held_asleep") < 0.1 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
 		holds "abs($effect - 30) < 8" || why+=" 30 %, and it says $(ask "$effect") %;"
 		[ -z "$why" ]

@@ -15,23 +15,23 @@ median() { # FILE FROM TO
 	sed -n "$2,$3p" "$1" | sed -n 's/.* batches=\([0-9]*\) .*/\1/p' | sort -n | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : 0 }'
 }
 
-intervals=50
+intervals=36
 
 # One attempt; the complaint in $why.
 attempt() { # PAY
 	local job turn killed_at native later slowed after
 	why=''
-	timeout 30 "$programs/steady" 2 >native.out </dev/null
-	native=$(median native.out 4 20)
+	timeout 30 "$programs/steady" 1.5 >native.out </dev/null
+	native=$(median native.out 3 15)
 	rm -f -- "$profile"
 	: >out
 	: >err
 	"$COZBPF" run "${switched_off[@]}" --keep-root -q --no-report -o "$profile" --pay "$1" -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
-		--experiment 600000 -- "$programs/steady" $((intervals / 10)) >out 2>err </dev/null &
+		--experiment 600000 -- "$programs/steady" 3.6 >out 2>err </dev/null &
 	job=$!
 	for ((turn = 0; turn < 600; turn++)); do
 		killed_at=$(wc -l <out)
-		[ "$killed_at" -lt 20 ] || break
+		[ "$killed_at" -lt 14 ] || break
 		sleep 0.05
 	done
 	kill -KILL "$job"
@@ -43,8 +43,8 @@ attempt() { # PAY
 	done
 	[ -z "$(left_behind)" ] || why+=' the program does not end;'
 	[ "$(wc -l <out)" -ge "$intervals" ] || why+=" the program ended after $(wc -l <out) of $intervals intervals;"
-	timeout 30 "$programs/steady" 2 >native.out </dev/null
-	later=$(median native.out 4 20)
+	timeout 30 "$programs/steady" 1.5 >native.out </dev/null
+	later=$(median native.out 3 15)
 	[ "$native" -lt "$later" ] || native=$later
 	slowed=$(median out 4 "$killed_at")
 	after=$(median out $((killed_at + 3)) $intervals)
@@ -87,6 +87,7 @@ killed_output() { # PAY
 
 usable_payers
 for pay in "${payers[@]}"; do
-	killed "$pay"
 	killed_output "$pay"
+	[ "$pay" = "${payers[0]}" ] || [ "${FULL:-0}" -eq 1 ] || continue
+	killed "$pay"
 done

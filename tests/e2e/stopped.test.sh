@@ -28,7 +28,7 @@ begun() {
 stopped() { # NAME SIGNAL WHOM
 	local job pid whom
 	rm -f -- "$profile"
-	setsid "$COZBPF" run "${switched_off[@]}" --keep-root --no-report --experiment 500 -p progress -o "$profile" -- "$programs/steady" 7 >out 2>err &
+	setsid "$COZBPF" run "${switched_off[@]}" --keep-root --no-report --experiment 500 -p progress -o "$profile" -- "$programs/steady" 5.5 >out 2>err &
 	job=$!
 	begun
 	pid=$(pgrep -g "$job" -x cozbpf | head -n 1)
@@ -51,7 +51,7 @@ stopped 'the profiler is told to stop, and hands it on' TSTP profiler
 "$programs/steady" 60 >victim.out &
 victim=$!
 rm -f -- "$profile"
-"$COZBPF" attach "${switched_off[@]}" "$victim" --no-report --experiment 500 -p progress -d 6 -o "$profile" >out 2>err &
+"$COZBPF" attach "${switched_off[@]}" "$victim" --no-report --experiment 500 -p progress -d 5 -o "$profile" >out 2>err &
 job=$!
 begun
 if grep -q 'task work' err; then

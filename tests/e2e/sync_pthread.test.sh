@@ -58,7 +58,7 @@ credits() { # NAME [OPTION]...
 	shift
 	profiled --sync pthread "$@" --fixed-line "handover.c:$(grep -n 'LINE:a' "$SRC/tests/truth/programs/handover.c" | cut -d : -f 1)" \
 		--fixed-speedup 100 --experiment 300 -p progress -- \
-		"$BUILD/tests/truth/handover" --round 5000 --kind mutex --window 1 --seconds 2 || why+=' it failed;'
+		"$BUILD/tests/truth/handover" --round 5000 --kind mutex --window 1 --seconds 1.5 || why+=' it failed;'
 	why+=$(balanced)
 	holds 'total("credited") > 0.5 * total("growth")' || why+=" credited $(ask 'total("credited")') of $(ask 'total("growth")');"
 	holds 'total("paid") < 0.5 * total("growth")' || why+=" paid $(ask 'total("paid")') of $(ask 'total("growth")');"

@@ -32,10 +32,10 @@ fi
 scoped() {
 	local name=$1 why=''
 	shift
-	system "$@" -d 2 -p "ours=$tmp/in-scope:progress" -p "other=$tmp/out-of-scope:progress" || why+=" status $?;"
+	system "$@" -d 1.2 -p "ours=$tmp/in-scope:progress" -p "other=$tmp/out-of-scope:progress" || why+=" status $?;"
 	holds "visits('ours') > 50" || why+=" $(ask "visits('ours')") visits;"
 	holds "visits('other') == 0" || why+=" $(ask "visits('other')") visits out of scope;"
-	holds "len(experiments) > 5" || why+=" $(ask 'len(experiments)') experiments;"
+	holds "len(experiments) > 4" || why+=" $(ask 'len(experiments)') experiments;"
 	verdict "$name" "$why" complaint
 }
 
@@ -52,7 +52,7 @@ grep -q 'no process is in scope' complaint || why+=' no reason;'
 verdict "rules that exclude each other" "$why" complaint
 
 # The report says what the rest of the machine took.
-timeout 20 "$COZBPF" system "${switched_off[@]}" -q -o "$profile" --exe "$tmp/in-scope" -p "ours=$tmp/in-scope:progress" -d 2 --experiment 100 >said 2>complaint
+timeout 20 "$COZBPF" system "${switched_off[@]}" -q -o "$profile" --exe "$tmp/in-scope" -p "ours=$tmp/in-scope:progress" -d 1.5 --experiment 100 >said 2>complaint
 grep -q "the processes in scope took" said && why='' || why='it does not'
 verdict "the report says what the rest took" "$why" said
 # It says so of the profiler, too, and so does the file: a share that is there and that a machine of this size can have.
@@ -64,7 +64,7 @@ verdict "the report says what the profiler took" "$why" said complaint
 
 # A process that comes later joins; the first one ends meanwhile.
 rm -f -- "$profile"
-"$COZBPF" system "${switched_off[@]}" -q --no-report -o "$profile" --experiment 100 --comm 'in-scope' -d 4 >said 2>complaint &
+"$COZBPF" system "${switched_off[@]}" -q --no-report -o "$profile" --experiment 100 --comm 'in-scope' -d 3.5 >said 2>complaint &
 job=$!
 sleep 1
 kill "$inside"

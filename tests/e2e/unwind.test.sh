@@ -40,8 +40,10 @@ shares() {
 	printf '# %s %%\n' "$ratio"
 }
 
-shares 'a position-independent executable' "$programs/library" 3
-shares 'an executable at a fixed address' "$programs/library_fixed" 3
-shares 'a static executable' "$programs/library_static" 3
-shares 'a static position-independent executable' "$programs/library_static_pie" 3
-shares 'a plug-in loaded later' "$programs/library" 4 "$programs/libplugin.so"
+shares 'a position-independent executable' "$programs/library" 2
+shares 'a static executable' "$programs/library_static" 2
+if [ "${FULL:-0}" -eq 1 ]; then
+	shares 'an executable at a fixed address' "$programs/library_fixed" 2
+	shares 'a static position-independent executable' "$programs/library_static_pie" 2
+fi
+shares 'a plug-in loaded later' "$programs/library" 3 "$programs/libplugin.so"

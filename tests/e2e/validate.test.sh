@@ -30,7 +30,7 @@ numbers() { # ROW
 slowed_once() { # HOW OPTION...
 	local how=$1 measured
 	shift
-	validated 10 -l "$line" "$@"
+	validated 8 -l "$line" "$@"
 	case $status in
 	0) grep -q '^agrees within [0-9.]* points: ' out || why+=' status 0, but nothing agrees;' ;;
 	1) grep -q '^GAP of [0-9.]* points: ' out || why+=' status 1, but no gap;' ;;

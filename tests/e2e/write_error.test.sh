@@ -37,10 +37,10 @@ told() { # NAME STATUS MORE
 
 while_it_runs() {
 	local why='' status
-	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --experiment 20 -p progress -o "$profile" -- "$programs/steady" 4 >out 2>err
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --experiment 20 -p progress -o "$profile" -- "$programs/steady" 2.5 >out 2>err
 	status=$?
 	told 'a disk that is full in the middle of a run' "$status" 10
-	[ "$(grep -c '^at_ms=' out)" -eq 40 ] || why+=" $(grep -c '^at_ms=' out) of 40 lines of the program's;"
+	[ "$(grep -c '^at_ms=' out)" -eq 25 ] || why+=" $(grep -c '^at_ms=' out) of 25 lines of the program's;"
 	verdict 'the program goes on when the disk is full' "$why" err
 	rm -f "$profile"
 }
@@ -58,7 +58,7 @@ attached() {
 	local status victim
 	"$programs/steady" 30 >victim.out &
 	victim=$!
-	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" "$victim" -q --experiment 20 -d 3 -p progress -o "$profile" >out 2>err
+	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" "$victim" -q --experiment 20 -d 2 -p progress -o "$profile" >out 2>err
 	status=$?
 	if grep -q 'task work' err; then
 		printf 'skip attached, and a full disk: %s\n' "$(head -n 1 err)"

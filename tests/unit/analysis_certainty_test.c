@@ -120,7 +120,7 @@ static void the_estimate_comes_true(void **state)
 			x = sample_visits(&p, "a.c:1", s, (uint64_t)(100 * period), 100);
 			x->x.elapsed = x->x.duration;
 			elapsed += (double)x->x.elapsed / 1e9;
-			if (i % 10 == 9 && i > 20) {
+			if (i % 20 == 19 && i > 20) {
 				struct analysis a;
 
 				assert_int_equal(analyse(&p, seed, &a), 0);
