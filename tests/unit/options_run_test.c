@@ -33,7 +33,7 @@ static int parse(const char *line, struct run_options *ret, struct error *e)
 		argv[argc++] = strsep(&rest, "|");
 	}
 	argv[argc] = NULL;
-	return run_options_parse(argc, argv, ret, e);
+	return run_options_parse(RUN_LAUNCH, NULL, 0, argc, argv, ret, e);
 }
 
 static void parse_good(const char *line, struct run_options *ret)
@@ -86,11 +86,11 @@ static void every_option(void **state)
 	assert_string_equal(o.points[0].name, "f");
 	assert_string_equal(o.points[1].name, "x");
 	assert_int_equal(o.points[1].line, 3);
-	assert_int_equal(o.n_sources, 2);
-	assert_string_equal(o.sources[0], "*.c");
-	assert_string_equal(o.sources[1], "!y.c");
-	assert_int_equal(o.n_binaries, 1);
-	assert_string_equal(o.binaries[0], "MAIN");
+	assert_int_equal(o.sources.n, 2);
+	assert_string_equal(o.sources.all[0], "*.c");
+	assert_string_equal(o.sources.all[1], "!y.c");
+	assert_int_equal(o.binaries.n, 1);
+	assert_string_equal(o.binaries.all[0], "MAIN");
 	assert_string_equal(o.output, "out");
 	assert_int_equal(o.format, PROFILE_COZ_TEXT);
 	assert_string_equal(o.command[1], "y");
@@ -289,9 +289,9 @@ static void too_many(void **state)
 		argv[argc++] = names[i];
 	}
 	argv[argc++] = (char *)"x";
-	assert_int_equal(run_options_parse(argc, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, argc, argv, &o, &e), -E2BIG);
 	argv[argc - 3] = (char *)"x";
-	assert_int_equal(run_options_parse(argc, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, argc, argv, &o, &e), 0);
 	assert_int_equal(o.n_points, BACKEND_MAX_POINTS);
 	run_options_free(&o);
 
@@ -301,13 +301,13 @@ static void too_many(void **state)
 	argv[2] = list;
 	argv[3] = (char *)"x";
 	argv[4] = NULL;
-	assert_int_equal(run_options_parse(4, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, 4, argv, &o, &e), 0);
 	assert_int_equal(o.n_grid, RUN_MAX_SPEEDUPS);
 	run_options_free(&o);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",99");
-	assert_int_equal(run_options_parse(4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, 4, argv, &o, &e), -E2BIG);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",98,97,96");
-	assert_int_equal(run_options_parse(4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, 4, argv, &o, &e), -E2BIG);
 }
 
 static void colors(void **state)

@@ -72,7 +72,7 @@ static int main_of(enum run_kind kind, int argc, char **argv)
 	struct error e = {.text = ""};
 	int status;
 
-	if (run_options_parse_kind(kind, argc, argv, &r.options, &e) < 0)
+	if (run_options_parse(kind, NULL, 0, argc, argv, &r.options, &e) < 0)
 		return log_error("%s: %s", argv[0], e.text);
 	if (r.options.help) {
 		run_options_help_kind(kind, stdout);

@@ -20,29 +20,15 @@
 
 struct list_options {
 	bool help;
-	const char **sources, **binaries; /* the arrays are owned */
-	size_t n_sources, n_binaries;
+	struct option_words sources, binaries;
 	struct debug_options lines;
 };
 
-static int set_source(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct list_options *o = target;
-
-	return option_add_glob(&o->sources, &o->n_sources, row, value, e);
-}
-
-static int set_binary(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct list_options *o = target;
-
-	return option_add_glob(&o->binaries, &o->n_binaries, row, value, e);
-}
-
 static const struct option_row rows[] = {
-	{"source", 's', "GLOB", "as for run: matching source files only; !GLOB excludes\n(repeatable)", set_source},
+	{"source", 's', "GLOB", "as for run: matching source files only; !GLOB excludes\n(repeatable)", option_add_glob,
+	 offsetof(struct list_options, sources)},
 	{"binary", 'b', "GLOB", "as for run: matching executables and libraries only; of a\nprocess, which alone has libraries (repeatable)",
-	 set_binary},
+	 option_add_glob, offsetof(struct list_options, binaries)},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
@@ -51,8 +37,8 @@ static const struct option_row rows[] = {
 
 static void list_options_free(struct list_options *o)
 {
-	free(o->sources);
-	free(o->binaries);
+	free(o->sources.all);
+	free(o->binaries.all);
 	debug_options_free(&o->lines);
 }
 
@@ -100,10 +86,10 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 static int list(const struct list_options *o, bool functions, bool points, const char *name, const char *glob)
 {
 	struct code_scope scope = {
-		.sources = o->sources,
-		.n_sources = o->n_sources,
-		.binaries = o->binaries,
-		.n_binaries = o->n_binaries,
+		.sources = o->sources.all,
+		.n_sources = o->sources.n,
+		.binaries = o->binaries.all,
+		.n_binaries = o->binaries.n,
 		.functions = functions,
 		.lenient = true,
 		.lines = &o->lines,

@@ -155,7 +155,7 @@ int run_open_session(struct run *r, struct error *e)
 		.payer = r->payer,
 		.sync = r->options.sync == RUN_SYNC_PTHREAD ? ABI_SYNC_PTHREAD : ABI_SYNC_SCHED,
 		.signo = r->options.signo,
-		.rate_hz = r->options.rate_hz,
+		.rate_hz = (unsigned int)r->options.rate_hz,
 		.seed = r->options.seed,
 		.many = r->scope,
 		.all_execs = r->options.kind == RUN_SYSTEM,
@@ -382,7 +382,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	int status;
 
 	target_save_signals();
-	if (run_options_parse_more(purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
+	if (run_options_parse(RUN_LAUNCH, purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
 		return log_error("%s", e.text);
 	if (options.help) {
 		purpose->help(stdout);

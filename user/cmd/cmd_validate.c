@@ -20,12 +20,14 @@ static const double speedups[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.25, 0.25, 0.5, 0.5}
 #define N_SPEEDUPS (sizeof(speedups) / sizeof(speedups[0]))
 #define N_SLOW 4 /* the last ones */
 
+static const char *const slow_by_names[] = {"probe", "samples", NULL};
+
 static const struct option_row rows[] = {
 	{"slow-by", 0, "HOW",
 	 "slow the line at each visit by a probe that spins, if that\n"
 	 "takes less than 2 % of the run, else at each sample in it\n"
 	 "(probe); or at each sample in any case (samples) (probe)",
-	 option_set_slow_by},
+	 option_choice, offsetof(struct run_options, slow_by), .choices = slow_by_names},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 

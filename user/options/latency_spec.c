@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "options/latency_spec.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "options/run_option_rows.h"
@@ -206,24 +207,20 @@ void latency_spec_free(struct latency_spec *l)
 
 void latency_reword(const char *name, struct error *e)
 {
-	_cleanup_free_ char *end = NULL, *begin = NULL;
+	for (int is_end = 0; is_end < 2; is_end++) {
+		_cleanup_free_ char *prefix = NULL;
 
-	if (asprintf(&end, "-p %s%s:", name, SUFFIX) < 0)
-		end = NULL;
-	if (asprintf(&begin, "-p %s:", name) < 0)
-		begin = NULL;
-	if (end)
-		reword(e, end, name, "END:");
-	if (begin)
-		reword(e, begin, name, "BEGIN:");
+		if (asprintf(&prefix, "-p %s%s:", name, is_end ? SUFFIX : "") < 0)
+			prefix = NULL;
+		else
+			reword(e, prefix, name, is_end ? "END:" : "BEGIN:");
+	}
 }
 
 int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	_cleanup_(latency_spec_free) struct latency_spec spec = {0};
 	struct run_options *o = target;
-	struct run_latency *latencies;
-	struct point_spec *points;
 	int r;
 
 	if (o->n_latencies == ABI_MAX_LATENCIES || o->n_points + 2 > ABI_MAX_POINTS)
@@ -235,18 +232,10 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 	for (size_t i = 0; i < o->n_points; i++)
 		if (strcmp(o->points[i].name, spec.name) == 0)
 			return fail(e, EEXIST, "--%s '%s': there is a point of this name; choose another", row->name, value);
-	points = reallocarray(o->points, o->n_points + 2, sizeof(*points));
-	if (points)
-		o->points = points;
-	latencies = reallocarray(o->latencies, o->n_latencies + 1, sizeof(*latencies));
-	if (latencies)
-		o->latencies = latencies;
-	if (!points || !latencies)
+	if (array_room(o->latencies, o->n_latencies) < 0)
 		return fail(e, ENOMEM, "out of memory");
-	latencies[o->n_latencies++] = (struct run_latency){o->n_points, {spec.arguments[0], spec.arguments[1]}};
-	for (size_t i = 0; i < 2; i++) {
-		points[o->n_points++] = spec.ends[i];
-		spec.ends[i] = (struct point_spec){0};
-	}
-	return 0;
+	o->latencies[o->n_latencies++] = (struct run_latency){o->n_points, {spec.arguments[0], spec.arguments[1]}};
+	for (size_t i = 0; i < 2 && r == 0; i++)
+		r = run_options_add_point(o, &spec.ends[i], e);
+	return r;
 }

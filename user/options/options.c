@@ -222,13 +222,15 @@ int option_real(const struct option_row *row, const char *value, double min, dou
 	return 0;
 }
 
-int option_choice(const struct option_row *row, const char *value, const char *const *choices, int *ret, struct error *e)
+int option_choice(void *target, const struct option_row *row, const char *value, struct error *e)
 {
+	const char *const *choices = row->choices;
 	char list[256] = "";
 
-	for (int i = 0; choices[i]; i++) {
+	for (unsigned int i = 0; choices[i]; i++) {
 		if (strcmp(choices[i], value) == 0) {
-			*ret = i;
+			/* What enums without negative values are. */
+			*(unsigned int *)((char *)target + row->offset) = i;
 			return 0;
 		}
 		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", choices[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "options/point_spec.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -224,7 +225,7 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 
 int point_spec_parse(const char *text, struct point_spec *ret, struct error *e)
 {
-	struct point_spec p = {};
+	_cleanup_(point_spec_free) struct point_spec p = {};
 	const char *where;
 	size_t name_len;
 	int r;
@@ -238,16 +239,13 @@ int point_spec_parse(const char *text, struct point_spec *ret, struct error *e)
 	r = split_name(text, &name_len, &where, e);
 	if (r == 0)
 		r = parse_where(text, where, &p, e);
-	if (r == 0) {
-		p.name = name_len ? strndup(text, name_len) : strdup(where);
-		if (!p.name)
-			r = fail(e, ENOMEM, "out of memory");
-	}
-	if (r < 0) {
-		point_spec_free(&p);
+	if (r < 0)
 		return r;
-	}
+	p.name = name_len ? strndup(text, name_len) : strdup(where);
+	if (!p.name)
+		return fail(e, ENOMEM, "out of memory");
 	*ret = p;
+	p = (struct point_spec){};
 	return 0;
 }
 

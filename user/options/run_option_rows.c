@@ -2,6 +2,7 @@
 #include "options/run_option_rows.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "options/run_options.h"
@@ -17,7 +18,7 @@
 
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const sync_names[] = {"sched", "pthread", NULL};
-static const char *const color_names[] = {"auto", "always", "never", NULL};
+const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
 static const char *const attribution_names[] = {"first", "inclusive", NULL};
@@ -29,10 +30,29 @@ const char *run_pay_name(enum run_pay pay)
 	return pay_names[pay];
 }
 
+const char *run_attribution_name(enum run_attribution attribution)
+{
+	return attribution_names[attribution];
+}
+
+static void *field(void *target, const struct option_row *row)
+{
+	return (char *)target + row->offset;
+}
+
+int run_options_add_point(struct run_options *o, struct point_spec *spec, struct error *e)
+{
+	if (array_room(o->points, o->n_points) < 0)
+		return fail(e, ENOMEM, "out of memory");
+	o->points[o->n_points++] = *spec;
+	*spec = (struct point_spec){};
+	return 0;
+}
+
 static int set_point(void *target, const struct option_row *row, const char *value, struct error *e)
 {
+	_cleanup_(point_spec_free) struct point_spec spec = {};
 	struct run_options *o = target;
-	struct point_spec spec, *more;
 	int r;
 
 	if (o->n_points == BACKEND_MAX_POINTS)
@@ -40,17 +60,10 @@ static int set_point(void *target, const struct option_row *row, const char *val
 	r = point_spec_parse(value, &spec, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < o->n_points && r == 0; i++)
+	for (size_t i = 0; i < o->n_points; i++)
 		if (strcmp(o->points[i].name, spec.name) == 0)
-			r = fail(e, EEXIST, "--%s '%s': there is a point of this name; name one of them, NAME=WHERE", row->name, value);
-	more = r == 0 ? reallocarray(o->points, o->n_points + 1, sizeof(*more)) : NULL;
-	if (!more) {
-		point_spec_free(&spec);
-		return r < 0 ? r : fail(e, ENOMEM, "out of memory");
-	}
-	o->points = more;
-	o->points[o->n_points++] = spec;
-	return 0;
+			return fail(e, EEXIST, "--%s '%s': there is a point of this name; name one of them, NAME=WHERE", row->name, value);
+	return run_options_add_point(o, &spec, e);
 }
 
 static int add_word(const char ***list, size_t *n, const char *value, struct error *e)
@@ -61,35 +74,21 @@ static int add_word(const char ***list, size_t *n, const char *value, struct err
 	return 0;
 }
 
-int option_add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e)
+int option_set_word(void *target, const struct option_row *row, const char *value, struct error *e)
 {
+	if (!*value)
+		return fail(e, EINVAL, "--%s '': allowed is %s", row->name, row->arg);
+	*(const char **)field(target, row) = value;
+	return 0;
+}
+
+int option_add_glob(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct option_words *globs = field(target, row);
+
 	if (!*value || strcmp(value, "!") == 0)
 		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes", row->name, value);
-	return add_word(list, n, value, e);
-}
-
-static int set_source(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-
-	return option_add_glob(&o->sources, &o->n_sources, row, value, e);
-}
-
-static int set_binary(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-
-	return option_add_glob(&o->binaries, &o->n_binaries, row, value, e);
-}
-
-static int set_trace(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-
-	(void)row;
-	(void)e;
-	o->trace = value;
-	return 0;
+	return add_word(&globs->all, &globs->n, value, e);
 }
 
 static int set_output(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -102,32 +101,17 @@ static int set_output(void *target, const struct option_row *row, const char *va
 	return 0;
 }
 
-static int set_format(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	int i, r = option_choice(row, value, format_names, &i, e);
-
-	if (r == 0)
-		o->format = i ? PROFILE_COZ_TEXT : PROFILE_JSON;
-	return r;
-}
-
-static void *field(void *target, const struct option_row *row)
-{
-	return (char *)target + row->offset;
-}
-
-static int set_percent(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
+static int set_percent(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	double percent;
-	int r = option_real(row, value, min, max, &percent, e);
+	int r = option_real(row, value, row->min, row->max, &percent, e);
 
 	if (r == 0)
-		*ret = percent / 100;
+		*(double *)field(target, row) = percent / 100;
 	return r;
 }
 
-static int set_seconds(void *target, const struct option_row *row, const char *value, struct error *e)
+int option_set_seconds(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	double s;
 	int r = option_real(row, value, 0, MAX_SECONDS, &s, e);
@@ -137,53 +121,18 @@ static int set_seconds(void *target, const struct option_row *row, const char *v
 	return r;
 }
 
-static int set_until_ci(void *target, const struct option_row *row, const char *value, struct error *e)
+int option_set_whole(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	return set_percent(row, value, 0.1, 50, &((struct run_options *)target)->until_ci, e);
+	return option_unsigned(row, value, (uint64_t)row->min, (uint64_t)row->max, field(target, row), e);
 }
 
-static int set_pay(void *target, const struct option_row *row, const char *value, struct error *e)
+static int set_milliseconds(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	struct run_options *o = target;
-	int i, r = option_choice(row, value, pay_names, &i, e);
+	uint64_t ms;
+	int r = option_unsigned(row, value, (uint64_t)row->min, (uint64_t)row->max, &ms, e);
 
 	if (r == 0)
-		o->pay = (enum run_pay)i;
-	return r;
-}
-
-static int set_sync(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	int i, r = option_choice(row, value, sync_names, &i, e);
-
-	if (r == 0)
-		o->sync = (enum run_sync)i;
-	return r;
-}
-
-static int set_granularity(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	int i, r = option_choice(row, value, granularity_names, &i, e);
-
-	if (r == 0)
-		o->granularity = (enum run_granularity)i;
-	return r;
-}
-
-const char *run_attribution_name(enum run_attribution attribution)
-{
-	return attribution_names[attribution];
-}
-
-static int set_attribution(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	int i, r = option_choice(row, value, attribution_names, &i, e);
-
-	if (r == 0)
-		o->attribution = (enum run_attribution)i;
+		*(uint64_t *)field(target, row) = ms * NSEC_PER_MSEC;
 	return r;
 }
 
@@ -195,16 +144,6 @@ static int set_fixed_line(void *target, const struct option_row *row, const char
 		return fail(e, EINVAL, "--%s '': allowed is FILE:LINE, with --granularity function a function", row->name);
 	o->fixed_line = value;
 	return 0;
-}
-
-static int set_fixed_speedup(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	return set_percent(row, value, 0, 100, &((struct run_options *)target)->fixed_speedup, e);
-}
-
-static int set_zero_share(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	return set_percent(row, value, 1, 99, &((struct run_options *)target)->zero_share, e);
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -222,16 +161,15 @@ static int set_speedups(void *target, const struct option_row *row, const char *
 
 	for (const char *from = value;; from++) {
 		size_t len = strcspn(from, ",");
+		double percent;
 		char item[32];
 
 		if (n == RUN_MAX_SPEEDUPS + 1)
 			return fail(e, E2BIG, "--%s '%s': allowed are at most %d of them", row->name, value, RUN_MAX_SPEEDUPS);
-		if (len >= sizeof(item))
+		(void)snprintf(item, sizeof(item), "%.*s", (int)len, from);
+		if (len >= sizeof(item) || option_real(row, item, 0, 100, &percent, NULL) < 0)
 			return fail(e, EINVAL, "--%s '%s': allowed is a list of percentages from 0 to 100, such as 0,25,50", row->name, value);
-		memcpy(item, from, len);
-		item[len] = '\0';
-		if (set_percent(row, item, 0, 100, &grid[n++], NULL) < 0)
-			return fail(e, EINVAL, "--%s '%s': allowed is a list of percentages from 0 to 100, such as 0,25,50", row->name, value);
+		grid[n++] = percent / 100;
 		from += len;
 		if (!*from)
 			break;
@@ -246,50 +184,6 @@ static int set_speedups(void *target, const struct option_row *row, const char *
 	memcpy(o->grid, grid, distinct * sizeof(*grid));
 	o->n_grid = distinct;
 	return 0;
-}
-
-static int set_experiment(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	uint64_t ms;
-	int r = option_unsigned(row, value, 10, 600000, &ms, e);
-
-	if (r == 0)
-		o->experiment_ns = ms * NSEC_PER_MSEC;
-	return r;
-}
-
-static int set_cool_off(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	uint64_t ms;
-	int r = option_unsigned(row, value, 0, 60000, &ms, e);
-
-	if (r == 0)
-		o->cool_off_ns = ms * NSEC_PER_MSEC;
-	return r;
-}
-
-static int set_rate(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	uint64_t hz;
-	int r = option_unsigned(row, value, 50, 10000, &hz, e);
-
-	if (r == 0)
-		o->rate_hz = (unsigned int)hz;
-	return r;
-}
-
-static int set_runs(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct run_options *o = target;
-	uint64_t n;
-	int r = option_unsigned(row, value, 1, 1000000, &n, e);
-
-	if (r == 0)
-		o->runs = (size_t)n;
-	return r;
 }
 
 static int set_seed(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -310,20 +204,6 @@ int option_set_signal(void *target, const struct option_row *row, const char *va
 
 	if (r == 0)
 		*(int *)field(target, row) = (int)n;
-	return r;
-}
-
-int option_set_count(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	return option_unsigned(row, value, 1, INT_MAX, field(target, row), e);
-}
-
-int option_set_color(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	int i, r = option_choice(row, value, color_names, &i, e);
-
-	if (r == 0)
-		*(enum color_when *)field(target, row) = (enum color_when)i;
 	return r;
 }
 
@@ -382,42 +262,49 @@ const struct option_row run_option_rows[] = {
 	{"source", 's', "GLOB",
 	 "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, "
 	 "Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)",
-	 set_source},
+	 option_add_glob, offsetof(struct run_options, sources)},
 	{"binary", 'b', "GLOB",
 	 "try lines of matching executables and libraries; !GLOB\n"
 	 "excludes, MAIN is the program itself (repeatable)",
-	 set_binary},
+	 option_add_glob, offsetof(struct run_options, binaries)},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct run_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct run_options, lines)),
 	{"granularity", 0, "KIND", "try each line, each function, or auto: lines if the program\nhas line information, else functions (auto)",
-	 set_granularity},
+	 option_choice, offsetof(struct run_options, granularity), .choices = granularity_names},
 	{"attribution", 0, "RULE",
-	 "which line a sample belongs to: the first of its call chain\nthat can be tried, or inclusive: each of them (first)", set_attribution},
+	 "which line a sample belongs to: the first of its call chain\nthat can be tried, or inclusive: each of them (first)", option_choice,
+	 offsetof(struct run_options, attribution), .choices = attribution_names},
 	{"output", 'o', "FILE", "append the profile to FILE (" RUN_DEFAULT_OUTPUT ")", set_output, .not_for = NOT_VALIDATE},
-	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", set_format, .not_for = NOT_VALIDATE},
-	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)", set_seconds,
-	 offsetof(struct run_options, duration_ns), .not_for = NOT_RUNNING},
-	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", set_runs,
-	 .not_for = NOT_RUNNING | NOT_VALIDATE},
-	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", set_seconds, offsetof(struct run_options, delay_ns)},
+	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", option_choice, offsetof(struct run_options, format),
+	 .choices = format_names, .not_for = NOT_VALIDATE},
+	{"duration", 'd', "SECS", "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends by itself)",
+	 option_set_seconds, offsetof(struct run_options, duration_ns), .not_for = NOT_RUNNING},
+	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", option_set_whole,
+	 offsetof(struct run_options, runs), .min = 1, .max = 1000000, .not_for = NOT_RUNNING | NOT_VALIDATE},
+	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", option_set_seconds, offsetof(struct run_options, delay_ns)},
 	{"until-ci", 0, "POINTS",
 	 "stop when the effects of the top lines at 50 % are known to\n"
 	 "+-POINTS; the program runs on, but with --duration it is\n"
 	 "ended then, and after SECS at the latest",
-	 set_until_ci, .not_for = NOT_VALIDATE},
-	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", set_pay, .not_for = NOT_RUNNING, .expert = true},
+	 set_percent, offsetof(struct run_options, until_ci), .min = 0.1, .max = 50, .not_for = NOT_VALIDATE},
+	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", option_choice, offsetof(struct run_options, pay),
+	 .choices = pay_names, .not_for = NOT_RUNNING, .expert = true},
 	{"sync", 0, "HOW",
 	 "who waits for whom, by the scheduler's events (sched) or by\n"
 	 "the program's pthread calls, as Coz has it (pthread) (sched)",
-	 set_sync, .not_for = NOT_RUNNING, .expert = true},
+	 option_choice, offsetof(struct run_options, sync), .choices = sync_names, .not_for = NOT_RUNNING, .expert = true},
 	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
-	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_fixed_speedup, .not_for = NOT_VALIDATE, .expert = true},
+	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_percent, offsetof(struct run_options, fixed_speedup), .min = 0, .max = 100,
+	 .not_for = NOT_VALIDATE, .expert = true},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups, .not_for = NOT_VALIDATE, .expert = true},
-	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_zero_share, .expert = true},
-	{"experiment", 0, "MSEC", "length of one experiment (500)", set_experiment, .expert = true},
-	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_cool_off, .expert = true},
-	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", set_rate,
-	 .expert = true},
+	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_percent, offsetof(struct run_options, zero_share),
+	 .min = 1, .max = 99, .expert = true},
+	{"experiment", 0, "MSEC", "length of one experiment (500)", set_milliseconds, offsetof(struct run_options, experiment_ns), .min = 10,
+	 .max = 600000, .expert = true},
+	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_milliseconds, offsetof(struct run_options, cool_off_ns), .min = 0,
+	 .max = 60000, .expert = true},
+	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", option_set_whole,
+	 offsetof(struct run_options, rate_hz), .min = 50, .max = 10000, .expert = true},
 	{"seed", 0, "N", "repeat the draws of an earlier run", set_seed, .expert = true},
 	{"signal", 0, "N", "real-time signal that sleep and spin use", option_set_signal, offsetof(struct run_options, signo), .not_for = NOT_RUNNING,
 	 .expert = true},
@@ -430,7 +317,7 @@ const struct option_row run_option_rows[] = {
 	OPTION_ROWS_REPORT(offsetof(struct run_options, report), NOT_VALIDATE),
 	OPTION_ROW_COLOR(offsetof(struct run_options, report.color)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct run_options, help)},
-	{"trace-payments", 0, "FILE", NULL, set_trace},
+	{"trace-payments", 0, "FILE", NULL, option_set_word, offsetof(struct run_options, trace)},
 	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features, offsetof(struct run_options, disabled)},
 };
 const size_t n_run_option_rows = sizeof(run_option_rows) / sizeof(run_option_rows[0]);

@@ -4,24 +4,36 @@
 
 #include "options/options.h"
 
+#include <limits.h>
+
+struct point_spec;
+struct run_options;
+
 #define RUN_DEFAULT_OUTPUT "cozbpf.jsonl"
 
 extern const struct option_row run_option_rows[];
 extern const size_t n_run_option_rows;
 
-/* Setters that other commands share, for the field at the row's offset: an enum color_when, a const char * that borrows a checked
- * list of feature names, and a struct debug_options, whose arrays grow and are the caller's while their strings are borrowed. */
-int option_set_color(void *target, const struct option_row *row, const char *value, struct error *e);
+extern const char *const color_names[]; /* of enum color_when */
+
+/* Setters that several files share, for the field at the row's offset: a const char * that borrows a checked list of feature names, and a
+ * struct debug_options, whose arrays grow and are the caller's while their strings are borrowed. */
 int option_set_features(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_debug_dir(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_source_prefix(void *target, const struct option_row *row, const char *value, struct error *e);
-/* Appends a pattern, which may begin with '!', to a list that the caller owns; the string is borrowed. */
-int option_add_glob(const char ***list, size_t *n, const struct option_row *row, const char *value, struct error *e);
-/* A uint64_t: a whole number from 1. */
-int option_set_count(void *target, const struct option_row *row, const char *value, struct error *e);
+/* A struct option_words: appends a pattern, which may begin with '!'. */
+int option_add_glob(void *target, const struct option_row *row, const char *value, struct error *e);
+/* A const char * that borrows a word, which may not be empty. */
+int option_set_word(void *target, const struct option_row *row, const char *value, struct error *e);
+/* A uint64_t: a whole number from @row->min to @row->max. */
+int option_set_whole(void *target, const struct option_row *row, const char *value, struct error *e);
+/* A uint64_t of nanoseconds: seconds, with a fraction. */
+int option_set_seconds(void *target, const struct option_row *row, const char *value, struct error *e);
 /* An int: a real-time signal. */
 int option_set_signal(void *target, const struct option_row *row, const char *value, struct error *e);
 
+/* Takes over what @spec has. Leaves it if there is no memory. */
+int run_options_add_point(struct run_options *o, struct point_spec *spec, struct error *e);
 /* Of `run`, in latency_spec.c. */
 int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e);
 
@@ -32,9 +44,24 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 
 /* Rows for the struct report_choice at offset @at of the target; @without: as not_for. */
 #define OPTION_ROWS_REPORT(at, without)                                                                                                                \
-	{"top", 0, "N", "at most so many lines per progress point (15)", option_set_count, (at) + offsetof(struct report_choice, top), without},       \
-		{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_count, (at) + offsetof(struct report_choice, width),         \
-		 without},                                                                                                                             \
+	{"top",                                                                                                                                        \
+	 0,                                                                                                                                            \
+	 "N",                                                                                                                                          \
+	 "at most so many lines per progress point (15)",                                                                                              \
+	 option_set_whole,                                                                                                                             \
+	 (at) + offsetof(struct report_choice, top),                                                                                                   \
+	 without,                                                                                                                                      \
+	 .min = 1,                                                                                                                                     \
+	 .max = INT_MAX},                                                                                                                              \
+		{"width",                                                                                                                              \
+		 0,                                                                                                                                    \
+		 "N",                                                                                                                                  \
+		 "columns to use (the terminal's, else 100)",                                                                                          \
+		 option_set_whole,                                                                                                                     \
+		 (at) + offsetof(struct report_choice, width),                                                                                         \
+		 without,                                                                                                                              \
+		 .min = 1,                                                                                                                             \
+		 .max = INT_MAX},                                                                                                                      \
 		{"no-curves", 0, NULL, "tables only", option_flag, (at) + offsetof(struct report_choice, no_curves), without},                         \
 		{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag, (at) + offsetof(struct report_choice, inlined), \
 		 without},                                                                                                                             \
@@ -42,9 +69,9 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 		"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag,                                              \
 			(at) + offsetof(struct report_choice, json), without                                                                           \
 	}
-#define OPTION_ROW_COLOR(offset)                                                           \
-	{                                                                                  \
-		"color", 0, "WHEN", "auto, always, never (auto)", option_set_color, offset \
+#define OPTION_ROW_COLOR(offset)                                                                                \
+	{                                                                                                       \
+		"color", 0, "WHEN", "auto, always, never (auto)", option_choice, offset, .choices = color_names \
 	}
 
 /* Rows for the latter, in the commands that read line information. */

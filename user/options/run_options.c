@@ -135,7 +135,8 @@ static int parse_words(const struct option_row *rows, size_t n, struct run_optio
 	return r;
 }
 
-static int parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e)
+int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
+		      struct error *e)
 {
 	_cleanup_free_ struct option_row *rows = NULL;
 	size_t n_rows;
@@ -170,29 +171,14 @@ static int parse(enum run_kind kind, const struct option_row *more, size_t n_mor
 	return 0;
 }
 
-int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e)
-{
-	return parse(kind, NULL, 0, argc, argv, ret, e);
-}
-
-int run_options_parse_more(const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e)
-{
-	return parse(RUN_LAUNCH, more, n_more, argc, argv, ret, e);
-}
-
-int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e)
-{
-	return parse(RUN_LAUNCH, NULL, 0, argc, argv, ret, e);
-}
-
 void run_options_free(struct run_options *o)
 {
 	for (size_t i = 0; i < o->n_points; i++)
 		point_spec_free(&o->points[i]);
 	free(o->points);
 	free(o->latencies);
-	free(o->sources);
-	free(o->binaries);
+	free(o->sources.all);
+	free(o->binaries.all);
 	debug_options_free(&o->lines);
 	scope_options_free(&o->scope);
 	*o = (struct run_options){};

@@ -44,15 +44,12 @@ struct run_options {
 		unsigned int arguments[2]; /* as in struct latency_spec */
 	} * latencies;			   /* owned */
 	size_t n_latencies;
-	const char **sources; /* --source globs in order; the array is owned */
-	size_t n_sources;
-	const char **binaries; /* --binary globs in order; the array is owned */
-	size_t n_binaries;
-	struct debug_options lines; /* --debug-dir, --source-prefix in order; the arrays are owned */
-	const char *output;	    /* never empty */
+	struct option_words sources, binaries; /* --source and --binary globs in order */
+	struct debug_options lines;	       /* --debug-dir, --source-prefix in order; the arrays are owned */
+	const char *output;		       /* never empty */
 	enum profile_format format;
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
-	size_t runs;	      /* measure from end to end, so often; 0: not */
+	uint64_t runs;	      /* measure from end to end, so often; 0: not */
 	uint64_t delay_ns;    /* before the first experiment */
 	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
@@ -66,7 +63,7 @@ struct run_options {
 	size_t n_slow;	   /* by the last so many of them the line is slowed for real; `validate` alone */
 	double zero_share; /* probability of 0 %, in (0,1) */
 	uint64_t experiment_ns, cool_off_ns;
-	unsigned int rate_hz; /* samples per second of CPU time */
+	uint64_t rate_hz; /* samples per second of CPU time */
 	uint64_t seed;
 	bool seed_given; /* else the caller draws one */
 	int signo;	 /* the payment signal, SIGRTMIN..SIGRTMAX */
@@ -78,18 +75,16 @@ struct run_options {
 	enum run_slow_by slow_by; /* of validate */
 };
 
-/* Reads argv[1..]; argv[0] is "run". "--" and "---" end the options, and so does the first word that is none. Negative errno with
- * @e set for an unknown option, a malformed value, or no command. The contents of *ret are the caller's (run_options_free). */
-int run_options_parse(int argc, char **argv, struct run_options *ret, struct error *e);
-/* The same with options of a command's own beside those of run. */
-int run_options_parse_more(const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret, struct error *e);
-/* The same of attach (PID[,PID...] among the options) and of system. */
-int run_options_parse_kind(enum run_kind kind, int argc, char **argv, struct run_options *ret, struct error *e);
+/* Reads argv[1..] of run, attach (PID[,PID...] among the options) or system; argv[0] is the command's name. @more: options of a command's own
+ * beside those of run. "--" and "---" end the options, and so does the first word that is none. Negative errno with @e set for an unknown
+ * option, a malformed value, or no command. The contents of *ret are the caller's (run_options_free). */
+int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
+		      struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* What --help prints. */
 void run_options_help(FILE *out);
 void run_options_help_kind(enum run_kind kind, FILE *out);
-/* Of that, the options. @more as for run_options_parse_more. */
+/* Of that, the options. @more as for run_options_parse. */
 void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out);
 
 /* "first", "inclusive". */

@@ -16,23 +16,8 @@ static const char *const follow_names[] = {"all", "exec", "none", NULL};
 
 static int set_follow(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	struct run_options *o = target;
-	int i, r = option_choice(row, value, follow_names, &i, e);
-
-	if (r == 0) {
-		o->scope.follow = (enum run_follow)i;
-		o->scope.follow_given = true;
-	}
-	return r;
-}
-
-/* A word that may not be empty, into the const char * at the row's offset. */
-static int set_word(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	if (!*value)
-		return fail(e, EINVAL, "--%s '': allowed is %s", row->name, row->arg);
-	*(const char **)((char *)target + row->offset) = value;
-	return 0;
+	((struct run_options *)target)->scope.follow_given = true;
+	return option_choice(target, row, value, e);
 }
 
 static int set_tree(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -45,32 +30,24 @@ static int set_tree(void *target, const struct option_row *row, const char *valu
 	return r;
 }
 
-static int set_duration(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	double s;
-	int r = option_real(row, value, 0, 31 * 24 * 3600, &s, e);
-
-	if (r == 0)
-		((struct run_options *)target)->duration_ns = (uint64_t)(s * (double)NSEC_PER_SEC + 0.5);
-	return r;
-}
-
 #define AT(field) offsetof(struct run_options, scope.field)
-#define ROW_ONLY                                                                                                                          \
-	{                                                                                                                                 \
-		"only", 0, "GLOB", "profile only processes whose executable matches GLOB, by\npath or last component", set_word, AT(only) \
+#define ROW_ONLY                                                                                                                                 \
+	{                                                                                                                                        \
+		"only", 0, "GLOB", "profile only processes whose executable matches GLOB, by\npath or last component", option_set_word, AT(only) \
 	}
 #define FOLLOW_REST "what else it executes\n(exec), or neither (none); (all)"
 
 static const struct option_row launch_rows[] = {
-	{"follow", 0, "WHAT", "profile the program's children as well (all), only " FOLLOW_REST, set_follow},
+	{"follow", 0, "WHAT", "profile the program's children as well (all), only " FOLLOW_REST, set_follow, AT(follow), .choices = follow_names},
 	ROW_ONLY,
 };
 
 static const struct option_row attach_rows[] = {
-	{"follow", 0, "WHAT", "profile each process's children as well, those it has and\nlater ones (all), only " FOLLOW_REST, set_follow},
+	{"follow", 0, "WHAT", "profile each process's children as well, those it has and\nlater ones (all), only " FOLLOW_REST, set_follow,
+	 AT(follow), .choices = follow_names},
 	ROW_ONLY,
-	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", set_duration},
+	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", option_set_seconds,
+	 offsetof(struct run_options, duration_ns)},
 	{"no-inject", 0, NULL,
 	 "where the kernel cannot pause threads (before Linux 6.18),\nfail, instead of injecting a handler of a signal that does", option_flag,
 	 AT(no_inject)},
@@ -81,30 +58,30 @@ static const struct option_row attach_rows[] = {
 
 static const struct option_row system_rows[] = {
 	{"cgroup", 0, "PATH", "processes of this control group and those below it, a\ncontainer's or a systemd unit's (system.slice/x.service)",
-	 set_word, AT(rule.cgroup)},
-	{"uid", 0, "USER", "processes of this user", set_word, AT(rule.user)},
-	{"comm", 0, "GLOB", "processes of this name", set_word, AT(rule.comm)},
-	{"exe", 0, "PATH", "processes that run this file", set_word, AT(rule.exe)},
+	 option_set_word, AT(rule.cgroup)},
+	{"uid", 0, "USER", "processes of this user", option_set_word, AT(rule.user)},
+	{"comm", 0, "GLOB", "processes of this name", option_set_word, AT(rule.comm)},
+	{"exe", 0, "PATH", "processes that run this file", option_set_word, AT(rule.exe)},
 	{"pid-tree", 0, "PID", "this process and all that come from it", set_tree},
 	{"kernel", 0, NULL, "try the kernel's functions, too, instead of the lines that\ncall them", option_flag, AT(kernel)},
-	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", set_duration},
+	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", option_set_seconds, offsetof(struct run_options, duration_ns)},
 };
 
 #define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
 
 const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n)
 {
-	switch (kind) {
-	case RUN_ATTACH:
-		*ret_n = COUNT(attach_rows);
-		return attach_rows;
-	case RUN_SYSTEM:
-		*ret_n = COUNT(system_rows);
-		return system_rows;
-	default:
-		*ret_n = COUNT(launch_rows);
-		return launch_rows;
-	}
+	static const struct {
+		const struct option_row *rows;
+		size_t n;
+	} own[] = {
+		[RUN_LAUNCH] = {launch_rows, COUNT(launch_rows)},
+		[RUN_ATTACH] = {attach_rows, COUNT(attach_rows)},
+		[RUN_SYSTEM] = {system_rows, COUNT(system_rows)},
+	};
+
+	*ret_n = own[kind].n;
+	return own[kind].rows;
 }
 
 int scope_options_pids(struct scope_options *s, const char *word, struct error *e)

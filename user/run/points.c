@@ -19,8 +19,8 @@
 /* Can a library that is not there yet be in scope? */
 static bool expects_libraries(const struct run *r)
 {
-	for (size_t i = 0; i < r->options.n_binaries; i++)
-		if (*r->options.binaries[i] != '!' && strcmp(r->options.binaries[i], "MAIN"))
+	for (size_t i = 0; i < r->options.binaries.n; i++)
+		if (*r->options.binaries.all[i] != '!' && strcmp(r->options.binaries.all[i], "MAIN"))
 			return true;
 	return false;
 }

@@ -76,10 +76,10 @@ int run_open_code(struct run *r, struct error *e)
 {
 	int err;
 	struct code_scope scope = {
-		.sources = r->options.sources,
-		.n_sources = r->options.n_sources,
-		.binaries = r->options.binaries,
-		.n_binaries = r->options.n_binaries,
+		.sources = r->options.sources.all,
+		.n_sources = r->options.sources.n,
+		.binaries = r->options.binaries.all,
+		.n_binaries = r->options.binaries.n,
 		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.functions = r->options.granularity == RUN_BY_FUNCTION,
 		.automatic = r->options.granularity == RUN_BY_EITHER,
@@ -126,7 +126,7 @@ int run_check_fixed_line(struct run *r, struct error *e)
 	int err;
 
 	/* A line drawn from the samples of an earlier run was there. */
-	if (!written || r->options.n_binaries || r->wrapper || (r->repeat && r->repeat->line == written))
+	if (!written || r->options.binaries.n || r->wrapper || (r->repeat && r->repeat->line == written))
 		return 0;
 	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;

@@ -20,17 +20,6 @@
 
 #define LOOK_NS (20 * NSEC_PER_MSEC)
 
-int option_set_slow_by(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	static const char *const ways[] = {"probe", "samples", NULL};
-	struct run_options *o = target;
-	int i, r = option_choice(row, value, ways, &i, e);
-
-	if (r == 0)
-		o->slow_by = (enum run_slow_by)i;
-	return r;
-}
-
 static int add_sites(struct point_sites *all, const struct point_sites *more)
 {
 	struct point_site *grown = reallocarray(all->all, all->n + more->n, sizeof(*grown));

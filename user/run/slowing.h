@@ -2,8 +2,6 @@
 /* How `cozbpf validate` slows the line: it is found out before the first experiment whether a probe at each visit will do. */
 #pragma once
 
-#include "options/options.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,9 +15,6 @@ struct run_slowing {
 	uint64_t begun_ns, took_ns; /* of the experiment that found it out */
 	uint64_t due_ns;
 };
-
-/* --slow-by; of a struct run_options. */
-int option_set_slow_by(void *target, const struct option_row *row, const char *value, struct error *e);
 
 /* May experiments begin? Else *ret_next is lowered to when to ask again. Only of runs that slow the line. */
 bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next);
