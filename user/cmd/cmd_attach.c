@@ -7,8 +7,6 @@
 #include "base/rng.h"
 #include "base/log.h"
 #include "cmd/commands.h"
-#include "run/inject.h"
-#include "run/points.h"
 #include "code/map.h"
 #include "target/process.h"
 

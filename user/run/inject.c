@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run/inject.h"
 
+#include "run/run.h"
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "run/run.h"
 #include "shared/shim_abi.h"
 #include "shim/image.h"
 #include "target/injector.h"

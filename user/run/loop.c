@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The controller: waits for the next thing to do, for a signal, or for the program's end. One thread, no polling. */
 #include "run/run.h"
-#include "run/discovery.h"
-#include "run/points.h"
+#include "run/status.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -41,7 +40,6 @@ struct loop {
 	int64_t maps_budget_ns;	 /* what looking for them may take, at ... */
 	uint64_t maps_budget_at;
 	bool loaded; /* the shim is in place, and so are all libraries that the program begins with */
-	struct discovery discovery;
 	struct status status;
 };
 
@@ -361,7 +359,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	vary_ns = session_vary_clocks(r->session, now);
 	if (vary_ns < *ret_next)
 		*ret_next = vary_ns;
-	discovery_ns = run_discovery_step(&l->discovery, r, now);
+	discovery_ns = run_discovery_step(r, now);
 	if (discovery_ns < *ret_next)
 		*ret_next = discovery_ns;
 	/* An experiment that lasts as long as the program must not keep us from looking around. */

@@ -28,8 +28,6 @@ bool point_may_be_in(const struct code_map *code, const struct point_spec *p, si
  * code of a function whose samples count.
  * -ENOENT, -EINVAL, ...: it is not, @e names @option, the point, what is wrong and what is near. *ret is the caller's. */
 int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret, struct error *e);
-/* point_usdt.c: the same of a USDT probe. -ENOENT: the object has none of that name. */
-int point_find_usdt(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *ret, struct error *e);
 void point_sites_free(struct point_sites *s); /* frees the contents */
 
 /* Tells what is wrong with FILE:LINE in the object: for options that name a line and no point. Addresses of its first statements in *ret,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run/points.h"
 
+#include "run/run.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "run/point_find.h"
-#include "run/run.h"
 #include "options/latency_spec.h"
 #include "base/suggest.h"
 #include "code/map.h"
@@ -198,31 +197,22 @@ static const struct {
 	[POINT_USDT] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_usdt, .attach = attach_sites},
 };
 
-static int check_point(struct run *r, const struct point_spec *p, struct error *e)
-{
-	return kinds[p->kind].check(r, p, e);
-}
-
 static bool has_sites(const struct point_spec *p)
 {
 	return kinds[p->kind].attach;
 }
 
-/* May points be in executables that are not known yet? */
-static bool points_may_come(const struct run *r)
-{
-	return r->wrapper || r->options.kind != RUN_LAUNCH;
-}
-
 int run_check_points(struct run *r, struct error *e)
 {
+	/* May points be in executables that are not known yet? */
+	bool may_come = r->wrapper || r->options.kind != RUN_LAUNCH;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < r->options.n_points; i++) {
 		const struct point_spec *p = &r->options.points[i];
 
-		if (!points_may_come(r) || p->kind == POINT_SYSCALL || p->kind == POINT_TRACEPOINT)
-			err = check_point(r, p, e);
+		if (!may_come || p->kind == POINT_SYSCALL || p->kind == POINT_TRACEPOINT)
+			err = kinds[p->kind].check(r, p, e);
 	}
 	return err;
 }
@@ -285,6 +275,19 @@ static int add_point(struct run *r, struct run_point *x, const struct point_spec
 	return kinds[p->kind].add ? kinds[p->kind].add(r, x->index, p, e) : attach_to_new(r, x, p, e);
 }
 
+/* A latency point is two points like any other, which the session then makes one. */
+static int pair_points(struct run *r, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < r->options.n_latencies && err == 0; i++) {
+		const struct run_latency *l = &r->options.latencies[i];
+
+		err = points_pair(session_points(r->session), l->begin, l->arguments[0], l->begin + 1, l->arguments[1], e);
+	}
+	return err;
+}
+
 int run_add_points(struct run *r, struct error *e)
 {
 	int err = 0;
@@ -294,7 +297,7 @@ int run_add_points(struct run *r, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
 		err = add_point(r, &r->points[i], &r->options.points[i], e);
-	return err < 0 ? err : run_pair_points(r, e);
+	return err < 0 ? err : pair_points(r, e);
 }
 
 int run_require_points(struct run *r, struct error *e)
@@ -303,7 +306,7 @@ int run_require_points(struct run *r, struct error *e)
 
 	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
 		if (has_sites(&r->options.points[i]) && !r->points[i].found)
-			err = check_point(r, &r->options.points[i], e);
+			err = kinds[r->options.points[i].kind].check(r, &r->options.points[i], e);
 	return err;
 }
 
@@ -339,23 +342,10 @@ void run_missing_points(const struct run *r)
 	}
 }
 
-/* A latency point is two points like any other, which the session then makes one. */
 void run_reword(const struct run *r, struct error *e)
 {
 	const struct run_options *o = &r->options;
 
 	for (size_t i = 0; i < o->n_latencies; i++)
 		latency_reword(o->points[o->latencies[i].begin].name, e);
-}
-
-int run_pair_points(struct run *r, struct error *e)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < r->options.n_latencies && err == 0; i++) {
-		const struct run_latency *l = &r->options.latencies[i];
-
-		err = points_pair(session_points(r->session), l->begin, l->arguments[0], l->begin + 1, l->arguments[1], e);
-	}
-	return err;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run/repeat.h"
 
-#include "base/error.h"
 #include "run/run.h"
+#include "base/error.h"
 #include "profile/merge.h"
 
 #include <errno.h>

@@ -4,9 +4,7 @@
 
 #include "analysis/certainty.h"
 #include "options/run_options.h"
-#include "run/scope.h"
-#include "run/slowing.h"
-#include "run/status.h"
+#include "experiment/plan.h"
 #include "profile/reader.h"
 #include "session/session.h"
 #include "target/identity.h"
@@ -17,8 +15,9 @@ struct code_map;
 struct error;
 struct injector;
 struct profile_writer;
-struct repeat;
+struct run_scope;
 struct runner;
+struct session_process;
 struct shim_page;
 struct target;
 
@@ -42,6 +41,30 @@ struct run_purpose {
 	bool no_file;		       /* no profile is written */
 	const struct option_row *rows; /* options of its own, beside those of run; NULL: none */
 	size_t n_rows;
+};
+
+/* How `cozbpf validate` slows the line: it is found out before the first experiment whether a probe at each visit will do. */
+struct run_slowing {
+	enum run_slowing_state { SLOWING_LOOKS, SLOWING_MEASURES, SLOWING_DECIDED } state;
+	bool by_probe;
+	char why[512];		    /* by samples though a probe was asked for: the end of a sentence; else "" */
+	uint64_t begun_ns, took_ns; /* of the experiment that found it out */
+	uint64_t due_ns;
+};
+
+/* Naming samples while an experiment is under way, for as long as that finds out something about what is in scope. */
+struct run_discovery {
+	size_t learned;	     /* code_map_learned, when that changed last ... */
+	uint64_t learned_ns; /* ... which was then */
+	uint64_t next_ns;
+};
+
+/* `cozbpf run -n N`: a program that ends is measured from end to end, one run one experiment, for those that have no place to count. */
+struct repeat {
+	struct profile all; /* of the runs so far */
+	struct plan plan;
+	char *line; /* of the next run; NULL: whichever it samples first */
+	size_t done;
 };
 
 struct run {
@@ -78,6 +101,7 @@ struct run {
 	size_t looked_at;	    /* how many experiments there were then */
 	uint64_t look_ns;	    /* the next look not before */
 	struct run_slowing slowing; /* only where the purpose slows */
+	struct run_discovery discovery;
 	sigset_t caught;
 	struct repeat *repeat;				   /* with --runs, over all of them; NULL: none */
 	bool interrupted;				   /* by Ctrl-C */
@@ -98,29 +122,74 @@ struct run {
 /* cmd_run.c: the whole command, from its arguments (the first is its name) to the exit status. */
 int run_main(int argc, char **argv, const struct run_purpose *purpose);
 
-/* open.c */
+/* setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 /* Is it an executable, and of which kind? */
 int run_look_at_program(struct run *r, struct error *e);
-/* Opens the session and the code map, and looks for the points. */
-int run_open(struct run *r, const struct session_options *options, struct error *e);
-
-/* setup.c: each takes the run a step further; 0, or a negative errno with @e set. */
 int run_choose_payer(struct run *r, struct error *e);
 int run_choose_sync(struct run *r, struct error *e);
-int run_open_code(struct run *r, struct error *e);
+/* Opens the session and the code map, and looks for the points. */
+int run_open(struct run *r, const struct session_options *options, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */
 void run_say_granularity(const struct run *r);
-/* Is the line of --fixed-line there? Before the program is started. */
-int run_check_fixed_line(struct run *r, struct error *e);
 /* Probes of --sync pthread; the process must exist and be attached to. Not those that wait for a library: run_add_calls_of_libraries, until it
  * returns 1. */
 int run_add_calls(struct run *r, struct error *e);
 int run_add_calls_of_libraries(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
 
-/* points.c: has an error about a latency point's end speak of it; makes one of both ends, once their probes are there. */
+/* points.c: the progress points of a run: checked before the program starts, attached before it executes, and again whenever it loads a
+ * library. */
+/* Is each point there, or can still come with a library? Before the program is started. */
+int run_check_points(struct run *r, struct error *e);
+/* What the session must have for them: enum points_needs. */
+unsigned int run_points_needs(const struct run *r);
+/* Makes the points, and attaches all that can be found; the process must exist and be attached to. */
+int run_add_points(struct run *r, struct error *e);
+/* Of processes that run: fails if a point has no place in any of their executables. */
+int run_require_points(struct run *r, struct error *e);
+/* Attaches what has been mapped since. What is wrong with it is said on stderr, once. */
+void run_refresh_points(struct run *r);
+/* At the end: says on stderr which points' libraries were never loaded. */
+void run_missing_points(const struct run *r);
+/* Has an error about a latency point's end speak of it. */
 void run_reword(const struct run *r, struct error *e);
-int run_pair_points(struct run *r, struct error *e);
+
+/* scope.c, scope_changes.c: which processes a run is about, and what becomes of those that come later. */
+/* Is the scope more than one process, as the options have it? */
+bool run_scope_is_many(const struct run *r);
+/* Finds the processes of attach and system, and names the first one's executable (r->path); of run, only makes the scope. Nothing is
+ * touched. r->scope is the run's (run_scope_free). */
+int run_scope_open(struct run *r, struct error *e);
+void run_scope_free(struct run_scope *s); /* NULL is allowed */
+/* After session_attach and session_set_code: enters them all, and reads what they have mapped. */
+int run_scope_enter(struct run *r, struct error *e);
+/* Points in the executables beside the first. Those of attach and system must be somewhere. */
+int run_scope_points(struct run *r, struct error *e);
+/* The launched program has just been started. */
+int run_scope_started(struct run *r, struct error *e);
+/* Readable when run_scope_step has something to do before the time it asked for; -1: never. */
+int run_scope_execs_fd(const struct run *r);
+int run_scope_ends_fd(const struct run *r);
+/* Programs that were started, mappings that changed, processes that join or leave. *ret_next: when to come again at the latest. Fails when
+ * there can be no scope any more: a control group was removed. */
+int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error *e);
+/* Mappings of @pid have changed: looks at them at @when. */
+void run_scope_look(struct run *r, pid_t pid, uint64_t when);
+/* Have all processes of attach ended, and what came of them? */
+bool run_scope_is_over(struct run *r);
+
+/* inject.c: attach on a kernel that cannot pause threads: the processes get a payment handler, which they lose when we leave. */
+/* Before there is a second thread: whoever does it is forked off. Nothing, unless the run injects. */
+int run_inject_open(struct run *r, struct error *e);
+/* Into all that is in scope: refused where a process that was named refuses; of the others it is said. */
+int run_inject_all(struct run *r, struct error *e);
+/* @pid has started another program, which took its handler away. */
+void run_inject_anew(struct run *r, pid_t pid);
+/* Into those in scope that have none yet: whose parent had none when it forked. A few times a second. */
+void run_inject_rest(struct run *r, const struct session_process *all, size_t n);
+/* All go on without, as they were before. After the session is closed. */
+void run_inject_close(struct run *r);
+
 /* cmd_run.c: what run, attach and system have in common, before the session and after it. */
 void run_catch_signals(struct run *r);
 int run_open_session(struct run *r, struct error *e);
@@ -135,15 +204,26 @@ void run_wait(struct run *r);
 /* Ends the experiments at @end_ns and writes what is left to write. Once. */
 int run_stop(struct run *r, uint64_t end_ns, struct error *e);
 
-/* stops.c: is the program stopped by a signal? If it is, or was since the last call, the experiment under way is dropped. */
+/* watch.c: is the program stopped by a signal? If it is, or was since the last call, the experiment under way is dropped. */
 bool run_is_stopped(struct run *r, uint64_t now);
 /* One line on stderr if experiments were dropped. */
 void run_say_stops(const struct run *r);
 
-/* watch.c: is there reason to look at what is known so far? Not while an experiment is under way. */
+/* Is there reason to look at what is known so far? Not while an experiment is under way. */
 bool run_certainty_due(const struct run *r, uint64_t now);
 /* Sets @r->certainty. */
 void run_certainty_look(struct run *r, uint64_t now);
+/* CPU time, from the run's start, and what is known at its end; t->time is set. */
+void run_machine_begin(struct run *r);
+void run_machine_end(struct run *r, struct profile_runtime *t);
+/* Once samples are taken. Names those so far if it is time to, and takes code that is out of scope out of the tables. Returns when to come
+ * again. */
+uint64_t run_discovery_step(struct run *r, uint64_t now);
+
+/* slowing.c: may experiments begin? Else *ret_next is lowered to when to ask again. Only of runs that slow the line. */
+bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next);
+/* Says by what the line was slowed, on stdout. Before the session is closed. */
+void run_slowing_print(const struct run *r);
 
 /* record.c: the run's records go to the file and are kept for the report. */
 int run_write_startup(struct run *r, struct error *e);
@@ -155,10 +235,13 @@ int run_write_log(struct run *r, struct error *e);
 void run_close_profile(struct run *r);
 /* One line if the profile could not be written to, the first time. Whether that is so. */
 bool run_say_write_error(struct run *r);
-
-/* watch.c: CPU time, from the run's start, and what is known at its end; t->time is set. */
-void run_machine_begin(struct run *r);
-void run_machine_end(struct run *r, struct profile_runtime *t);
-
-/* report.c: 0, or EXIT_OURS after one line. */
+/* 0, or EXIT_OURS after one line. */
 int run_print_report(struct run *r);
+
+/* repeat.c: -EINVAL with @e: the options make no sense together. repeat_free ends it. */
+int repeat_init(struct repeat *x, const struct run_options *o, struct error *e);
+void repeat_free(struct repeat *x);
+/* Draws what the next run tries, into the options. The first tries nothing: it says how long the program takes, and where. -ENOMEM. */
+int repeat_next(struct repeat *x, struct run_options *o, struct error *e);
+/* Takes in the profile of a run that is over. -ENOMEM. */
+int repeat_keep(struct repeat *x, struct run *r, struct error *e);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "run/scope.h"
+#include "run/run.h"
 #include "run/scope_private.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/open_file.h"
-#include "run/run.h"
-#include "run/points.h"
 #include "code/map.h"
 #include "target/launch.h"
 #include "target/process.h"

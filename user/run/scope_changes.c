@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What becomes of processes while the run goes on: they start other programs, load libraries, join, leave, end. */
-#include "run/scope.h"
+#include "run/run.h"
 #include "run/scope_private.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
-#include "run/run.h"
-#include "run/inject.h"
-#include "run/points.h"
 #include "target/process.h"
 
 #include <errno.h>

@@ -1,21 +1,36 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The steps before the program runs. */
+/* The steps before the program runs: what pauses threads, where it is seen who waits for whom (--sync), what is opened. */
 #include "run/run.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "run/point_find.h"
-#include "run/repeat.h"
 #include "code/map.h"
 #include "points/points.h"
 #include "dwarf/lines.h"
+#include "elf/object.h"
 #include "experiment/runner.h"
 #include "kernel/probe.h"
+#include "shim/image.h"
+#include "target/launch.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+int run_look_at_program(struct run *r, struct error *e)
+{
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	int err = r->by_script ? elf_object_open_named(NULL, r->path, &o, e) : elf_object_open(r->path, &o, e);
+
+	if (err == 0)
+		r->dynamic = elf_object_is_dynamic(o);
+	return err;
+}
 
 int run_choose_payer(struct run *r, struct error *e)
 {
@@ -51,6 +66,28 @@ int run_choose_payer(struct run *r, struct error *e)
 	return 0;
 }
 
+int run_choose_sync(struct run *r, struct error *e)
+{
+	if (r->options.sync == RUN_SYNC_PTHREAD) {
+		if (!r->dynamic)
+			r->calls = RUN_CALLS_EXECUTABLE;
+		else
+			r->calls = feature_usable("sync_sites", r->options.disabled) ? RUN_CALLS_SHIM : RUN_CALLS_LIBRARIES;
+		if (r->calls != RUN_CALLS_SHIM && !r->fallback[0])
+			(void)snprintf(r->fallback, sizeof(r->fallback),
+				       "no wrapped pthread calls: probes on the calls themselves, which slow every one of them down");
+		return 0;
+	}
+	/* Loading the programs says what a user without privileges lacks. */
+	if (feature_denied("sched_switch"))
+		return 0;
+	if (!feature_usable("sched_switch", r->options.disabled) || !feature_usable("sched_waking", r->options.disabled))
+		return fail(e, EOPNOTSUPP,
+			    "--sync sched needs BTF tracepoints on the scheduler (Linux 5.5; `cozbpf check` says why they cannot "
+			    "be used here); use --sync pthread");
+	return 0;
+}
+
 /* Does the program come with the system, as shells and interpreters do? Such a one may only start what is to be profiled. */
 static bool of_the_system(const char *path)
 {
@@ -72,7 +109,7 @@ static bool may_be_wrapper(const struct run *r)
 	return r->scope && o->follow == FOLLOW_ALL && (o->follow_given || o->only || of_the_system(r->path));
 }
 
-int run_open_code(struct run *r, struct error *e)
+static int open_code(struct run *r, struct error *e)
 {
 	int err;
 	struct code_scope scope = {
@@ -114,7 +151,7 @@ void run_say_granularity(const struct run *r)
 
 /* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable, or in a
  * program that a wrapper starts, cannot be looked up before it is loaded. */
-int run_check_fixed_line(struct run *r, struct error *e)
+static int check_fixed_line(struct run *r, struct error *e)
 {
 	const char *written = r->options.fixed_line, *colon = written ? strrchr(written, ':') : NULL;
 	struct point_spec p = {.name = (char *)written, .kind = POINT_FILE_LINE};
@@ -139,6 +176,82 @@ int run_check_fixed_line(struct run *r, struct error *e)
 	p.file = file;
 	p.line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 	return point_find_line(o, code_map_main_lines(r->code), &p, "--fixed-line", &addrs, &n, e);
+}
+
+/* What takes long before the program can start are two things that need not wait for each other: the kernel verifies our programs, and we
+ * open the debug information. */
+struct opening {
+	const struct session_options *options;
+	struct session *session;
+	struct error e;
+	int result;
+};
+
+static void *open_session(void *arg)
+{
+	struct opening *o = arg;
+
+	o->result = session_open(o->options, &o->session, &o->e);
+	return NULL;
+}
+
+int run_open(struct run *r, const struct session_options *options, struct error *e)
+{
+	struct opening o = {.options = options};
+	pthread_t thread;
+	int err = pthread_create(&thread, NULL, open_session, &o);
+
+	if (err)
+		return fail(e, err, "cannot start a thread: %s", strerror(err));
+	err = open_code(r, e);
+	if (err == 0)
+		err = run_check_points(r, e);
+	if (err == 0)
+		err = check_fixed_line(r, e);
+	(void)pthread_join(thread, NULL);
+	r->session = o.session;
+	if (err == 0 && o.result < 0) {
+		err = o.result;
+		*e = o.e;
+	}
+	/* With both CPUs to itself. */
+	if (err == 0)
+		session_calibrate(r->session);
+	return err;
+}
+
+int run_add_calls(struct run *r, struct error *e)
+{
+	char path[64];
+
+	switch (r->calls) {
+	case RUN_CALLS_SHIM:
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", target_image_fd(r->target));
+		return session_sync_shim(r->session, shim_pthread_image, shim_pthread_image_size, path, e);
+	case RUN_CALLS_EXECUTABLE:
+		return session_sync_executable(r->session, code_map_main(r->code), e);
+	default:
+		return 0;
+	}
+}
+
+int run_add_calls_of_libraries(struct run *r, struct error *e)
+{
+	struct pollfd end = {.events = POLLIN};
+	int err;
+
+	if (r->calls != RUN_CALLS_LIBRARIES)
+		return 1;
+	end.fd = target_pidfd(r->target);
+	err = session_sync_libraries(r->session, e);
+	if (err < 0 && poll(&end, 1, 0) > 0) {
+		/* It has ended meanwhile: there is nothing to probe any more. */
+		e->text[0] = '\0';
+		return 0;
+	}
+	if (err > 0)
+		r->calls = RUN_CALLS_NONE;
+	return err;
 }
 
 int run_open_runner(struct run *r, struct error *e)

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* With the probe in place an experiment at 0 % shows how often the line is visited and how long a visit takes. Its figures are no part of the
  * comparison: the probe may turn out to be too expensive, and go. */
-#include "run/slowing.h"
 
+#include "run/run.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "run/point_find.h"
-#include "run/run.h"
 #include "code/map.h"
 #include "experiment/slowing.h"
 

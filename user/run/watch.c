@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a run knows while it goes on: how sure its effects are, for the status line and --until-ci, and who has the machine's CPU time. */
+/* What a run knows while it goes on: how sure its effects are, for the status line and --until-ci, who has the machine's CPU time, whether the
+ * program is stopped, and what is in scope. */
 #include "run/run.h"
 
 #include "analysis/analysis.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "code/map.h"
+#include "experiment/runner.h"
+#include "target/launch.h"
+#include "target/process.h"
 
 #include <math.h>
 #include <time.h>
@@ -13,6 +19,12 @@
 #define LOOK_EVERY 4
 /* What looking costs, of the time: it may not disturb the program. */
 #define LOOK_SHARE 50
+#define DISCOVERY_LEAST_NS (5 * NSEC_PER_MSEC)
+#define DISCOVERY_MOST_NS (1 * NSEC_PER_SEC) /* where an experiment is as long as the program */
+/* Whatever is found next is found after at most this much more of the time since the last discovery ... */
+#define DISCOVERY_PART 4
+/* ... and all this takes at most one part of so many of a CPU's time. */
+#define DISCOVERY_SHARE 8
 
 bool run_certainty_due(const struct run *r, uint64_t now)
 {
@@ -71,4 +83,78 @@ void run_machine_end(struct run *r, struct profile_runtime *t)
 	session_cpu_times(r->session, &scope, &outside);
 	t->scope_cpu_ns = scope - r->scope_cpu_ns;
 	t->foreign_cpu_ns = outside - r->outside_cpu_ns;
+}
+
+/* *ret_was: ... or was, since the last call. */
+static bool is_stopped(struct run *r, bool *ret_was)
+{
+	const struct scope_options *o = &r->options.scope;
+	struct process_facts p;
+	bool was = r->stops.was;
+
+	*ret_was = false;
+	if (r->target)
+		return target_is_stopped(r->target, ret_was);
+	r->stops.was = false;
+	for (size_t i = 0; i < o->n_pids && !r->stops.was; i++)
+		r->stops.was = process_read(o->pids[i], &p) == 0 && p.state == 'T';
+	*ret_was = was || r->stops.was;
+	return r->stops.was;
+}
+
+/* A job that Ctrl-Z, SIGSTOP or a background read stops does no work for as long, and no line is to blame for it: an experiment in which that
+ * happened is dropped. Of a program that we started, its process is looked at, for any stop; of attach, the processes that were named, for stops
+ * that last until we look (at each step, so at an experiment's end). Programs may stop their children as a matter of course: those are not asked. */
+bool run_is_stopped(struct run *r, uint64_t now)
+{
+	bool was, is = is_stopped(r, &was);
+
+	/* Whoever stops the whole job with SIGSTOP stops us as well; that we go on is told. */
+	if ((was || r->stops.job) && runner_drop(r->runner, now))
+		r->stops.dropped++;
+	r->stops.job = false;
+	return is;
+}
+
+void run_say_stops(const struct run *r)
+{
+	if (r->stops.dropped)
+		(void)log_error("%zu experiment%s dropped: the program was stopped meanwhile, by Ctrl-Z or SIGSTOP", r->stops.dropped,
+				r->stops.dropped > 1 ? "s were" : " was");
+}
+
+static uint64_t wait_after(const struct run_discovery *d, uint64_t now, uint64_t took)
+{
+	uint64_t wait = (now - d->learned_ns) / DISCOVERY_PART;
+
+	if (wait > DISCOVERY_MOST_NS)
+		wait = DISCOVERY_MOST_NS;
+	if (wait < DISCOVERY_LEAST_NS)
+		wait = DISCOVERY_LEAST_NS;
+	return wait < DISCOVERY_SHARE * took ? DISCOVERY_SHARE * took : wait;
+}
+
+/* A sample in code that is out of scope, but not known to be so yet, is nobody's: what calls it is not in the sample any more. Such code is
+ * found unit by unit as samples are named (code/owner.c), which experiments do at their ends; but a program that has just begun with
+ * something else would lose a good part of a second's samples each time. So samples are named in between, soon after each discovery. */
+uint64_t run_discovery_step(struct run *r, uint64_t now)
+{
+	struct run_discovery *d = &r->discovery;
+	uint64_t begin = clock_monotonic_ns();
+	bool due = now >= d->next_ns;
+	size_t learned;
+
+	/* Errors of theirs are met again by those who can report them: the next experiment, the next look at the mappings. */
+	if (due)
+		(void)runner_look(r->runner);
+	learned = code_map_learned(r->code);
+	if (!due && learned == d->learned)
+		return d->next_ns;
+	if (code_map_is_stale(r->code))
+		(void)session_refresh_code(r->session);
+	if (learned != d->learned || !d->next_ns) /* or this is the first time */
+		d->learned_ns = now;
+	d->learned = learned;
+	d->next_ns = now + wait_after(d, now, clock_monotonic_ns() - begin);
+	return d->next_ns;
 }
