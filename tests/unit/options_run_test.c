@@ -328,7 +328,7 @@ static void help_text(void **state)
 
 	(void)state;
 	assert_non_null(out);
-	run_options_help(out);
+	run_options_help(RUN_LAUNCH, out);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(text, "-p, --progress POINT"));
 	assert_non_null(strstr(text, "--zero-share PERCENT"));

@@ -4,7 +4,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/rng.h"
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "code/map.h"
@@ -63,39 +62,16 @@ static int attach(struct run *r, struct error *e)
 	return r->write_error ? EXIT_OURS : status;
 }
 
-static int main_of(enum run_kind kind, int argc, char **argv)
-{
-	static const struct run_purpose profiling = {.sink = run_sink};
-	struct run r = {.purpose = &profiling, .page_fd = -1};
-	struct error e = {.text = ""};
-	int status;
-
-	if (run_options_parse(kind, NULL, 0, argc, argv, &r.options, &e) < 0)
-		return log_error("%s: %s", argv[0], e.text);
-	if (r.options.help) {
-		run_options_help_kind(kind, stdout);
-		run_options_free(&r.options);
-		return 0;
-	}
-	if (!r.options.seed_given)
-		r.options.seed = rng_fresh_seed();
-	run_catch_signals(&r);
-	status = attach(&r, &e);
-	if (e.text[0])
-		(void)log_error("%s: %s", argv[0], e.text);
-	/* Probes are gone when we are. */
-	run_close_session(&r);
-	run_inject_close(&r);
-	run_free(&r);
-	return status;
-}
-
 int cmd_attach(int argc, char **argv)
 {
-	return main_of(RUN_ATTACH, argc, argv);
+	static const struct run_purpose attaching = {.kind = RUN_ATTACH, .prefix = "attach: ", .sink = run_sink, .run = attach};
+
+	return run_main(argc, argv, &attaching);
 }
 
 int cmd_system(int argc, char **argv)
 {
-	return main_of(RUN_SYSTEM, argc, argv);
+	static const struct run_purpose watching = {.kind = RUN_SYSTEM, .prefix = "system: ", .sink = run_sink, .run = attach};
+
+	return run_main(argc, argv, &watching);
 }

@@ -56,15 +56,10 @@ static void help(void)
 
 static const char *state_text(const struct feature *f)
 {
-	switch (f->state) {
-	case FEATURE_OK:
-		return "ok";
-	case FEATURE_DENIED:
-		return f->required ? "DENIED" : "denied";
-	case FEATURE_MISSING:
-		break;
-	}
-	return f->required ? "MISSING" : "missing";
+	static const char *const texts[][2] = {
+		[FEATURE_OK] = {"ok", "ok"}, [FEATURE_DENIED] = {"denied", "DENIED"}, [FEATURE_MISSING] = {"missing", "MISSING"}};
+
+	return texts[f->state][f->required];
 }
 
 static const char *state_color(const struct feature *f)

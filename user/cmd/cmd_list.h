@@ -6,16 +6,15 @@
 #include <stddef.h>
 
 struct code_map;
-struct list_note;
-struct list_seen;
+struct list_word;
 
 struct listing {
 	const char *glob; /* NULL: all */
 	bool functions;
 	struct code_map *code;
 	size_t printed;
-	struct list_note *notes; /* what cannot be tried, in the order in which it was found */
-	struct list_seen *seen;	 /* names printed: several symbols may read the same */
+	struct list_word *notes; /* what cannot be tried, in the order in which it was found */
+	struct list_word *seen;	 /* names printed: several symbols may read the same */
 	char *nothing;		 /* why nothing of the main executable can be tried */
 };
 

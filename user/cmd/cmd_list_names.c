@@ -17,16 +17,11 @@
 #include <unistd.h>
 #include <uthash.h>
 
-struct list_note {
+struct list_word {
 	UT_hash_handle hh;
-	const char *counted; /* what there are @times of; NULL: the text is said once */
+	const char *counted; /* of notes: what there are @times of; NULL: the text is said once */
 	size_t times;
 	char text[];
-};
-
-struct list_seen {
-	UT_hash_handle hh;
-	char name[];
 };
 
 void list_print_name(const char *name)
@@ -40,26 +35,36 @@ void list_print_name(const char *name)
 	(void)fputs(copy, stdout);
 }
 
-/* To be said once; if it is @counted, with how often it was noted. */
-static int note(struct listing *l, const char *counted, const char *text)
+/* The word, which has come once more; NULL: no memory. */
+static struct list_word *add_word(struct list_word **words, const char *text)
 {
 	size_t n = strlen(text);
-	struct list_note *x;
+	struct list_word *x;
 
-	HASH_FIND(hh, l->notes, text, n, x);
+	HASH_FIND(hh, *words, text, n, x);
 	if (!x) {
 		x = calloc(1, sizeof(*x) + n + 1);
 		if (!x)
-			return -ENOMEM;
+			return NULL;
 		memcpy(x->text, text, n);
-		HASH_ADD_KEYPTR(hh, l->notes, x->text, n, x);
+		HASH_ADD_KEYPTR(hh, *words, x->text, n, x);
 		if (!x->hh.tbl) {
 			free(x);
-			return -ENOMEM;
+			return NULL;
 		}
 	}
-	x->counted = counted;
 	x->times++;
+	return x;
+}
+
+/* To be said once; if it is @counted, with how often it was noted. */
+static int note(struct listing *l, const char *counted, const char *text)
+{
+	struct list_word *x = add_word(&l->notes, text);
+
+	if (!x)
+		return -ENOMEM;
+	x->counted = counted;
 	return 0;
 }
 
@@ -70,37 +75,25 @@ int list_note(struct listing *l, const char *text)
 
 int list_is_new(struct listing *l, const char *name)
 {
-	size_t n = strlen(name);
-	struct list_seen *x;
+	const struct list_word *x = add_word(&l->seen, name);
 
-	HASH_FIND(hh, l->seen, name, n, x);
-	if (x)
-		return 0;
-	x = calloc(1, sizeof(*x) + n + 1);
-	if (!x)
-		return -ENOMEM;
-	memcpy(x->name, name, n);
-	HASH_ADD_KEYPTR(hh, l->seen, x->name, n, x);
-	if (!x->hh.tbl) {
+	return x ? x->times == 1 : -ENOMEM;
+}
+
+static void free_words(struct list_word **words)
+{
+	struct list_word *x, *next;
+
+	HASH_ITER (hh, *words, x, next) {
+		HASH_DELETE(hh, *words, x);
 		free(x);
-		return -ENOMEM;
 	}
-	return 1;
 }
 
 void list_free(struct listing *l)
 {
-	struct list_note *n, *next_note;
-	struct list_seen *s, *next_seen;
-
-	HASH_ITER (hh, l->notes, n, next_note) {
-		HASH_DELETE(hh, l->notes, n);
-		free(n);
-	}
-	HASH_ITER (hh, l->seen, s, next_seen) {
-		HASH_DELETE(hh, l->seen, s);
-		free(s);
-	}
+	free_words(&l->notes);
+	free_words(&l->seen);
 	free(l->nothing);
 }
 
@@ -216,7 +209,7 @@ static int list_object(const struct code_listed *o, void *arg)
 
 int list_end(struct listing *l, const char *nothing)
 {
-	struct list_note *n, *next;
+	struct list_word *n, *next;
 
 	HASH_ITER (hh, l->notes, n, next) {
 		(void)fputs("# ", stdout);

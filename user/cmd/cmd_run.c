@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 /* Signals that come to us and are meant for the program. They are blocked from the start and read in the loop. */
-void run_catch_signals(struct run *r)
+static void catch_signals(struct run *r)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
 
@@ -240,7 +240,18 @@ static void close_session_behind(struct run *r)
 	r->session = NULL;
 }
 
-void run_free(struct run *r)
+/* At once, and with it all that could ask it something: the runner and what hands out the library. */
+static void close_session(struct run *r)
+{
+	if (r->runner)
+		runner_abandon(r->runner);
+	preload_stop(r->preload_server);
+	r->preload_server = NULL;
+	session_close(r->session);
+	r->session = NULL;
+}
+
+static void free_run(struct run *r)
 {
 	runner_free(r->runner);
 	run_close_profile(r);
@@ -275,34 +286,7 @@ static bool is_last(const struct run *r)
 	return r->repeat->done >= r->options.runs || r->interrupted || r->write_error || exit_status(r) != 0;
 }
 
-/* Prints the report: of several runs behind the last one. */
-static int finish_repeat(struct run *r, int *ret_status, struct error *e)
-{
-	int err = r->repeat ? repeat_keep(r->repeat, r, e) : 0;
-
-	if (err < 0)
-		return err;
-	if (r->repeat && !is_last(r))
-		return 0;
-	if (r->repeat) {
-		r->profile = r->repeat->all;
-		r->repeat->all = (struct profile){0};
-	}
-	*ret_status = run_print_report(r);
-	return 0;
-}
-
-void run_close_session(struct run *r)
-{
-	if (r->runner)
-		runner_abandon(r->runner);
-	preload_stop(r->preload_server);
-	r->preload_server = NULL;
-	session_close(r->session);
-	r->session = NULL;
-}
-
-static int run(struct run *r, struct error *e)
+static int launch(struct run *r, struct error *e)
 {
 	int err = find_program(r, e);
 
@@ -321,7 +305,7 @@ static int run(struct run *r, struct error *e)
 		return err == -ENOEXEC || err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
 	if (err < 0 || run_loop(r, e) < 0) {
 		/* The program is not to blame: it goes on, undelayed, and we wait for it. */
-		run_close_session(r);
+		close_session(r);
 		run_wait(r);
 		return EXIT_OURS;
 	}
@@ -331,20 +315,28 @@ static int run(struct run *r, struct error *e)
 	return r->write_error ? EXIT_OURS : err < 0 ? exit_status(r) : err;
 }
 
+/* The one line that says what went wrong. */
+static int say(const struct run_purpose *purpose, const struct error *e)
+{
+	return log_error("%s%s", purpose->prefix ? purpose->prefix : "", e->text);
+}
+
 static int run_and_free(struct run *r)
 {
 	struct error e = {.text = ""};
 	int status;
 
-	run_catch_signals(r);
-	status = run(r, &e);
+	catch_signals(r);
+	status = r->purpose->run ? r->purpose->run(r, &e) : launch(r, &e);
 	run_reword(r, &e);
 	if (e.text[0])
-		(void)log_error("%s", e.text);
-	/* The next run must not meet the probes of this one, nor what removing them costs. */
-	if (r->repeat && !is_last(r))
-		run_close_session(r);
-	run_free(r);
+		(void)say(r->purpose, &e);
+	/* The next run must not meet the probes of this one, nor what removing them costs; and those of processes that go on are gone when we
+	 * are. */
+	if (r->options.kind != RUN_LAUNCH || (r->repeat && !is_last(r)))
+		close_session(r);
+	run_inject_close(r);
+	free_run(r);
 	return status;
 }
 
@@ -379,16 +371,19 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	int status;
 
 	target_save_signals();
-	if (run_options_parse(RUN_LAUNCH, purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
-		return log_error("%s", e.text);
+	if (run_options_parse(purpose->kind, purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
+		return say(purpose, &e);
 	if (options.help) {
-		purpose->help(stdout);
+		if (purpose->help)
+			purpose->help(stdout);
+		else
+			run_options_help(purpose->kind, stdout);
 		run_options_free(&options);
 		return 0;
 	}
 	if (purpose->prepare && purpose->prepare(&options, &e) < 0) {
 		run_options_free(&options);
-		return log_error("%s", e.text);
+		return say(purpose, &e);
 	}
 	if (!options.seed_given)
 		options.seed = rng_fresh_seed();
@@ -403,19 +398,27 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	return status;
 }
 
+/* Of several runs behind the last one. */
 static int print_report(struct run *r)
 {
 	struct error e = {.text = ""};
-	int status = 0;
+	int status;
 
-	if (finish_repeat(r, &status, &e) < 0)
+	if (r->repeat && repeat_keep(r->repeat, r, &e) < 0)
 		return log_error("%s", e.text);
+	if (r->repeat && !is_last(r))
+		return -1;
+	if (r->repeat) {
+		r->profile = r->repeat->all;
+		r->repeat->all = (struct profile){0};
+	}
+	status = run_print_report(r);
 	return status ? status : -1;
 }
 
 int cmd_run(int argc, char **argv)
 {
-	static const struct run_purpose profiling = {.help = run_options_help, .sink = run_sink, .report = print_report};
+	static const struct run_purpose profiling = {.sink = run_sink, .report = print_report};
 
 	return run_main(argc, argv, &profiling);
 }

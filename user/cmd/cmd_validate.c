@@ -66,36 +66,24 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	return run_keep(&r->profile, &seen, points, n_points);
 }
 
-static void row(const char *title, const struct validation *v, double (*of)(const struct validation_level *l, double *ret_half))
+static void print_figures(const struct validation *v)
 {
-	(void)printf("  %-10s", title);
-	for (size_t i = 0; i < v->n_levels; i++) {
-		double half, value = of(&v->levels[i], &half);
+	static const char *const titles[] = {"measured", "predicted", "gap"};
 
-		if (isnan(value) || isnan(half))
-			(void)printf("  %18s", "-");
-		else
-			(void)printf("  %9.1f +- %5.1f", 100 * value, 100 * half);
+	for (size_t row = 0; row < sizeof(titles) / sizeof(titles[0]); row++) {
+		(void)printf("  %-10s", titles[row]);
+		for (size_t i = 0; i < v->n_levels; i++) {
+			const struct validation_level *l = &v->levels[i];
+			const double values[] = {l->measured, l->predicted, l->gap};
+			const double halves[] = {l->measured_half, l->predicted_half, l->gap_half};
+
+			if (isnan(values[row]) || isnan(halves[row]))
+				(void)printf("  %18s", "-");
+			else
+				(void)printf("  %9.1f +- %5.1f", 100 * values[row], 100 * halves[row]);
+		}
+		(void)putchar('\n');
 	}
-	(void)putchar('\n');
-}
-
-static double measured(const struct validation_level *l, double *ret_half)
-{
-	*ret_half = l->measured_half;
-	return l->measured;
-}
-
-static double predicted(const struct validation_level *l, double *ret_half)
-{
-	*ret_half = l->predicted_half;
-	return l->predicted;
-}
-
-static double gap(const struct validation_level *l, double *ret_half)
-{
-	*ret_half = l->gap_half;
-	return l->gap;
 }
 
 static void print(const struct run *r, const struct validation *v)
@@ -113,9 +101,7 @@ static void print(const struct run *r, const struct validation *v)
 	for (size_t i = 0; i < v->n_levels; i++)
 		(void)printf("  %16.0f %%", 100 * v->levels[i].slowed);
 	(void)putchar('\n');
-	row("measured", v, measured);
-	row("predicted", v, predicted);
-	row("gap", v, gap);
+	print_figures(v);
 	run_slowing_print(r);
 	switch (v->outcome) {
 	case VALIDATION_AGREES:

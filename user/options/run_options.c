@@ -59,7 +59,7 @@ void run_options_list(enum run_kind kind, const struct option_row *more, size_t 
 		options_help(out, rows, n);
 }
 
-void run_options_help_kind(enum run_kind kind, FILE *out)
+void run_options_help(enum run_kind kind, FILE *out)
 {
 	static const char *const heads[] = {
 		[RUN_LAUNCH] = "Usage: cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
@@ -81,11 +81,6 @@ void run_options_help_kind(enum run_kind kind, FILE *out)
 	(void)fputs(heads[kind], out);
 	run_options_list(kind, NULL, 0, out);
 	(void)fputs(examples[kind], out);
-}
-
-void run_options_help(FILE *out)
-{
-	run_options_help_kind(RUN_LAUNCH, out);
 }
 
 /* "FILE:LINE"? */

@@ -82,8 +82,7 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 		      struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* What --help prints. */
-void run_options_help(FILE *out);
-void run_options_help_kind(enum run_kind kind, FILE *out);
+void run_options_help(enum run_kind kind, FILE *out);
 /* Of that, the options. @more as for run_options_parse. */
 void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out);
 

@@ -29,10 +29,10 @@ int run_inject_open(struct run *r, struct error *e)
 	return r->injects ? injector_start(&o, &r->injector, e) : 0;
 }
 
-static bool is_named(const struct run *r, pid_t pid)
+static bool is_one_of(const pid_t *pids, size_t n, pid_t pid)
 {
-	for (size_t i = 0; i < r->options.scope.n_pids; i++)
-		if (r->options.scope.pids[i] == pid)
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
 			return true;
 	return false;
 }
@@ -50,13 +50,9 @@ static void announce(const struct run *r)
 		(void)process_read(o->pids[i], &f);
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%d (%.16s)", i ? ", " : "", (int)o->pids[i], f.comm);
 	}
-	if (o->inject)
-		(void)log_error("injecting a payment handler into process %s%s, until the end of the run", names,
-				o->follow == FOLLOW_ALL ? " and its children" : "");
-	else
-		(void)log_error("the kernel has no task work: injecting a payment handler into process %s%s, until the end of the run "
-				"(--no-inject forbids)",
-				names, o->follow == FOLLOW_ALL ? " and its children" : "");
+	(void)log_error("%sinjecting a payment handler into process %s%s, until the end of the run%s",
+			o->inject ? "" : "the kernel has no task work: ", names, o->follow == FOLLOW_ALL ? " and its children" : "",
+			o->inject ? "" : " (--no-inject forbids)");
 }
 
 /* 0: @pid pays from now on. */
@@ -84,14 +80,6 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	return 0;
 }
 
-static bool has_refused(const struct run *r, pid_t pid)
-{
-	for (size_t i = 0; i < r->n_uninjected; i++)
-		if (r->uninjected[i] == pid)
-			return true;
-	return false;
-}
-
 /* The first one that refuses is named. */
 static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 {
@@ -109,7 +97,7 @@ static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 static bool inject_unnamed(struct run *r, pid_t pid)
 {
 	struct error e = {""};
-	int err = has_refused(r, pid) ? -EPERM : inject(r, pid, &e);
+	int err = is_one_of(r->uninjected, r->n_uninjected, pid) ? -EPERM : inject(r, pid, &e);
 
 	/* -ESTALE: of its new program we hear, too. */
 	if (err < 0 && err != -ESTALE && *e.text && process_is_live(pid))
@@ -156,7 +144,7 @@ int run_inject_all(struct run *r, struct error *e)
 		for (size_t i = 0; i < n; i++) {
 			if (!(all[i].flags & ABI_PROC_IN) || all[i].flags & ABI_PROC_SIGNALS)
 				continue;
-			if (is_named(r, all[i].pid)) {
+			if (is_one_of(r->options.scope.pids, r->options.scope.n_pids, all[i].pid)) {
 				err = inject(r, all[i].pid, e);
 				if (err < 0)
 					return err;

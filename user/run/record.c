@@ -16,6 +16,7 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -23,21 +24,16 @@
 
 static char *join_command(char *const *argv)
 {
-	size_t size = 1;
-	char *text, *at;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
 
-	for (size_t i = 0; argv[i]; i++)
-		size += strlen(argv[i]) + 1;
-	text = at = malloc(size);
-	if (!text)
-		return NULL;
-	for (size_t i = 0; argv[i]; i++) {
-		if (i)
-			*at++ = ' ';
-		at = stpcpy(at, argv[i]);
-	}
-	*at = '\0';
-	return text;
+	for (size_t i = 0; f && argv[i]; i++)
+		(void)fprintf(f, "%s%s", i ? " " : "", argv[i]);
+	if (f && fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static const char *payer_name(enum abi_payer payer)

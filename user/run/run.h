@@ -33,9 +33,13 @@ struct run;
 
 /* What a run is for. */
 struct run_purpose {
-	void (*help)(FILE *out);
+	enum run_kind kind;
+	const char *prefix;					/* of messages; NULL: none */
+	void (*help)(FILE *out);				/* NULL: that of the kind */
 	int (*prepare)(struct run_options *o, struct error *e); /* checks and completes the options; or NULL */
 	int (*sink)(void *run, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+	/* All of it, to the exit status: what fails is told by @e. NULL: starts a program and ends with it */
+	int (*run)(struct run *r, struct error *e);
 	int (*report)(struct run *r);  /* prints what came of it; the exit status, or negative: the program's own */
 	bool slows;		       /* experiments may slow the line for real */
 	bool no_file;		       /* no profile is written */
@@ -190,12 +194,8 @@ void run_inject_rest(struct run *r, const struct session_process *all, size_t n)
 /* All go on without, as they were before. After the session is closed. */
 void run_inject_close(struct run *r);
 
-/* cmd_run.c: what run, attach and system have in common, before the session and after it. */
-void run_catch_signals(struct run *r);
+/* cmd_run.c: what comes before the session, and the session. */
 int run_open_session(struct run *r, struct error *e);
-/* At once, and with it all that could ask it something: the runner and what hands out the library. */
-void run_close_session(struct run *r);
-void run_free(struct run *r);
 
 /* loop.c: until the program has ended. */
 int run_loop(struct run *r, struct error *e);

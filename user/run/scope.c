@@ -11,6 +11,7 @@
 #include "target/process.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -106,20 +107,18 @@ static int open_pids(struct run *r, struct error *e)
 /* Of the first process: by its name where that is the same file for us. */
 static int name_executable(struct run *r, struct error *e)
 {
-	_cleanup_free_ char *path = NULL, *link = NULL;
+	_cleanup_free_ char *path = NULL;
+	pid_t first = r->scope->found[0];
 	struct file_rights rights;
-	int err;
+	char link[32];
+	int err = process_executable(first, &path);
 
-	if (asprintf(&link, "/proc/%d/exe", (int)r->scope->found[0]) < 0) {
-		link = NULL;
-		return fail(e, ENOMEM, "out of memory");
-	}
-	err = process_executable(r->scope->found[0], &path);
 	if (err < 0)
-		return fail(e, -err, "cannot read the executable of process %d: %s", (int)r->scope->found[0], strerror(-err));
-	err = file_rights_of_process(r->scope->found[0], &rights);
+		return fail(e, -err, "cannot read the executable of process %d: %s", (int)first, strerror(-err));
+	err = file_rights_of_process(first, &rights);
 	if (err < 0)
-		return fail(e, -err, "cannot read the user of process %d: %s", (int)r->scope->found[0], strerror(-err));
+		return fail(e, -err, "cannot read the user of process %d: %s", (int)first, strerror(-err));
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)first);
 	file_rights_set_usual(rights.uid, rights.gid, rights.groups, rights.n_groups);
 	r->path = strdup(process_file_path(path, link));
 	return r->path ? 0 : fail(e, ENOMEM, "out of memory");

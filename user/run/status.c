@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "options/run_options.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define TERMINAL_EVERY_NS (NSEC_PER_SEC / 4)
@@ -75,15 +75,6 @@ void status_format(const struct status_facts *f, size_t width, char *buf, size_t
 	utf8_make_printable(buf, utf8_locale());
 }
 
-static size_t terminal_width(FILE *out)
-{
-	struct winsize w;
-
-	if (ioctl(fileno(out), TIOCGWINSZ, &w) < 0 || w.ws_col < 20)
-		return 79;
-	return w.ws_col - 1U; /* a full last column wraps on some terminals */
-}
-
 void status_update(struct status *s, uint64_t now, const struct status_facts *f)
 {
 	char line[LINE_MAX_BYTES];
@@ -93,7 +84,9 @@ void status_update(struct status *s, uint64_t now, const struct status_facts *f)
 	s->next_ns = now + interval(s);
 	if (s->terminal) {
 		static const char prefix[] = "cozbpf: ";
-		size_t width = terminal_width(s->out);
+		int columns = terminal_width(fileno(s->out));
+		/* A full last column wraps on some terminals. */
+		size_t width = columns < 20 ? 79 : (size_t)columns - 1;
 
 		status_format(f, width - (sizeof(prefix) - 1), line, sizeof(line));
 		(void)fprintf(s->out, "\r%s%s\033[K", prefix, line);
