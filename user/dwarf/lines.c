@@ -126,8 +126,13 @@ void line_table_close(struct line_table *t)
 		free(t->units[i].numbers.ids);
 		free(t->units[i].inlined);
 	}
-	line_units_close(t);
-	line_files_free(t);
+	free(t->units);
+	free(t->dies);
+	free(t->index);
+	HASH_CLEAR(hh, t->by_name);
+	for (size_t i = 0; i < t->n_files; i++)
+		free(t->files[i]);
+	free(t->files);
 	free(t->debug_path);
 	debug_file_close(t->package);
 	debug_file_close(t->debug);
@@ -142,6 +147,44 @@ size_t line_table_bad_units(const struct line_table *t)
 size_t line_table_decoded_units(const struct line_table *t)
 {
 	return t->decoded;
+}
+
+int line_table_covered(const struct line_table *t, struct addr_range **ret, size_t *ret_n)
+{
+	struct addr_range *all = reallocarray(NULL, t->n_index + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->n_index; i++)
+		all[i] = (struct addr_range){t->index[i].lo, t->index[i].hi};
+	*ret = all;
+	*ret_n = addr_ranges_merge(all, t->n_index);
+	return 0;
+}
+
+size_t line_table_units(const struct line_table *t)
+{
+	return t->n_units;
+}
+
+size_t line_table_unit_at(const struct line_table *t, uint64_t vaddr)
+{
+	size_t lo = search_front(t->n_index, i, t->index[i].lo <= vaddr);
+
+	/* Empty ranges (folded functions) have the same start as the one that counts. */
+	while (lo > 0 && t->index[lo - 1].lo == t->index[lo - 1].hi)
+		lo--;
+	return lo > 0 && vaddr < t->index[lo - 1].hi ? t->index[lo - 1].unit : SIZE_MAX;
+}
+
+int line_table_unit_ranges(const struct line_table *t, size_t unit, int (*cb)(struct addr_range r, void *arg), void *arg)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < t->n_index; i++)
+		if (t->index[i].unit == unit && t->index[i].lo < t->index[i].hi)
+			r = cb((struct addr_range){t->index[i].lo, t->index[i].hi}, arg);
+	return r;
 }
 
 struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr)

@@ -4,6 +4,7 @@
 #include "dwarf/lines_private.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
@@ -32,14 +33,9 @@ struct tables {
 	struct debug_unit unit; /* what forms need to know */
 };
 
-static bool grow(struct entries *e)
-{
-	return e->n < MAX_FILE_NUMBERS && array_room(e->all, e->n) == 0;
-}
-
 static bool add(struct entries *e, struct debug_value path, uint64_t dir)
 {
-	if (!grow(e))
+	if (e->n == MAX_FILE_NUMBERS || array_room(e->all, e->n) < 0)
 		return false;
 	e->all[e->n++] = (struct entry){path, dir};
 	return true;
@@ -121,8 +117,8 @@ static bool comp_dir_of(struct line_table *t, const struct line_unit *u, char *b
 	struct debug_unit unit;
 	struct debug_root root;
 
-	for (size_t i = line_unit_first_die(t, u); i < t->n_dies && t->dies[i].unit == (size_t)(u - t->units); i++)
-		if (debug_unit_read(t->debug, t->dies[i].offset, &unit) && debug_root_read(&t->roots, &unit, &root) &&
+	for (size_t i = 0; i < u->n_dies; i++)
+		if (debug_unit_read(t->debug, u->dies[i], &unit) && debug_root_read(&t->roots, &unit, &root) &&
 		    debug_value_string(t->debug, &unit, &root, root.values[ROOT_COMP_DIR], buf, MAX_PATH))
 			return true;
 	return false;
@@ -151,14 +147,14 @@ static bool read_names(struct tables *s, const struct line_unit *u, struct file_
 	return true;
 }
 
-static bool read_tables(struct line_table *t, const struct line_unit *u, struct debug_file *file, uint64_t program, struct file_numbers *ret)
+bool line_files_read(struct line_table *t, const struct line_unit *u, struct debug_file *f, uint64_t program, struct file_numbers *ret)
 {
-	struct tables s = {.t = t, .file = file};
-	struct line_header h;
+	_cleanup_(line_header_free) struct line_header h = {0};
+	struct tables s = {.t = t, .file = f};
 	struct reader r;
 	bool ok;
 
-	if (!line_header_read(file, program, false, &h))
+	if (!line_header_read(f, program, false, &h))
 		return false;
 	s.h = &h;
 	s.unit = (struct debug_unit){.version = h.version, .word = h.word, .address_size = 8};
@@ -170,20 +166,7 @@ static bool read_tables(struct line_table *t, const struct line_unit *u, struct 
 	ok = ok && read_names(&s, u, ret);
 	free(s.dirs.all);
 	free(s.files.all);
-	line_header_free(&h);
 	return ok;
-}
-
-bool line_split_files(struct line_table *t, const struct line_unit *u, struct debug_file *split, uint64_t at, struct file_numbers *ret)
-{
-	struct file_numbers numbers = {0};
-
-	if (!read_tables(t, u, split, at, &numbers)) {
-		free(numbers.ids);
-		return false;
-	}
-	*ret = numbers;
-	return true;
 }
 
 static int by_id(const void *pa, const void *pb)
@@ -191,18 +174,6 @@ static int by_id(const void *pa, const void *pb)
 	const uint32_t *a = pa, *b = pb;
 
 	return *a < *b ? -1 : *a > *b;
-}
-
-static size_t unique(uint32_t *ids, size_t n)
-{
-	size_t used = 0;
-
-	if (n)
-		qsort(ids, n, sizeof(*ids), by_id);
-	for (size_t i = 0; i < n; i++)
-		if (!used || ids[used - 1] != ids[i])
-			ids[used++] = ids[i];
-	return used;
 }
 
 static void warn_of_damage(struct line_table *t, const struct line_unit *u)
@@ -217,13 +188,13 @@ static bool keep_files(struct line_unit *u)
 	for (size_t i = 0; u->files && i < u->numbers.n; i++)
 		if (u->numbers.ids[i] != NO_FILE)
 			u->files[u->n_files++] = u->numbers.ids[i];
-	u->n_files = unique(u->files, u->n_files);
+	u->n_files = sort_unique(u->files, u->n_files, sizeof(*u->files), by_id);
 	return u->files;
 }
 
 bool line_unit_files_here(struct line_table *t, struct line_unit *u)
 {
-	bool ok = read_tables(t, u, t->debug, u->program, &u->numbers) && keep_files(u);
+	bool ok = line_files_read(t, u, t->debug, u->program, &u->numbers) && keep_files(u);
 
 	if (!ok)
 		warn_of_damage(t, u);

@@ -106,6 +106,22 @@ char *debug_options_rename(const struct debug_options *o, const char *name)
 	return strdup(n && n != SIZE_MAX ? buf : name);
 }
 
+struct line_file *line_file_add(struct line_table *t, const char *name, size_t n)
+{
+	struct line_file *f;
+
+	if (t->n_files == MAX_FILES || t->names_size + n > MAX_NAMES || array_room(t->files, t->n_files) < 0)
+		return NULL;
+	f = calloc(1, sizeof(*f) + n + 1);
+	if (!f)
+		return NULL;
+	memcpy(f->name, name, n);
+	f->id = (uint32_t)t->n_files;
+	t->files[t->n_files++] = f;
+	t->names_size += n;
+	return f;
+}
+
 uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name)
 {
 	char buf[MAX_NAME];
@@ -119,33 +135,11 @@ uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char
 	HASH_FIND(hh, t->by_name, buf, n, f);
 	if (f)
 		return f->id;
-	if (t->n_files == MAX_FILES || t->names_size + n > MAX_NAMES)
-		return NO_FILE;
-	if (array_room(t->files, t->n_files) < 0)
-		return NO_FILE;
-	f = calloc(1, sizeof(*f) + n + 1);
+	f = line_file_add(t, buf, n);
 	if (!f)
 		return NO_FILE;
-	memcpy(f->name, buf, n);
-	f->id = (uint32_t)t->n_files;
 	HASH_ADD_KEYPTR(hh, t->by_name, f->name, n, f);
-	if (!f->hh.tbl) {
-		free(f);
-		return NO_FILE;
-	}
-	t->files[t->n_files++] = f;
-	t->names_size += n;
-	return f->id;
-}
-
-void line_files_free(struct line_table *t)
-{
-	HASH_CLEAR(hh, t->by_name);
-	for (size_t i = 0; i < t->n_files; i++)
-		free(t->files[i]);
-	free(t->files);
-	t->files = NULL;
-	t->n_files = 0;
+	return f->hh.tbl ? f->id : NO_FILE;
 }
 
 bool line_file_matches(const char *written, const char *file)

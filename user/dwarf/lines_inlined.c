@@ -2,6 +2,7 @@
 /* Which code was inlined, and where: from the entries of inlined copies, which say the file and line of their call. */
 #include "dwarf/lines_private.h"
 
+#include "base/cleanup.h"
 #include "base/search.h"
 
 #include <errno.h>
@@ -78,7 +79,7 @@ size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, str
 
 int line_table_called(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n)
 {
-	struct file_filter f = file_filter_named(t, file);
+	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
 	struct range_list out = {0};
 	int r = 0;
 
@@ -91,6 +92,5 @@ int line_table_called(struct line_table *t, const char *file, uint32_t line, str
 			if (u->inlined[k].call.line == line && u->inlined[k].call.file && file_filter_wants(&f, line_inlined_file(&u->inlined[k])))
 				r = range_list_add(&out, u->inlined[k].range.lo, u->inlined[k].range.hi);
 	}
-	file_filter_free(&f);
 	return range_list_finish(&out, r, ret, ret_n);
 }

@@ -5,6 +5,7 @@
 #include "dwarf/tree.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -268,6 +269,7 @@ static bool find_split(struct line_table *t, const struct debug_unit *u, const s
 /* Up to what the unit's share has of lists: behind their header, a table of offsets. */
 static void use_split(struct walk *w, const struct debug_split *s, const struct debug_root *skeleton)
 {
+	const struct debug_part *part = &s->parts[DW_SECT_RNGLISTS];
 	size_t n;
 	const unsigned char *lists = debug_section_bytes(&s->file->sections[DEBUG_RNGLISTS], &n);
 
@@ -276,9 +278,9 @@ static void use_split(struct walk *w, const struct debug_split *s, const struct 
 	w->source.lists = NULL;
 	w->source.n_lists = 0;
 	w->source.lists_base = s->unit.word == 8 ? 20 : 12;
-	if (lists && s->lists.at < n && s->lists.size <= n - s->lists.at) {
-		w->source.lists = lists + s->lists.at;
-		w->source.n_lists = s->lists.size;
+	if (lists && part->at < n && part->size <= n - part->at) {
+		w->source.lists = lists + part->at;
+		w->source.n_lists = part->size;
 	}
 }
 
@@ -288,7 +290,7 @@ static void use_split_files(struct walk *w, const struct line_unit *u, const str
 {
 	struct debug_value program = line_tree_value(tree->dwarf, tree->root, DW_AT_stmt_list);
 
-	if (program.form && program.v < s->line.size && line_split_files(w->t, u, s->file, s->line.at + program.v, room))
+	if (program.form && program.v < s->parts[DW_SECT_LINE].size && line_files_read(w->t, u, s->file, s->parts[DW_SECT_LINE].at + program.v, room))
 		w->files = room;
 }
 
@@ -297,7 +299,8 @@ static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 {
 	struct line_table *t = w->t;
 	struct file_numbers files = {0};
-	struct debug_split split = {0};
+	_cleanup_(debug_split_close) struct debug_split split = {0};
+	const struct debug_part *part = split.parts;
 	struct debug_root root;
 	struct debug_unit u;
 	struct line_tree tree;
@@ -312,11 +315,9 @@ static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 		if (!find_split(t, &u, &root, &split))
 			return 0;
 		use_split(w, &split, &root);
-		if (!w->wanted && split.unit.end > LINE_MAX_TREE) {
-			debug_split_close(&split);
+		if (!w->wanted && split.unit.end > LINE_MAX_TREE)
 			return 0;
-		}
-		open = line_tree_open(&tree, split.file, split.info.at, split.unit.end, split.abbrev.at, split.abbrev.size);
+		open = line_tree_open(&tree, split.file, part[DW_SECT_INFO].at, split.unit.end, part[DW_SECT_ABBREV].at, part[DW_SECT_ABBREV].size);
 	} else {
 		open = line_tree_open(&tree, t->debug, u.at, u.end - u.at, 0, t->debug->sections[DEBUG_ABBREV].size);
 	}
@@ -330,48 +331,30 @@ static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 		line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); inlined copies are told apart by function only",
 				split.file ? split.file->path : t->debug->path, (unsigned long long)at);
 	}
-	debug_split_close(&split);
 	free(files.ids);
 	return r;
 }
 
 uint64_t line_unit_size(struct line_table *t, const struct line_unit *u)
 {
-	size_t unit = (size_t)(u - t->units);
 	struct debug_unit header;
 	uint64_t size = 0;
 
-	for (size_t i = line_unit_first_die(t, u); i < t->n_dies && t->dies[i].unit == unit; i++)
-		if (debug_unit_read(t->debug, t->dies[i].offset, &header))
+	for (size_t i = 0; i < u->n_dies; i++)
+		if (debug_unit_read(t->debug, u->dies[i], &header))
 			size += header.end - header.at;
 	return size;
-}
-
-size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u)
-{
-	size_t unit = (size_t)(u - t->units), first = 0, hi = t->n_dies;
-
-	while (first < hi) {
-		size_t mid = first + (hi - first) / 2;
-
-		if (t->dies[mid].unit < unit)
-			first = mid + 1;
-		else
-			hi = mid;
-	}
-	return first;
 }
 
 int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
 			struct line_instances *ret)
 {
 	struct walk w = {.t = t, .out = ret, .ranges_left = debug_range_budget(t->debug) * 2, .wanted = wanted, .arg = arg};
-	size_t unit = (size_t)(u - t->units);
 	int r = 0;
 
 	*ret = (struct line_instances){0};
-	for (size_t i = line_unit_first_die(t, u); r == 0 && i < t->n_dies && t->dies[i].unit == unit; i++)
-		r = read_unit(&w, u, t->dies[i].offset);
+	for (size_t i = 0; r == 0 && i < u->n_dies; i++)
+		r = read_unit(&w, u, u->dies[i]);
 	if (ret->n_ranges)
 		qsort(ret->ranges, ret->n_ranges, sizeof(*ret->ranges), outer_first);
 	if (r < 0)

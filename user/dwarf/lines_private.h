@@ -44,7 +44,9 @@ struct file_numbers {
 };
 
 struct line_unit {
-	uint64_t program; /* offset in .debug_line */
+	uint64_t program;     /* offset in .debug_line */
+	const uint64_t *dies; /* its compilation units: offsets in .debug_info, of the table's */
+	size_t n_dies;
 	enum unit_state rows_state, files_state;
 	struct line_row *rows; /* sequences by address, each closed by an end row; addresses never fall */
 	size_t n_rows;
@@ -54,12 +56,6 @@ struct line_unit {
 	enum unit_state inlined_state;
 	struct line_inlined *inlined; /* by address, outer before inner */
 	size_t n_inlined;
-};
-
-/* A further or first compilation unit of a program; sorted by unit. */
-struct line_die {
-	size_t unit;
-	uint64_t offset;
 };
 
 struct unit_range {
@@ -78,8 +74,7 @@ struct line_table {
 	struct debug_roots roots;
 	struct line_unit *units; /* by program */
 	size_t n_units;
-	struct line_die *dies;
-	size_t n_dies;
+	uint64_t *dies;		  /* where the units' compilation units are, by unit and place */
 	struct unit_range *index; /* by lo, disjoint */
 	size_t n_index;
 	struct line_file *by_name;
@@ -113,9 +108,8 @@ void line_table_warn(struct line_table *t, const char *fmt, ...) __attribute__((
 
 /* lines_units.c: finds the units and what they cover, from their roots alone. -ENODATA: none has code; -ENOMEM. */
 int line_units_open(struct line_table *t);
-void line_units_close(struct line_table *t);
 
-/* lines_header.c: a line program's header (section 6.2.4), and the program behind it if it was asked for. */
+/* lines_program.c: a line program's header (section 6.2.4), and the program behind it if it was asked for. */
 struct line_header {
 	unsigned char *bytes;			  /* owned */
 	uint64_t size;				  /* of the whole contribution to .debug_line */
@@ -128,25 +122,22 @@ struct line_header {
 };
 bool line_header_read(struct debug_file *f, uint64_t program, bool whole, struct line_header *ret);
 void line_header_free(struct line_header *h);
+/* Fills @u->rows from its program and @u->numbers. */
+bool line_program_run(struct line_table *t, struct line_unit *u);
 
 /* lines_decode.c. Both read once; false: the unit is bad (and counted). */
 bool line_unit_rows(struct line_table *t, struct line_unit *u);
 bool line_unit_files(struct line_table *t, struct line_unit *u);
-/* The files of a split unit, whose places in its own .debug_line.dwo count from @at. False: damaged. ret->ids is the caller's. */
-bool line_split_files(struct line_table *t, const struct line_unit *u, struct debug_file *split, uint64_t at, struct file_numbers *ret);
-
-/* lines_program.c: fills @u->rows from its program and @u->numbers. */
-bool line_program_run(struct line_table *t, struct line_unit *u);
+/* The files that the program at @program of @f has numbers for; @f may be a split unit's. False: damaged. ret->ids is the caller's. */
+bool line_files_read(struct line_table *t, const struct line_unit *u, struct debug_file *f, uint64_t program, struct file_numbers *ret);
 
 /* lines_files.c: the id of a file by its absolute name, or relative to @dir, which may be relative to @comp_dir (both may be NULL);
  * NO_FILE: out of memory or of numbers. */
 uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name);
-void line_files_free(struct line_table *t);
+/* A further file, whose name has @n bytes. NULL: out of memory or of numbers. */
+struct line_file *line_file_add(struct line_table *t, const char *name, size_t n);
 
-/* lines_instances.c: the first of a unit's places in the table's. */
-size_t line_unit_first_die(const struct line_table *t, const struct line_unit *u);
-
-/* The functions and inlined copies in a unit's code. */
+/* lines_instances.c: the functions and inlined copies in a unit's code. */
 struct line_instance {
 	size_t parent;	/* SIZE_MAX: none */
 	uint64_t entry; /* first address of the range that holds the entry */
@@ -201,6 +192,9 @@ struct file_filter file_filter_named(struct line_table *t, const char *written);
 /* Does @u's file table have a wanted file? Reads the table. */
 bool file_filter_unit(struct file_filter *f, struct line_unit *u);
 void file_filter_free(struct file_filter *f);
+/* Sorts the items, which have @size bytes, and keeps one of each. Returns how many are left. */
+size_t sort_unique(void *all, size_t n, size_t size, int (*compare)(const void *pa, const void *pb));
+int compare_u64(const void *pa, const void *pb);
 
 /* Growing arrays of ranges. */
 struct range_list {

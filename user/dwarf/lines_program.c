@@ -5,10 +5,80 @@
 #include "elf/numbers.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of one program; the largest real ones, of whole programs that were optimised at link time, have some tens of megabytes. */
+#define MAX_PROGRAM (128 << 20)
+
+/* The lengths in front: h->size of the contribution, where the rest of the header and where the program begins. */
+static bool read_lengths(struct line_header *h, const unsigned char *buf, size_t n, uint64_t *ret_rest, uint64_t *ret_program)
+{
+	struct reader r = {.at = buf, .end = buf + n};
+	uint64_t length = debug_length(&r, &h->word), header_length;
+
+	if (r.bad || __builtin_add_overflow(length, (uint64_t)(r.at - buf), &h->size))
+		return false;
+	h->version = (unsigned int)fixed(&r, 2);
+	if (h->version < 2 || h->version > 5)
+		return false;
+	if (h->version == 5)
+		(void)fixed(&r, 2); /* size of addresses and of segment selectors */
+	header_length = fixed(&r, h->word);
+	*ret_rest = (uint64_t)(r.at - buf);
+	return !r.bad && !__builtin_add_overflow(header_length, *ret_rest, ret_program) && *ret_program <= h->size;
+}
+
+static bool read_numbers(struct line_header *h, struct reader *r)
+{
+	h->min_length = (unsigned int)fixed(r, 1);
+	if (h->version >= 4)
+		(void)fixed(r, 1); /* operations in an instruction: more than one in VLIW code only */
+	h->stmt = fixed(r, 1);
+	h->line_base = (int8_t)fixed(r, 1);
+	h->line_range = (unsigned int)fixed(r, 1);
+	h->opcode_base = (unsigned int)fixed(r, 1);
+	h->operands = r->at;
+	if (r->bad || !h->line_range || !h->opcode_base || (size_t)(r->end - r->at) < h->opcode_base - 1)
+		return false;
+	h->tables = r->at + h->opcode_base - 1;
+	return true;
+}
+
+bool line_header_read(struct debug_file *f, uint64_t program, bool whole, struct line_header *ret)
+{
+	struct debug_section *s = &f->sections[DEBUG_LINE];
+	_cleanup_(line_header_free) struct line_header h = {0};
+	unsigned char head[32];
+	uint64_t rest, start;
+	struct reader r;
+	size_t n;
+
+	n = debug_section_read(s, program, head, sizeof(head));
+	if (!read_lengths(&h, head, n, &rest, &start) || program > s->size || h.size > s->size - program || h.size > MAX_PROGRAM)
+		return false;
+	n = whole ? h.size : start;
+	h.bytes = malloc(n ? n : 1);
+	if (!h.bytes)
+		return false;
+	r = (struct reader){.at = h.bytes + rest, .end = h.bytes + start};
+	if (debug_section_read(s, program, h.bytes, n) < n || !read_numbers(&h, &r))
+		return false;
+	h.tables_end = h.program = h.bytes + start;
+	h.end = h.bytes + n;
+	*ret = h;
+	h.bytes = NULL;
+	return true;
+}
+
+void line_header_free(struct line_header *h)
+{
+	free(h->bytes);
+	h->bytes = NULL;
+}
 
 struct rows {
 	const struct line_unit *unit;
@@ -144,14 +214,11 @@ static int by_start(const void *pa, const void *pb)
 static bool order_sequences(const struct line_table *t, const struct rows *in, struct line_unit *u)
 {
 	size_t n = 0, used = 0;
-	struct sequence *all = reallocarray(NULL, in->n / 2 + 1, sizeof(*all));
-	struct line_row *rows = reallocarray(NULL, in->n + 1, sizeof(*rows));
+	_cleanup_free_ struct sequence *all = reallocarray(NULL, in->n / 2 + 1, sizeof(*all));
+	struct line_row *rows = u->rows = reallocarray(NULL, in->n + 1, sizeof(*rows));
 
-	if (!all || !rows) {
-		free(all);
-		free(rows);
+	if (!all || !rows)
 		return false;
-	}
 	for (size_t i = 0, first = 0; i < in->n; i++) {
 		const struct line_row *head = &in->all[first];
 
@@ -169,8 +236,6 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 		memcpy(rows + used, in->all + all[i].first, all[i].n * sizeof(*rows));
 		used += all[i].n;
 	}
-	free(all);
-	u->rows = rows;
 	u->n_rows = used;
 	return true;
 }
@@ -178,22 +243,19 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 bool line_program_run(struct line_table *t, struct line_unit *u)
 {
 	size_t next = (size_t)(u - t->units) + 1;
+	_cleanup_(line_header_free) struct line_header h = {0};
 	struct rows out = {.unit = u};
-	struct line_header h;
 	struct reader r;
 	bool ok;
 
 	if (!line_header_read(t->debug, u->program, true, &h))
 		return false;
 	/* Programs do not overlap; where a file says so, few bytes could stand for any number of rows. */
-	if (next < t->n_units && t->units[next].program - u->program < h.size) {
-		line_header_free(&h);
+	if (next < t->n_units && t->units[next].program - u->program < h.size)
 		return false;
-	}
 	r = (struct reader){.at = h.program, .end = h.end};
 	run(&r, &h, &out);
 	ok = !r.bad && !out.no_room && order_sequences(t, &out, u);
-	line_header_free(&h);
 	free(out.all);
 	return ok;
 }

@@ -83,20 +83,19 @@ int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size
 
 int line_table_ranges(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n)
 {
-	struct file_filter f = file_filter_named(t, file);
+	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
 	struct range_list out = {0};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && line && i < t->n_units; i++)
 		if (t->units[i].rows_state == UNIT_READ)
 			r = unit_ranges(&f, &t->units[i], line, &out);
-	file_filter_free(&f);
 	return range_list_finish(&out, r, ret, ret_n);
 }
 
 int line_table_read_file(struct line_table *t, const char *file)
 {
-	struct file_filter f = file_filter_named(t, file);
+	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
 	int r = -ENXIO;
 
 	for (size_t i = 0; i < t->n_units; i++)
@@ -104,39 +103,38 @@ int line_table_read_file(struct line_table *t, const char *file)
 			(void)line_unit_rows(t, &t->units[i]); /* counted if it is bad */
 			r = 0;
 		}
-	file_filter_free(&f);
 	return r;
 }
 
 int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret, size_t *ret_n)
 {
-	struct file_filter f = {.t = t, .match = match, .arg = arg};
+	_cleanup_(file_filter_free) struct file_filter f = {.t = t, .match = match, .arg = arg};
 	struct range_list out = {0};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < t->n_units; i++)
 		if (line_unit_rows(t, &t->units[i]))
 			r = unit_ranges(&f, &t->units[i], 0, &out);
-	file_filter_free(&f);
 	return range_list_finish(&out, r, ret, ret_n);
 }
 
-static int by_value(const void *pa, const void *pb)
+int compare_u64(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
 
 	return *a < *b ? -1 : *a > *b;
 }
 
-static size_t unique(uint64_t *all, size_t n)
+size_t sort_unique(void *all, size_t n, size_t size, int (*compare)(const void *pa, const void *pb))
 {
+	char *items = all;
 	size_t used = 0;
 
 	if (n)
-		qsort(all, n, sizeof(*all), by_value);
+		qsort(all, n, size, compare);
 	for (size_t i = 0; i < n; i++)
-		if (!used || all[used - 1] != all[i])
-			all[used++] = all[i];
+		if (!used || compare(items + (used - 1) * size, items + i * size) != 0)
+			memmove(items + used++ * size, items + i * size, size);
 	return used;
 }
 
@@ -160,9 +158,9 @@ int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t l
 		for (size_t k = 0; k + 1 < u->n_rows; k++)
 			if (!u->rows[k].end && u->rows[k].line && u->rows[k + 1].addr > u->rows[k].addr)
 				all[n++] = (uint64_t)u->rows[k].file << 32 | u->rows[k].line;
-		n = first + unique(all + first, n - first);
+		n = first + sort_unique(all + first, n - first, sizeof(*all), compare_u64);
 	}
-	n = unique(all, n);
+	n = sort_unique(all, n, sizeof(*all), compare_u64);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = cb(t->files[all[i] >> 32]->name, (uint32_t)all[i], arg);
 	return r;

@@ -4,6 +4,7 @@
 #include "dwarf/lines_private.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/search.h"
 
 #include <errno.h>
@@ -20,6 +21,11 @@ struct hit {
 
 struct hits {
 	struct hit *all;
+	size_t n;
+};
+
+struct addresses {
+	uint64_t *all;
 	size_t n;
 };
 
@@ -48,7 +54,7 @@ static bool any_hit(uint64_t from, uint64_t to, void *arg)
 /* Hits and ranges are both by address: one sweep, with the ranges around the current address stacked, innermost on top. */
 static int find_instances(struct hits *h, const struct line_instances *in)
 {
-	size_t *stack = reallocarray(NULL, in->n_ranges + 1, sizeof(*stack));
+	_cleanup_free_ size_t *stack = reallocarray(NULL, in->n_ranges + 1, sizeof(*stack));
 	size_t depth = 0, next = 0;
 
 	if (!stack)
@@ -64,7 +70,6 @@ static int find_instances(struct hits *h, const struct line_instances *in)
 		if (depth)
 			h->all[i].instance = in->ranges[stack[depth - 1]].instance;
 	}
-	free(stack);
 	return 0;
 }
 
@@ -73,7 +78,7 @@ static int find_instances(struct hits *h, const struct line_instances *in)
 static int drop_strays(struct hits *h, const struct line_instances *in)
 {
 	enum { REAL = 1, AROUND_REAL = 2 };
-	unsigned char *is = calloc(in->n + 1, 1);
+	_cleanup_free_ unsigned char *is = calloc(in->n + 1, 1);
 	size_t used = 0;
 
 	if (!is)
@@ -98,7 +103,6 @@ static int drop_strays(struct hits *h, const struct line_instances *in)
 			h->all[used++] = h->all[i];
 	}
 	h->n = used;
-	free(is);
 	return 0;
 }
 
@@ -123,10 +127,9 @@ static int by_copy(const void *pa, const void *pb)
 	return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-static int pick(struct line_table *t, struct hits *h, const struct line_instances *in, struct range_list *out)
+static int pick(struct line_table *t, struct hits *h, const struct line_instances *in, struct addresses *out)
 {
 	struct elf_symbol sym;
-	int r = 0;
 
 	for (size_t i = 0; i < h->n; i++) {
 		struct hit *x = &h->all[i];
@@ -137,20 +140,23 @@ static int pick(struct line_table *t, struct hits *h, const struct line_instance
 	}
 	if (h->n)
 		qsort(h->all, h->n, sizeof(*h->all), by_copy);
-	for (size_t i = 0, end; r == 0 && i < h->n; i = end) {
+	for (size_t i = 0, end; i < h->n; i = end) {
 		const struct hit *best = &h->all[i];
 
 		for (end = i; end < h->n && h->all[end].copy == best->copy && (h->all[end].instance == SIZE_MAX) == (best->instance == SIZE_MAX);
 		     end++)
 			if (grade(&h->all[end], in) < grade(best, in))
 				best = &h->all[end];
-		if (elf_object_is_code(t->object, best->addr))
-			r = range_list_add(out, best->addr, best->addr + 1);
+		if (!elf_object_is_code(t->object, best->addr))
+			continue;
+		if (array_room(out->all, out->n) < 0)
+			return -ENOMEM;
+		out->all[out->n++] = best->addr;
 	}
-	return r;
+	return 0;
 }
 
-static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line, struct range_list *out, uint32_t *nearest)
+static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line, struct addresses *out, uint32_t *nearest)
 {
 	struct line_instances in = {0};
 	struct hits h = {0};
@@ -184,29 +190,10 @@ static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t 
 	return r;
 }
 
-/* In the list each address is a range of one byte; adjacent ones may have been joined. */
-static int spread(const struct range_list *l, uint64_t **ret, size_t *ret_n)
-{
-	size_t n = 0;
-	uint64_t *all;
-
-	for (size_t i = 0; i < l->n; i++)
-		n += l->all[i].hi - l->all[i].lo;
-	all = reallocarray(NULL, n, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	*ret = all;
-	*ret_n = n;
-	for (size_t i = 0; i < l->n; i++)
-		for (uint64_t a = l->all[i].lo; a < l->all[i].hi; a++)
-			*all++ = a;
-	return 0;
-}
-
 int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
 {
-	struct file_filter f = file_filter_named(t, file);
-	struct range_list out = {0};
+	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
+	struct addresses out = {0};
 	uint32_t nearest = 0;
 	int r = 0;
 	bool known = false;
@@ -218,17 +205,17 @@ int line_statements_here(struct line_table *t, const char *file, uint32_t line, 
 		if (line_unit_rows(t, &t->units[i]))
 			r = unit_statements(&f, &t->units[i], line, &out, &nearest);
 	}
-	file_filter_free(&f);
-	out.n = addr_ranges_merge(out.all, out.n);
-	if (r == 0 && !out.n) {
+	if (r == 0 && !out.n)
 		r = known ? -ENOENT : -ENXIO;
-		if (known)
-			*ret_nearest = nearest;
-	} else if (r == 0) {
-		r = spread(&out, ret, ret_n);
+	if (r == -ENOENT)
+		*ret_nearest = nearest;
+	if (r < 0) {
+		free(out.all);
+		return r;
 	}
-	free(out.all);
-	return r;
+	*ret = out.all;
+	*ret_n = sort_unique(out.all, out.n, sizeof(*out.all), compare_u64);
+	return 0;
 }
 
 int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)

@@ -5,6 +5,7 @@
 #include "elf/object_private.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/search.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ struct listing {
 	struct line_table *t;
 	struct found {
 		uint64_t program, at;
+		size_t unit; /* its number, once they have one */
 		bool covers; /* it says itself which addresses it has */
 	} * found;
 	size_t n;
@@ -116,13 +118,9 @@ static int add_aranges(struct listing *l)
 	r = (struct reader){.at = all, .end = all + size};
 	while (r.at < r.end) {
 		const unsigned char *start = r.at, *end;
-		uint64_t length = fixed(&r, 4), at, pair[2];
-		size_t word = 4;
+		unsigned int word;
+		uint64_t length = debug_length(&r, &word), at, pair[2];
 
-		if (length == 0xffffffff) {
-			length = fixed(&r, 8);
-			word = 8;
-		}
 		if (r.bad || length > (uint64_t)(r.end - r.at))
 			return 0;
 		end = r.at + length;
@@ -139,15 +137,6 @@ static int add_aranges(struct listing *l)
 		r.at = end;
 	}
 	return 0;
-}
-
-static int by_unit(const void *pa, const void *pb)
-{
-	const struct line_die *a = pa, *b = pb;
-
-	if (a->unit != b->unit)
-		return a->unit < b->unit ? -1 : 1;
-	return a->offset < b->offset ? -1 : a->offset > b->offset;
 }
 
 static int by_program(const void *pa, const void *pb)
@@ -172,30 +161,24 @@ static int by_lo(const void *pa, const void *pb)
 static int number_units(struct listing *l)
 {
 	struct line_table *t = l->t;
-	struct found **sorted = reallocarray(NULL, l->n, sizeof(*sorted));
-	size_t *number = reallocarray(NULL, l->n, sizeof(*number));
+	_cleanup_free_ struct found **sorted = reallocarray(NULL, l->n, sizeof(*sorted));
 
 	t->units = calloc(l->n, sizeof(*t->units));
 	t->dies = calloc(l->n, sizeof(*t->dies));
-	if (!sorted || !number || !t->units || !t->dies) {
-		free(sorted);
-		free(number);
+	if (!sorted || !t->units || !t->dies)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < l->n; i++)
 		sorted[i] = &l->found[i];
 	qsort(sorted, l->n, sizeof(*sorted), by_program);
 	for (size_t i = 0; i < l->n; i++) {
 		if (i == 0 || sorted[i]->program != sorted[i - 1]->program)
-			t->units[t->n_units++] = (struct line_unit){.program = sorted[i]->program};
-		number[sorted[i] - l->found] = t->n_units - 1;
-		t->dies[t->n_dies++] = (struct line_die){.unit = t->n_units - 1, .offset = sorted[i]->at};
+			t->units[t->n_units++] = (struct line_unit){.program = sorted[i]->program, .dies = &t->dies[i]};
+		t->dies[i] = sorted[i]->at;
+		t->units[t->n_units - 1].n_dies++;
+		sorted[i]->unit = t->n_units - 1;
 	}
-	qsort(t->dies, t->n_dies, sizeof(*t->dies), by_unit);
 	for (size_t i = 0; i < t->n_index; i++)
-		t->index[i].unit = number[t->index[i].unit];
-	free(sorted);
-	free(number);
+		t->index[i].unit = l->found[t->index[i].unit].unit;
 	if (t->n_index)
 		qsort(t->index, t->n_index, sizeof(*t->index), by_lo);
 	for (size_t i = 0; i + 1 < t->n_index; i++) /* no compiler lets them overlap; a search needs that they do not */
@@ -217,15 +200,4 @@ int line_units_open(struct line_table *t)
 		r = number_units(&l);
 	free(l.found);
 	return r < 0 ? r : t->n_index ? 0 : -ENODATA;
-}
-
-void line_units_close(struct line_table *t)
-{
-	free(t->units);
-	free(t->dies);
-	free(t->index);
-	t->units = NULL;
-	t->dies = NULL;
-	t->index = NULL;
-	t->n_units = t->n_dies = t->n_index = 0;
 }

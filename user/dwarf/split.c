@@ -7,11 +7,6 @@
 #define MAX_UNITS (1 << 16)
 /* Columns of a package's index: sections that units have a share of. */
 #define MAX_COLUMNS 16
-/* Section numbers of DW_SECT_*, alike in both versions of the index but for the last, which the older one has no use for. */
-#define COLUMN_INFO 1
-#define COLUMN_ABBREV 3
-#define COLUMN_LINE 4
-#define COLUMN_LISTS 8
 
 uint64_t debug_skeleton_id(const struct debug_unit *u, const struct debug_root *root)
 {
@@ -27,7 +22,7 @@ static void rebase(struct debug_split *s, const struct debug_unit *u)
 	s->unit.root -= u->at;
 	s->unit.end -= u->at;
 	s->unit.at = 0;
-	s->info = (struct debug_part){u->at, u->end - u->at};
+	s->parts[DW_SECT_INFO] = (struct debug_part){u->at, u->end - u->at};
 }
 
 bool debug_split_single(struct debug_file *dwo, uint64_t id, struct debug_split *ret)
@@ -38,9 +33,9 @@ bool debug_split_single(struct debug_file *dwo, uint64_t id, struct debug_split 
 	struct debug_unit u;
 	uint64_t at = 0;
 
-	s.abbrev.size = dwo->sections[DEBUG_ABBREV].size;
-	s.lists.size = dwo->sections[DEBUG_RNGLISTS].size;
-	s.line.size = dwo->sections[DEBUG_LINE].size;
+	s.parts[DW_SECT_ABBREV].size = dwo->sections[DEBUG_ABBREV].size;
+	s.parts[DW_SECT_RNGLISTS].size = dwo->sections[DEBUG_RNGLISTS].size;
+	s.parts[DW_SECT_LINE].size = dwo->sections[DEBUG_LINE].size;
 	for (int i = 0; i < MAX_UNITS && debug_unit_read(dwo, at, &u); i++, at = u.end) {
 		if (u.version >= 5 ? u.kind != DW_UT_split_compile || u.dwo_id != id
 				   : !debug_root_read(&roots, &u, &root) || root.values[ROOT_DWO_ID].v != id)
@@ -115,6 +110,7 @@ static uint32_t find_row(const struct package_index *x, uint64_t id)
 bool debug_split_packaged(struct debug_file *package, uint64_t id, struct debug_split *ret)
 {
 	struct debug_split s = {.file = package};
+	const struct debug_part *info = &s.parts[DW_SECT_INFO];
 	struct package_index x;
 	struct debug_unit u;
 	uint32_t row;
@@ -124,26 +120,12 @@ bool debug_split_packaged(struct debug_file *package, uint64_t id, struct debug_
 	row = find_row(&x, id);
 	for (uint32_t i = 0; row && i < x.n_columns; i++) {
 		uint64_t cell = (row - 1ULL) * x.n_columns + i;
-		struct debug_part part = {word_at(x.offsets, cell), word_at(x.sizes, cell)};
+		uint32_t section = word_at(x.columns, i);
 
-		switch (word_at(x.columns, i)) {
-		case COLUMN_INFO:
-			s.info = part;
-			break;
-		case COLUMN_ABBREV:
-			s.abbrev = part;
-			break;
-		case COLUMN_LINE:
-			s.line = part;
-			break;
-		case COLUMN_LISTS:
-			s.lists = part;
-			break;
-		default:
-			break;
-		}
+		if (section <= DW_SECT_RNGLISTS)
+			s.parts[section] = (struct debug_part){word_at(x.offsets, cell), word_at(x.sizes, cell)};
 	}
-	if (!s.info.size || !debug_unit_read(package, s.info.at, &u) || u.end - u.at > s.info.size)
+	if (!info->size || !debug_unit_read(package, info->at, &u) || u.end - u.at > info->size)
 		return false;
 	rebase(&s, &u);
 	*ret = s;

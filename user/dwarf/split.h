@@ -4,15 +4,19 @@
 
 #include "dwarf/unit.h"
 
+#include <libdwarf/dwarf.h>
+
 struct debug_part {
 	uint64_t at, size;
 };
 
 struct debug_split {
 	struct debug_file *file;
-	bool owned;				     /* a .dwo: closed by debug_split_close; a package lives on */
-	struct debug_unit unit;			     /* its places count from @info */
-	struct debug_part info, abbrev, lists, line; /* its shares of the file's sections */
+	bool owned;		/* a .dwo: closed by debug_split_close; a package lives on */
+	struct debug_unit unit; /* its places count from its share of .debug_info.dwo */
+	/* Its shares of the file's sections, by DW_SECT_*. Version 2 of a package's index has other sections at DW_SECT_LOCLISTS and above; its
+	 * units have no use for these. */
+	struct debug_part parts[DW_SECT_RNGLISTS + 1];
 };
 
 /* The id that ties a skeleton to its split unit; 0: @root is no skeleton's. */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "dwarf/unit.h"
 
+#include "base/cleanup.h"
+
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
 
@@ -10,19 +12,23 @@
 #define PIECE 512
 #define BIG_PIECE (1 << 16)
 
+uint64_t debug_length(struct reader *r, unsigned int *ret_word)
+{
+	uint64_t length = fixed(r, 4);
+
+	*ret_word = length == 0xffffffff ? 8 : 4;
+	return *ret_word == 8 ? fixed(r, 8) : length;
+}
+
 bool debug_unit_read(struct debug_file *f, uint64_t at, struct debug_unit *ret)
 {
 	struct debug_section *s = &f->sections[DEBUG_INFO];
 	unsigned char buf[48];
 	size_t n = debug_section_read(s, at, buf, sizeof(buf));
 	struct reader r = {.at = buf, .end = buf + n};
-	struct debug_unit u = {.at = at, .word = 4};
-	uint64_t length = fixed(&r, 4);
+	struct debug_unit u = {.at = at};
+	uint64_t length = debug_length(&r, &u.word);
 
-	if (length == 0xffffffff) {
-		u.word = 8;
-		length = fixed(&r, 8);
-	}
 	if (r.bad || length > s->size - at - (size_t)(r.at - buf))
 		return false;
 	u.end = at + (uint64_t)(r.at - buf) + length;
@@ -108,44 +114,23 @@ static bool skip(struct reader *r, uint64_t n)
 bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start, const struct debug_unit *u, unsigned int form,
 		     struct debug_value *ret)
 {
+	/* Numbers of so many bytes, in any unit. */
+	static const unsigned char sizes[] = {
+		[DW_FORM_data1] = 1, [DW_FORM_flag] = 1,     [DW_FORM_ref1] = 1,    [DW_FORM_strx1] = 1,    [DW_FORM_addrx1] = 1, [DW_FORM_data2] = 2,
+		[DW_FORM_ref2] = 2,  [DW_FORM_strx2] = 2,    [DW_FORM_addrx2] = 2,  [DW_FORM_strx3] = 3,    [DW_FORM_addrx3] = 3, [DW_FORM_data4] = 4,
+		[DW_FORM_ref4] = 4,  [DW_FORM_strx4] = 4,    [DW_FORM_addrx4] = 4,  [DW_FORM_ref_sup4] = 4, [DW_FORM_addr] = 8,	  [DW_FORM_data8] = 8,
+		[DW_FORM_ref8] = 8,  [DW_FORM_ref_sig8] = 8, [DW_FORM_ref_sup8] = 8};
 	const unsigned char *end;
 
 	*ret = (struct debug_value){.form = form};
+	if (form < sizeof(sizes) && sizes[form]) {
+		ret->v = fixed(r, sizes[form]);
+		return !r->bad;
+	}
 	switch (form) {
 	case DW_FORM_flag_present:
 	case DW_FORM_implicit_const: /* the caller has it */
 		return true;
-	case DW_FORM_data1:
-	case DW_FORM_flag:
-	case DW_FORM_ref1:
-	case DW_FORM_strx1:
-	case DW_FORM_addrx1:
-		ret->v = fixed(r, 1);
-		break;
-	case DW_FORM_data2:
-	case DW_FORM_ref2:
-	case DW_FORM_strx2:
-	case DW_FORM_addrx2:
-		ret->v = fixed(r, 2);
-		break;
-	case DW_FORM_strx3:
-	case DW_FORM_addrx3:
-		ret->v = fixed(r, 3);
-		break;
-	case DW_FORM_data4:
-	case DW_FORM_ref4:
-	case DW_FORM_strx4:
-	case DW_FORM_addrx4:
-	case DW_FORM_ref_sup4:
-		ret->v = fixed(r, 4);
-		break;
-	case DW_FORM_addr:
-	case DW_FORM_data8:
-	case DW_FORM_ref8:
-	case DW_FORM_ref_sig8:
-	case DW_FORM_ref_sup8:
-		ret->v = fixed(r, 8);
-		break;
 	case DW_FORM_data16:
 		return skip(r, 16);
 	case DW_FORM_sdata:
@@ -240,12 +225,11 @@ static bool read_root(struct debug_roots *roots, const struct debug_unit *u, uns
 	ret->tag = (unsigned int)leb(&abbrev, false);
 	(void)fixed(&abbrev, 1);
 	for (;;) {
-		uint64_t name = leb(&abbrev, false), form = leb(&abbrev, false), implicit = 0;
+		uint64_t name = leb(&abbrev, false), form = leb(&abbrev, false);
+		uint64_t implicit = form == DW_FORM_implicit_const ? leb(&abbrev, true) : 0;
 		struct debug_value v;
 		int slot;
 
-		if (form == DW_FORM_implicit_const)
-			implicit = leb(&abbrev, true);
 		if (abbrev.bad)
 			return false;
 		if (!name && !form)
@@ -262,17 +246,15 @@ static bool read_root(struct debug_roots *roots, const struct debug_unit *u, uns
 
 bool debug_root_read(struct debug_roots *roots, const struct debug_unit *u, struct debug_root *ret)
 {
-	unsigned char piece[PIECE], *big;
-	bool ok;
+	_cleanup_free_ unsigned char *big = NULL;
+	unsigned char piece[PIECE];
 
 	if (read_root(roots, u, piece, sizeof(piece), ret))
 		return true;
 	if (u->end - u->root <= PIECE)
 		return false;
 	big = malloc(BIG_PIECE);
-	ok = big && read_root(roots, u, big, BIG_PIECE, ret);
-	free(big);
-	return ok;
+	return big && read_root(roots, u, big, BIG_PIECE, ret);
 }
 
 /* The offset in .debug_str of the @index-th string. */

@@ -49,6 +49,8 @@ struct debug_roots {
 	uint64_t work; /* bytes of .debug_abbrev looked at: hostile units could all search the whole section */
 };
 
+/* The length that a unit or table begins with, and of how many bytes offsets in it are: 4 or 8. */
+uint64_t debug_length(struct reader *r, unsigned int *ret_word);
 /* The unit at @at. False: there is none, or it is damaged (then nothing behind it can be found). */
 bool debug_unit_read(struct debug_file *f, uint64_t at, struct debug_unit *ret);
 bool debug_root_read(struct debug_roots *r, const struct debug_unit *u, struct debug_root *ret);
