@@ -155,12 +155,12 @@ static void make_lines(struct bytes *out, struct rng *r)
 {
 	static const char names[] = "/s/a.c\0/s/b.h";
 	size_t units = 1 + rng_below(r, 3);
-	struct wire_range index[3];
+	struct unit_range index[3];
 	uint64_t sites[4];
 	uint32_t files[] = {(uint32_t)about(r, 0), (uint32_t)about(r, 1)};
 
 	for (size_t i = 0; i < units; i++)
-		index[i] = (struct wire_range){about(r, CODE + i * 64), about(r, CODE + i * 64 + 64), about(r, i)};
+		index[i] = (struct unit_range){about(r, CODE + i * 64), about(r, CODE + i * 64 + 64), about(r, i)};
 	for (size_t i = 0; i < 4; i++)
 		sites[i] = about(r, CODE + i * 8);
 	add_answer(out, r, 0, units, index, units * sizeof(*index), "debug", 5, "", 0);

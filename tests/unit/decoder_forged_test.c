@@ -166,7 +166,7 @@ static void test_forged_cfi(void **state)
 static struct line_table *open_forged(struct forged *f)
 {
 	const uint64_t code = elf_object_code_base(f->object);
-	const struct wire_range index = {code, code + 16, 0};
+	const struct unit_range index = {code, code + 16, 0};
 	struct line_table *t = NULL;
 	struct error e = {.text = ""};
 
@@ -177,7 +177,7 @@ static struct line_table *open_forged(struct forged *f)
 	return t;
 }
 
-static void refuse_table(uint64_t n_units, const struct wire_range *index, size_t size)
+static void refuse_table(uint64_t n_units, const struct unit_range *index, size_t size)
 {
 	struct forged f = forge();
 	struct error e = {.text = ""};
@@ -207,7 +207,7 @@ static void test_forged_lines(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
-	const struct wire_range sound[] = {{code, code + 8, 0}, {code + 8, code + 16, 1}},
+	const struct unit_range sound[] = {{code, code + 8, 0}, {code + 8, code + 16, 1}},
 				overlapping[] = {{code, code + 9, 0}, {code + 8, code + 16, 1}},
 				falling[] = {{code + 8, code + 16, 0}, {code, code + 8, 1}}, inverted[] = {{code + 8, code, 0}};
 	const struct line_row rows[] = {{.addr = code, .line = 7, .file = 0}, {.addr = code + 16, .end = 1}};

@@ -17,11 +17,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysinfo.h>
 
 #define MEMORY_BYTES (2ULL << 30)
@@ -106,13 +104,7 @@ void decoder_stop(void)
 
 void decoder_end(struct decoder *d)
 {
-	if (d->pidfd >= 0) {
-		(void)syscall(SYS_pidfd_send_signal, d->pidfd, SIGKILL, NULL, 0);
-		(void)close(d->pidfd);
-	}
-	if (d->fd >= 0)
-		(void)close(d->fd);
-	d->fd = d->pidfd = -1;
+	made_end(&d->process);
 	d->state = DECODER_GONE;
 }
 
@@ -127,7 +119,7 @@ int decoder_adopt(struct elf_object *o, int fd)
 	o->decoder = malloc(sizeof(*o->decoder));
 	if (!o->decoder)
 		return -ENOMEM;
-	*o->decoder = (struct decoder){.state = fd < 0 ? DECODER_NOT_STARTED : DECODER_RUNNING, .fd = fd, .pidfd = -1};
+	*o->decoder = (struct decoder){.state = fd < 0 ? DECODER_NOT_STARTED : DECODER_RUNNING, .process = {.fd = fd, .pidfd = -1}};
 	return 0;
 }
 
@@ -146,16 +138,20 @@ void decoder_reply_free(struct decoder_reply *r)
 	*r = (struct decoder_reply){0};
 }
 
-static int read_blobs(int fd, uint64_t deadline_ns, struct decoder_reply *r)
+static int read_message(int fd, uint64_t deadline_ns, struct decoder_reply *r)
 {
-	uint64_t total = 0;
-	int err = 0;
+	const struct decoder_head *h = &r->head;
+	int err = message_read(fd, &r->head, sizeof(r->head), deadline_ns);
 
+	if (err < 0)
+		return err;
+	if (h->kind == DECODER_OPEN ? h->size[0] >= PATH_MAX : h->kind != DECODER_RESULT || h->status > 0 || h->status < -MAX_ERRNO)
+		return -EBADMSG;
 	for (int i = 0; i < DECODER_BLOBS; i++)
-		if (r->head.size[i] > MAX_REPLY || (total += r->head.size[i]) > MAX_REPLY)
+		if (h->size[i] > MAX_REPLY || (r->bytes += h->size[i]) > MAX_REPLY)
 			return -EBADMSG;
 	for (int i = 0; err == 0 && i < DECODER_BLOBS; i++) {
-		size_t n = r->head.size[i];
+		size_t n = h->size[i];
 
 		/* Memory that nothing is written to costs nothing: a size that is only claimed is harmless. */
 		r->blobs[i] = malloc(n + 1);
@@ -170,32 +166,18 @@ static int read_blobs(int fd, uint64_t deadline_ns, struct decoder_reply *r)
 
 int decoder_read_reply(int fd, const struct elf_object *o, const struct debug_options *options, uint64_t deadline_ns, struct decoder_reply *ret)
 {
-	struct decoder_reply r = {0};
 	int err;
 
-	for (;;) {
-		err = message_read(fd, &r.head, sizeof(r.head), deadline_ns);
-		if (err == 0 && r.head.kind > DECODER_OPEN)
-			err = -EBADMSG;
-		if (err == 0 && r.head.kind == DECODER_OPEN && r.head.size[0] >= PATH_MAX)
-			err = -EBADMSG;
-		if (err == 0)
-			err = read_blobs(fd, deadline_ns, &r);
-		if (err == 0 && r.head.kind == DECODER_RESULT && (r.head.status > 0 || r.head.status < -MAX_ERRNO))
-			err = -EBADMSG;
-		if (err < 0 || r.head.kind == DECODER_RESULT)
-			break;
-		err = pass_file(fd, o, options, (const char *)r.blobs[0], deadline_ns);
-		decoder_reply_free(&r);
+	*ret = (struct decoder_reply){0};
+	while ((err = read_message(fd, deadline_ns, ret)) == 0 && ret->head.kind == DECODER_OPEN) {
+		err = pass_file(fd, o, options, (const char *)ret->blobs[0], deadline_ns);
+		decoder_reply_free(ret);
 		if (err < 0)
-			break;
+			return err;
 	}
-	if (err < 0) {
-		decoder_reply_free(&r);
-		return err;
-	}
-	*ret = r;
-	return 0;
+	if (err < 0)
+		decoder_reply_free(ret);
+	return err;
 }
 
 static uint64_t time_left(void)
@@ -238,36 +220,22 @@ int decoder_distrust(const struct elf_object *o, struct error *e)
 int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, uint64_t until_ns)
 {
 	struct decoder_request q = {.op = op, .size = (uint32_t)strlen(name)};
+	struct made *p = &d->process;
 	int32_t status;
-	int fd = -1, pid = 0, r;
+	int r;
 
 	if (q.size > DECODER_MAX_PAYLOAD)
 		return -E2BIG;
-	d->fd = maker.pid ? maker_make(&maker, until_ns) : -EIO;
-	if (d->fd < 0)
-		return d->fd;
+	r = maker.pid ? maker_make(&maker, until_ns, p) : -EIO;
+	if (r < 0)
+		return r;
 	d->state = DECODER_RUNNING;
-	r = message_send_fd(d->fd, file, &q, sizeof(q), until_ns);
+	r = message_send_fd(p->fd, file, &q, sizeof(q), until_ns);
 	if (r == 0)
-		r = message_send(d->fd, name, q.size, until_ns);
+		r = message_send(p->fd, name, q.size, until_ns);
 	if (r == 0)
-		r = message_read_fd(d->fd, &status, sizeof(status), until_ns, &fd, &pid);
-	if (fd >= 0)
-		(void)close(fd); /* nothing that it should send */
-	if (r == 0 && pid > 0)
-		d->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+		r = made_read(p, &status, sizeof(status), until_ns);
 	return r == 0 && status != 0 ? -ENOEXEC : r;
-}
-
-/* False: all answers together are too much. */
-static bool count_bytes(struct decoder *d, const struct decoder_reply *r)
-{
-	uint64_t n = 0;
-
-	for (int i = 0; i < DECODER_BLOBS; i++)
-		n += r->head.size[i];
-	d->bytes += n;
-	return __atomic_add_fetch(&kept_bytes, n, __ATOMIC_RELAXED) <= limits.total_bytes;
 }
 
 int decoder_ask(const struct elf_object *o, const struct debug_options *options, const struct decoder_request *q, const void *payload,
@@ -286,17 +254,18 @@ int decoder_ask(const struct elf_object *o, const struct debug_options *options,
 	else if (d->state == DECODER_GONE)
 		r = -EPIPE;
 	if (r == 0)
-		r = message_send(d->fd, q, sizeof(*q), until);
+		r = message_send(d->process.fd, q, sizeof(*q), until);
 	if (r == 0)
-		r = message_send(d->fd, payload, q->size, until);
+		r = message_send(d->process.fd, payload, q->size, until);
 	if (r == 0)
-		r = decoder_read_reply(d->fd, o, options, until, ret);
+		r = decoder_read_reply(d->process.fd, o, options, until, ret);
 	decoder_waited(from);
 	if (r == -EBADMSG)
 		return decoder_distrust(o, e);
 	if (r < 0)
 		return gone(o, e);
-	if (!count_bytes(d, ret)) {
+	d->bytes += ret->bytes;
+	if (__atomic_add_fetch(&kept_bytes, ret->bytes, __ATOMIC_RELAXED) > limits.total_bytes) {
 		decoder_reply_free(ret);
 		return give_up(o, "the program's files together take too much memory", e);
 	}
@@ -310,21 +279,15 @@ int decoder_ask(const struct elf_object *o, const struct debug_options *options,
 /* Words as take_options in the decoder reads them. */
 char *decoder_pack_options(const struct debug_options *o, size_t *ret_n)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *f = open_memstream(&text, &n);
+	_cleanup_free_ char *text = NULL;
+	FILE *f = open_memstream(&text, ret_n);
 
 	if (!f)
 		return NULL;
 	for (size_t i = 0; o && i < o->n_debug_dirs; i++)
-		(void)fwrite(o->debug_dirs[i], 1, strlen(o->debug_dirs[i]) + 1, f);
-	(void)fputc(0, f);
+		decoder_put(f, o->debug_dirs[i]);
+	decoder_put(f, "");
 	for (size_t i = 0; o && i < o->n_prefixes; i++)
-		(void)fwrite(o->prefixes[i], 1, strlen(o->prefixes[i]) + 1, f);
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
-	*ret_n = n;
-	return text;
+		decoder_put(f, o->prefixes[i]);
+	return fclose(f) == 0 ? TAKE_PTR(text) : NULL;
 }

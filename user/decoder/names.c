@@ -23,11 +23,11 @@ static_assert(DEMANGLE_BATCH * DEMANGLE_MAX_NAME <= DECODER_MAX_PAYLOAD, "names 
 
 static struct {
 	pthread_mutex_t lock;
-	struct decoder process; /* fd -1: none is made, or it was given up */
+	struct decoder decoder;
 	unsigned int failures;
-} names = {.lock = PTHREAD_MUTEX_INITIALIZER, .process = {.fd = -1, .pidfd = -1}};
+} names = {.lock = PTHREAD_MUTEX_INITIALIZER, .decoder = {.process = {.fd = -1, .pidfd = -1}}};
 
-static void put(FILE *to, const char *text)
+void decoder_put(FILE *to, const char *text)
 {
 	(void)fputs(text ? text : "", to);
 	(void)fputc(0, to);
@@ -41,16 +41,14 @@ bool decoder_serve_names(int client, const struct decoder_limits *limits)
 	uint32_t size32;
 	FILE *f;
 
-	if (message_read(client, &q, sizeof(q), 0) < 0 || q.size > DECODER_MAX_PAYLOAD || !(all = malloc(q.size + 1)) ||
-	    message_read(client, all, q.size, 0) < 0)
+	if (message_read(client, &q, sizeof(q), 0) < 0 || !(all = decoder_read_payload(client, q.size)))
 		return false;
-	all[q.size] = 0;
 	sandbox_allow_time(limits->cpu_s);
 	f = open_memstream(&answer, &size);
 	for (size_t at = 0; f && at < q.size; at += strlen(all + at) + 1) {
 		_cleanup_free_ char *text = demangle_here(all + at, q.a, q.b);
 
-		put(f, text);
+		decoder_put(f, text);
 	}
 	if (!f || fclose(f) != 0)
 		return false;
@@ -67,7 +65,7 @@ static int send_names(int fd, const char *const *list, size_t n, bool arguments,
 	int r;
 
 	for (size_t i = 0; f && i < n; i++)
-		put(f, list[i]);
+		decoder_put(f, list[i]);
 	if (!f || fclose(f) != 0)
 		return -ENOMEM;
 	q.size = (uint32_t)size;
@@ -102,16 +100,16 @@ static int read_names(int fd, size_t n, char **ret, uint64_t until)
 static bool ask(const char *const *list, size_t n, bool arguments, bool result, char **ret)
 {
 	uint64_t from = clock_monotonic_ns(), until = decoder_deadline(ANSWER_S);
-	struct decoder *p = &names.process;
-	int r = p->fd < 0 ? decoder_make(p, DECODER_NAMES, -1, "", until) : 0;
+	struct decoder *d = &names.decoder;
+	int r = d->process.fd < 0 ? decoder_make(d, DECODER_NAMES, -1, "", until) : 0;
 
 	if (r == 0)
-		r = send_names(p->fd, list, n, arguments, result, until);
+		r = send_names(d->process.fd, list, n, arguments, result, until);
 	if (r == 0)
-		r = read_names(p->fd, n, ret, until);
+		r = read_names(d->process.fd, n, ret, until);
 	decoder_waited(from);
 	if (r < 0)
-		decoder_end(p);
+		decoder_end(d);
 	return r == 0;
 }
 
@@ -135,7 +133,7 @@ void decoder_demangle(const char *const *list, size_t n, bool arguments, bool re
 void decoder_names_stop(void)
 {
 	(void)pthread_mutex_lock(&names.lock);
-	decoder_end(&names.process);
+	decoder_end(&names.decoder);
 	names.failures = 0;
 	(void)pthread_mutex_unlock(&names.lock);
 }

@@ -6,10 +6,12 @@
 #pragma once
 
 #include "decoder/decoder.h"
+#include "sandbox/maker.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 struct elf_object;
 struct debug_options;
@@ -55,6 +57,7 @@ struct decoder_head {
 
 struct decoder_reply {
 	struct decoder_head head;
+	uint64_t bytes;			     /* of all blobs */
 	unsigned char *blobs[DECODER_BLOBS]; /* owned; a zero byte stands behind each */
 };
 void decoder_reply_free(struct decoder_reply *r);
@@ -63,7 +66,7 @@ void decoder_reply_free(struct decoder_reply *r);
 enum decoder_state { DECODER_NOT_STARTED, DECODER_RUNNING, DECODER_GONE };
 struct decoder {
 	enum decoder_state state;
-	int fd, pidfd;
+	struct made process;
 	uint64_t bytes; /* of its answers */
 };
 /* Makes the process, which is for @op (DECODER_OBJECT or DECODER_NAMES), gives it @file (-1: none), which is called @name, and learns who it is.
@@ -88,12 +91,16 @@ int decoder_read_reply(int fd, const struct elf_object *o, const struct debug_op
 /* For tests: @fd speaks as the object's decoder. It is taken over. -ENOMEM */
 int decoder_adopt(struct elf_object *o, int fd);
 
-/* names.c: for struct elf_readers. */
+/* names.c: a text with its end; NULL stands for none. */
+void decoder_put(FILE *to, const char *text);
+/* For struct elf_readers. */
 void decoder_demangle(const char *const *list, size_t n, bool arguments, bool result, char **ret);
 void decoder_names_stop(void);
 bool decoder_serve_names(int client, const struct decoder_limits *limits); /* one request. False: the client is gone */
 
-/* serve.c: answers until the client is gone. Never returns. */
+/* serve.c: the payload of a request, with a zero byte behind it, or NULL; the caller frees. */
+char *decoder_read_payload(int from, uint32_t size);
+/* Answers until the client is gone. Never returns. */
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits);
 
 /* Unpacking answers, for struct elf_readers and struct line_readers. symbols.c, lines.c. */
@@ -105,9 +112,6 @@ extern const struct line_readers decoder_lines;
 struct wire_symbol {
 	uint64_t addr, size;
 	uint32_t name, own, kind, rank, unit, order, indirect, pad;
-};
-struct wire_range {
-	uint64_t lo, hi, unit;
 };
 struct wire_inlined {
 	uint64_t lo, hi;

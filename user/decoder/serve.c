@@ -30,7 +30,7 @@ struct server {
 struct answer {
 	struct decoder_head head;
 	const void *blobs[DECODER_BLOBS];
-	void *owned[DECODER_BLOBS + 1];
+	void *owned[DECODER_BLOBS];
 };
 
 static int client; /* of this decoder */
@@ -83,21 +83,17 @@ static void set_text(struct answer *a, const char *text)
 static int set_names(struct server *s, struct answer *a)
 {
 	const struct line_table *t = s->lines;
-	size_t size = 0, at = 0;
-	char *all;
+	_cleanup_free_ char *all = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&all, &size);
 
-	for (size_t i = s->names_sent; i < t->n_files; i++)
-		size += strlen(t->files[i]->name) + 1;
-	all = a->owned[BLOB_NAMES] = malloc(size + 1);
-	if (!all)
+	for (size_t i = s->names_sent; f && i < t->n_files; i++)
+		decoder_put(f, t->files[i]->name);
+	if (!f || fclose(f) != 0)
 		return -ENOMEM;
-	for (; s->names_sent < t->n_files; s->names_sent++) {
-		size_t n = strlen(t->files[s->names_sent]->name) + 1;
-
-		memcpy(all + at, t->files[s->names_sent]->name, n);
-		at += n;
-	}
+	s->names_sent = t->n_files;
 	set_array(a, BLOB_NAMES, all, size);
+	a->owned[BLOB_NAMES] = TAKE_PTR(all);
 	set_text(a, line_table_warning(t));
 	return 0;
 }
@@ -188,21 +184,15 @@ static int take_options(const char *words, size_t n, struct debug_options *ret)
 
 static int serve_lines(struct server *s, struct answer *a, struct error *e)
 {
-	struct wire_range *index;
 	struct line_table *t;
 	int r = line_table_open_with(s->object, &s->line_options, &s->lines, e);
 
 	if (r < 0)
 		return r;
 	t = s->lines;
-	index = a->owned[BLOB_ARRAY] = calloc(t->n_index + 1, sizeof(*index));
-	if (!index)
-		return -ENOMEM;
-	for (size_t i = 0; i < t->n_index; i++)
-		index[i] = (struct wire_range){t->index[i].lo, t->index[i].hi, t->index[i].unit};
 	a->head.a = t->n_units;
 	a->head.b = t->bad;
-	set_array(a, BLOB_ARRAY, index, t->n_index * sizeof(*index));
+	set_array(a, BLOB_ARRAY, t->index, t->n_index * sizeof(*t->index));
 	set_array(a, BLOB_MORE, t->debug->path, strlen(t->debug->path));
 	set_text(a, line_table_warning(t));
 	return 0;
@@ -293,37 +283,41 @@ static int serve(struct server *s, const struct decoder_request *q, char **paylo
 	}
 }
 
+char *decoder_read_payload(int from, uint32_t size)
+{
+	_cleanup_free_ char *payload = size <= DECODER_MAX_PAYLOAD ? malloc(size + 1) : NULL;
+
+	if (!payload || message_read(from, payload, size, 0) < 0)
+		return NULL;
+	payload[size] = 0;
+	return TAKE_PTR(payload);
+}
+
 static bool one_request(struct server *s)
 {
 	struct decoder_request q;
 	struct answer a = {0};
 	struct error e = {.text = ""};
-	char *payload = NULL;
-	bool ok = message_read(client, &q, sizeof(q), 0) == 0 && q.size <= DECODER_MAX_PAYLOAD && (payload = malloc(q.size + 1)) &&
-		  message_read(client, payload, q.size, 0) == 0;
+	_cleanup_free_ char *payload = NULL;
+	bool ok;
 
-	if (ok) {
-		payload[q.size] = 0;
-		sandbox_allow_time(s->limits->cpu_s);
-		a.head.status = serve(s, &q, &payload, &a, &e);
-		if (a.head.status < 0 && e.text[0])
-			set_text(&a, e.text);
-		ok = send_answer(&a) == 0;
-	}
+	if (message_read(client, &q, sizeof(q), 0) < 0 || !(payload = decoder_read_payload(client, q.size)))
+		return false;
+	sandbox_allow_time(s->limits->cpu_s);
+	a.head.status = serve(s, &q, &payload, &a, &e);
+	if (a.head.status < 0 && e.text[0])
+		set_text(&a, e.text);
+	ok = send_answer(&a) == 0;
 	for (int i = 0; i < DECODER_BLOBS; i++)
 		free(a.owned[i]);
-	free(payload);
 	return ok;
 }
 
 static int receive_object(struct server *s, const struct decoder_request *q, int fd)
 {
-	_cleanup_free_ char *name = q->op == DECODER_OBJECT && q->size <= DECODER_MAX_PAYLOAD ? malloc(q->size + 1) : NULL;
+	_cleanup_free_ char *name = q->op == DECODER_OBJECT && fd >= 0 ? decoder_read_payload(client, q->size) : NULL;
 
-	if (!name || fd < 0 || message_read(client, name, q->size, 0) < 0)
-		return -EBADMSG;
-	name[q->size] = 0;
-	return elf_object_open_fd(fd, name, &s->object, NULL);
+	return name ? elf_object_open_fd(fd, name, &s->object, NULL) : -EBADMSG;
 }
 
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)

@@ -44,9 +44,8 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 	x->all = calloc(n + 1, sizeof(*x->all));
 	if (!x->all || array_room(x->copies, 0) < 0)
 		return -ENOMEM;
-	x->copies[0] = (char *)r->blobs[BLOB_MORE]; /* which has a zero behind it */
+	x->copies[0] = (char *)TAKE_PTR(r->blobs[BLOB_MORE]); /* which has a zero behind it */
 	x->n_copies = 1;
-	r->blobs[BLOB_MORE] = NULL;
 	for (size_t i = 0; i < n; i++)
 		if (!add_symbol(o, &all[i], x->copies[0], n_strings)) {
 			x->n = 0;
@@ -61,7 +60,7 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 int decoder_symbols(const struct elf_object *o)
 {
 	struct decoder_request q = {.op = DECODER_SYMBOLS};
-	struct decoder_reply r = {0};
+	_cleanup_(decoder_reply_free) struct decoder_reply r = {0};
 	size_t n = 0;
 	_cleanup_free_ char *words = decoder_pack_options(o->options, &n);
 	int err;
@@ -76,7 +75,6 @@ int decoder_symbols(const struct elf_object *o)
 		err = r.head.status;
 	if (err == 0)
 		err = take_symbols(o, &r);
-	decoder_reply_free(&r);
 	if (err != -EBADMSG)
 		return err;
 	(void)decoder_distrust(o, &o->symbols->problem);
@@ -94,22 +92,17 @@ static bool rows_are_sound(const struct cfi_row *rows, size_t n)
 int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
 {
 	struct decoder_request q = {.op = DECODER_CFI, .a = max_rows};
-	struct decoder_reply r = {0};
+	_cleanup_(decoder_reply_free) struct decoder_reply r = {0};
 	size_t n;
 	int err = decoder_ask(o, o->options, &q, NULL, &r, e);
 
 	if (err == 0)
 		err = r.head.status;
 	if (err < 0)
-		goto end;
+		return err;
 	n = r.head.size[BLOB_ARRAY] / sizeof(*ret->rows);
-	if (r.head.size[BLOB_ARRAY] % sizeof(*ret->rows) || n > max_rows || !rows_are_sound((const void *)r.blobs[BLOB_ARRAY], n)) {
-		err = decoder_distrust(o, e);
-		goto end;
-	}
-	*ret = (struct cfi_table){.base = elf_object_code_base(o), .rows = (struct cfi_row *)(void *)r.blobs[BLOB_ARRAY], .n = n};
-	r.blobs[BLOB_ARRAY] = NULL;
-end:
-	decoder_reply_free(&r);
-	return err;
+	if (r.head.size[BLOB_ARRAY] % sizeof(*ret->rows) || n > max_rows || !rows_are_sound((const void *)r.blobs[BLOB_ARRAY], n))
+		return decoder_distrust(o, e);
+	*ret = (struct cfi_table){.base = elf_object_code_base(o), .rows = (void *)TAKE_PTR(r.blobs[BLOB_ARRAY]), .n = n};
+	return 0;
 }

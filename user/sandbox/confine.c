@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sandbox/confine.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -36,13 +38,11 @@ bool sandbox_drop_rights(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	/* Short of memory, the kernel takes decoders first. */
-	if (fd >= 0) {
+	if (fd >= 0)
 		(void)!write(fd, "1000", 4);
-		(void)close(fd);
-	}
 	/* Root that cannot become somebody else (a user namespace without that user, no CAP_SETUID) would read files as root. */
 	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return false;
@@ -63,13 +63,11 @@ static bool bound(int what, rlim_t soft, rlim_t hard)
 static uint64_t address_space(void)
 {
 	char text[64] = "";
-	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	_cleanup_close_ int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	unsigned long pages = 0;
 
-	if (fd >= 0)
-		(void)close(fd);
-	return n > 0 && sscanf(text, "%lu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 256ULL << 20;
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && sscanf(text, "%lu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE)
+												   : 256ULL << 20;
 }
 
 #define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)

@@ -2,6 +2,7 @@
 #include "sandbox/maker.h"
 #include "sandbox/confine.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/message.h"
 
@@ -88,7 +89,7 @@ void maker_stop(struct maker *m)
 	m->pid = 0;
 }
 
-int maker_make(const struct maker *m, uint64_t deadline_ns)
+int maker_make(const struct maker *m, uint64_t deadline_ns, struct made *ret)
 {
 	int ends[2], on = 1, r;
 	char byte = 0;
@@ -98,7 +99,29 @@ int maker_make(const struct maker *m, uint64_t deadline_ns)
 	(void)setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 	r = message_send_fd(m->control, ends[1], &byte, 1, deadline_ns);
 	(void)close(ends[1]);
+	*ret = (struct made){.fd = ends[0], .pidfd = -1};
 	if (r < 0)
-		(void)close(ends[0]);
-	return r < 0 ? r : ends[0];
+		made_end(ret);
+	return r;
+}
+
+int made_read(struct made *m, void *bytes, size_t n, uint64_t deadline_ns)
+{
+	_cleanup_close_ int unwanted = -1;
+	int pid = 0, r = message_read_fd(m->fd, bytes, n, deadline_ns, &unwanted, &pid);
+
+	if (r == 0 && pid > 0)
+		m->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return r;
+}
+
+void made_end(struct made *m)
+{
+	if (m->pidfd >= 0) {
+		(void)syscall(SYS_pidfd_send_signal, m->pidfd, SIGKILL, NULL, 0);
+		(void)close(m->pidfd);
+	}
+	if (m->fd >= 0)
+		(void)close(m->fd);
+	m->fd = m->pidfd = -1;
 }

@@ -2,6 +2,7 @@
 #include "sandbox/opener.h"
 #include "sandbox/maker.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/message.h"
 #include "base/open_file.h"
@@ -13,7 +14,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NAME "coz-opener"
@@ -29,8 +29,8 @@ static struct maker maker = {.control = -1};
 static struct {
 	pthread_mutex_t lock;
 	unsigned int answer_s;
-	int fd, pidfd; /* -1: none is made, or it was given up */
-} opener = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1, .pidfd = -1};
+	struct made process;
+} opener = {.lock = PTHREAD_MUTEX_INITIALIZER, .process = {.fd = -1, .pidfd = -1}};
 
 static void read_ahead(int fd, uint64_t at, uint64_t n)
 {
@@ -56,9 +56,9 @@ static void read_headers(int fd)
 static bool one_request(int client)
 {
 	struct request q;
+	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
 	int32_t status;
-	int fd, r;
 
 	if (message_read(client, &q, sizeof(q), 0) < 0 || q.size >= sizeof(path) || message_read(client, path, q.size, 0) < 0)
 		return false;
@@ -69,10 +69,7 @@ static bool one_request(int client)
 	status = fd < 0 ? fd : 0;
 	/* A change of rights has cleared it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	r = message_send_fd(client, fd, &status, sizeof(status), 0);
-	if (fd >= 0)
-		(void)close(fd);
-	return r == 0;
+	return message_send_fd(client, fd, &status, sizeof(status), 0) == 0;
 }
 
 static void serve(int client)
@@ -93,57 +90,36 @@ int opener_start(unsigned int answer_s)
 	return maker.pid ? 0 : maker_start(&maker, serve, true);
 }
 
-static void give_up(void)
-{
-	if (opener.pidfd >= 0) {
-		(void)syscall(SYS_pidfd_send_signal, opener.pidfd, SIGKILL, NULL, 0);
-		(void)close(opener.pidfd);
-	}
-	if (opener.fd >= 0)
-		(void)close(opener.fd);
-	opener.fd = opener.pidfd = -1;
-}
-
 void opener_stop(void)
 {
-	give_up();
+	made_end(&opener.process);
 	maker_stop(&maker);
-}
-
-/* Learns who it is, to end it when it does not answer. */
-static int make(uint64_t until)
-{
-	int unwanted = -1, pid = 0, r;
-	char hello;
-
-	opener.fd = maker_make(&maker, until);
-	if (opener.fd < 0)
-		return opener.fd;
-	r = message_read_fd(opener.fd, &hello, 1, until, &unwanted, &pid);
-	if (r == 0 && pid > 0)
-		opener.pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	return r;
 }
 
 static int ask(const char *path, const struct file_rights *as)
 {
 	struct request q = {.size = (uint32_t)strlen(path), .has_rights = as != NULL};
 	uint64_t until = clock_monotonic_ns() + opener.answer_s * NSEC_PER_SEC;
+	struct made *p = &opener.process;
 	int32_t status = 0;
 	int fd = -1, r = 0;
+	char hello;
 
 	if (as)
 		q.rights = *as;
-	if (opener.fd < 0)
-		r = make(until);
+	if (p->fd < 0) {
+		r = maker_make(&maker, until, p);
+		if (r == 0)
+			r = made_read(p, &hello, 1, until);
+	}
 	if (r == 0)
-		r = message_send(opener.fd, &q, sizeof(q), until);
+		r = message_send(p->fd, &q, sizeof(q), until);
 	if (r == 0)
-		r = message_send(opener.fd, path, q.size, until);
+		r = message_send(p->fd, path, q.size, until);
 	if (r == 0)
-		r = message_read_fd(opener.fd, &status, sizeof(status), until, &fd, NULL);
+		r = message_read_fd(p->fd, &status, sizeof(status), until, &fd, NULL);
 	if (r < 0) {
-		give_up();
+		made_end(p);
 		return r;
 	}
 	return status < 0 ? status : fd < 0 ? -EIO : fd;
