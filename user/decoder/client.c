@@ -205,13 +205,6 @@ static int give_up(const struct elf_object *o, const char *why, struct error *e)
 	return fail(e, EIO, "%s: %s; what it says of the program is left out", o->path, why);
 }
 
-static int gone(const struct elf_object *o, struct error *e)
-{
-	if (!time_left())
-		return give_up(o, "the program's files together take too long to decode", e);
-	return give_up(o, "the process that decodes it ended (it crashed, or took too much memory or time)", e);
-}
-
 int decoder_distrust(const struct elf_object *o, struct error *e)
 {
 	return give_up(o, "the process that decodes it gave impossible answers", e);
@@ -263,7 +256,10 @@ int decoder_ask(const struct elf_object *o, const struct debug_options *options,
 	if (r == -EBADMSG)
 		return decoder_distrust(o, e);
 	if (r < 0)
-		return gone(o, e);
+		return give_up(o,
+			       time_left() ? "the process that decodes it ended (it crashed, or took too much memory or time)"
+					   : "the program's files together take too long to decode",
+			       e);
 	d->bytes += ret->bytes;
 	if (__atomic_add_fetch(&kept_bytes, ret->bytes, __ATOMIC_RELAXED) > limits.total_bytes) {
 		decoder_reply_free(ret);

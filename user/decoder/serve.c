@@ -249,16 +249,6 @@ static int serve_unit(struct server *s, const struct decoder_request *q, struct 
 	return 0;
 }
 
-static int serve_line_request(struct server *s, const struct decoder_request *q, const char *payload, struct answer *a)
-{
-	int r;
-
-	if (!s->lines)
-		return -EINVAL;
-	r = q->op == DECODER_STATEMENTS ? serve_statements(s, q, payload, a) : serve_unit(s, q, a);
-	return set_names(s, a) < 0 ? -ENOMEM : r;
-}
-
 /* @payload has a zero byte behind it. Options are kept, as what was opened with them is: this is one object's decoder. */
 static int serve(struct server *s, const struct decoder_request *q, char **payload, struct answer *a, struct error *e)
 {
@@ -269,18 +259,16 @@ static int serve(struct server *s, const struct decoder_request *q, char **paylo
 		r = take_options(TAKE_PTR(*payload), q->size, options);
 	if (r < 0)
 		return r;
-	switch (q->op) {
-	case DECODER_SYMBOLS:
+	if (q->op == DECODER_SYMBOLS)
 		return serve_symbols(s, options, a);
-	case DECODER_CFI:
+	if (q->op == DECODER_CFI)
 		return serve_cfi(s, q, a, e);
-	case DECODER_LINES:
-		if (s->lines)
-			return -EBUSY;
-		return serve_lines(s, a, e);
-	default:
-		return serve_line_request(s, q, *payload, a);
-	}
+	if (q->op == DECODER_LINES)
+		return s->lines ? -EBUSY : serve_lines(s, a, e);
+	if (!s->lines)
+		return -EINVAL;
+	r = q->op == DECODER_STATEMENTS ? serve_statements(s, q, *payload, a) : serve_unit(s, q, a);
+	return set_names(s, a) < 0 ? -ENOMEM : r;
 }
 
 char *decoder_read_payload(int from, uint32_t size)

@@ -176,10 +176,12 @@ static int by_id(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-static void warn_of_damage(struct line_table *t, const struct line_unit *u)
+/* False, with a warning. */
+static bool damaged(struct line_table *t, const struct line_unit *u)
 {
 	line_table_warn(t, "%s: damaged line information (program at 0x%llx of .debug_line); its lines are missing", t->debug->path,
 			(unsigned long long)u->program);
+	return false;
 }
 
 static bool keep_files(struct line_unit *u)
@@ -194,11 +196,7 @@ static bool keep_files(struct line_unit *u)
 
 bool line_unit_files_here(struct line_table *t, struct line_unit *u)
 {
-	bool ok = line_files_read(t, u, t->debug, u->program, &u->numbers) && keep_files(u);
-
-	if (!ok)
-		warn_of_damage(t, u);
-	return ok;
+	return (line_files_read(t, u, t->debug, u->program, &u->numbers) && keep_files(u)) || damaged(t, u);
 }
 
 bool line_unit_files(struct line_table *t, struct line_unit *u)
@@ -212,11 +210,7 @@ bool line_unit_files(struct line_table *t, struct line_unit *u)
 
 bool line_unit_rows_here(struct line_table *t, struct line_unit *u)
 {
-	bool ok = line_unit_files(t, u) && line_program_run(t, u);
-
-	if (!ok)
-		warn_of_damage(t, u);
-	return ok;
+	return (line_unit_files(t, u) && line_program_run(t, u)) || damaged(t, u);
 }
 
 bool line_unit_rows(struct line_table *t, struct line_unit *u)

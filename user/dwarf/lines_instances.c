@@ -48,8 +48,7 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 	struct debug_value v;
 	uint64_t entry;
 
-	i->entry = r->lo;
-	i->entry_end = r->hi;
+	i->entry = (struct addr_range){r->lo, r->hi};
 	if (o->n_ranges - first == 1)
 		return;
 	v = line_tree_value(w->dwarf, die, DW_AT_entry_pc);
@@ -62,10 +61,8 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 		entry += v.v;
 	}
 	for (size_t k = first; k < o->n_ranges; k++)
-		if (entry >= o->ranges[k].lo && entry < o->ranges[k].hi) {
-			i->entry = o->ranges[k].lo;
-			i->entry_end = o->ranges[k].hi;
-		}
+		if (entry >= o->ranges[k].lo && entry < o->ranges[k].hi)
+			i->entry = (struct addr_range){o->ranges[k].lo, o->ranges[k].hi};
 }
 
 static void find_call(struct walk *w, Dwarf_Die die)

@@ -139,9 +139,8 @@ struct line_file *line_file_add(struct line_table *t, const char *name, size_t n
 
 /* lines_instances.c: the functions and inlined copies in a unit's code. */
 struct line_instance {
-	size_t parent;	/* SIZE_MAX: none */
-	uint64_t entry; /* first address of the range that holds the entry */
-	uint64_t entry_end;
+	size_t parent;		 /* SIZE_MAX: none */
+	struct addr_range entry; /* the range that holds it */
 	bool inlined;
 	uint32_t call_file, call_line; /* where, if it was inlined: NO_FILE, not said */
 };

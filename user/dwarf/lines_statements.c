@@ -109,7 +109,7 @@ static int drop_strays(struct hits *h, const struct line_instances *in)
 /* Lower is better: the first statement, and rather in the part of the function that is entered than in its cold part. */
 static int grade(const struct hit *h, const struct line_instances *in)
 {
-	bool entry = h->instance == SIZE_MAX || (h->addr >= in->all[h->instance].entry && h->addr < in->all[h->instance].entry_end);
+	bool entry = h->instance == SIZE_MAX || (h->addr >= in->all[h->instance].entry.lo && h->addr < in->all[h->instance].entry.hi);
 
 	if (h->stmt)
 		return entry ? 0 : 1;

@@ -70,15 +70,16 @@ static void skip_attributes(struct reader *r)
 /* The reader at the tag of description @code of @u's table. */
 static bool find_abbrev(struct debug_roots *roots, const struct debug_unit *u, uint64_t code, struct reader *ret)
 {
-	size_t n, slot = (u->abbrev * 31 + code) % (sizeof(roots->known) / sizeof(roots->known[0]));
+	struct known_abbrev *known = &roots->known[(u->abbrev * 31 + code) % (sizeof(roots->known) / sizeof(roots->known[0]))];
+	size_t n;
 	const unsigned char *all = debug_section_bytes(&roots->file->sections[DEBUG_ABBREV], &n), *start;
 	uint64_t limit = 16ULL * n + (64ULL << 20);
 
 	if (!all || u->abbrev >= n)
 		return false;
 	*ret = (struct reader){.at = all + u->abbrev, .end = all + n};
-	if (roots->known[slot].at && roots->known[slot].table == u->abbrev && roots->known[slot].code == code) {
-		ret->at = all + roots->known[slot].at;
+	if (known->at && known->table == u->abbrev && known->code == code) {
+		ret->at = all + known->at;
 		return true;
 	}
 	start = ret->at;
@@ -89,9 +90,7 @@ static bool find_abbrev(struct debug_roots *roots, const struct debug_unit *u, u
 			break;
 		if (c == code && !ret->bad) {
 			roots->work += (uint64_t)(ret->at - start);
-			roots->known[slot].table = u->abbrev;
-			roots->known[slot].code = code;
-			roots->known[slot].at = (uint64_t)(ret->at - all);
+			*known = (struct known_abbrev){u->abbrev, code, (uint64_t)(ret->at - all)};
 			return true;
 		}
 		(void)leb(ret, false);

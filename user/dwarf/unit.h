@@ -43,7 +43,7 @@ struct debug_root {
 /* What reading roots remembers: which bytes of .debug_abbrev a description was found at. */
 struct debug_roots {
 	struct debug_file *file;
-	struct {
+	struct known_abbrev {
 		uint64_t table, code, at; /* at 0: empty */
 	} known[64];
 	uint64_t work; /* bytes of .debug_abbrev looked at: hostile units could all search the whole section */
