@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "calibration/fit.h"
 
+#include "base/cleanup.h"
+
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define STEEPEST 4.0
@@ -80,42 +83,32 @@ static struct line least_squares(const struct unseen_point *p, size_t n, const s
 	return l;
 }
 
+/* The median of how far the points are above @l, or, with @magnitudes, away from it; @none: there is none. */
+static int64_t median(const struct line *l, const struct unseen_point *p, size_t n, bool magnitudes, int64_t none)
+{
+	_cleanup_free_ int64_t *v = n ? malloc(n * sizeof(*v)) : NULL;
+
+	if (!v)
+		return none;
+	for (size_t i = 0; i < n; i++)
+		v[i] = (int64_t)(magnitudes ? magnitude(distance(l, &p[i])) : distance(l, &p[i]));
+	qsort(v, n, sizeof(*v), ascending);
+	return v[n / 2];
+}
+
 /* What is far from @l: several times the median distance. */
 static double far_from(const struct line *l, const struct unseen_point *p, size_t n, double times)
 {
-	int64_t *distances = n ? malloc(n * sizeof(*distances)) : NULL;
-	double far = FAR_LEAST_NS;
+	double far = times * (double)median(l, p, n, true, INT64_MAX);
 
-	if (!distances)
-		return 1e18;
-	for (size_t i = 0; i < n; i++)
-		distances[i] = (int64_t)magnitude(distance(l, &p[i]));
-	qsort(distances, n, sizeof(*distances), ascending);
-	if (times * (double)distances[n / 2] > far)
-		far = times * (double)distances[n / 2];
-	free(distances);
-	return far;
-}
-
-/* A level through the middle, to begin with: one point in a hundred that is a hundred times as long turns a line. */
-static struct line middle(const struct unseen_point *p, size_t n)
-{
-	int64_t *v = n ? malloc(n * sizeof(*v)) : NULL;
-	struct line l = {0};
-
-	if (!v)
-		return l;
-	for (size_t i = 0; i < n; i++)
-		v[i] = p[i].ns;
-	qsort(v, n, sizeof(*v), ascending);
-	l.y = (double)v[n / 2];
-	free(v);
-	return l;
+	return far > FAR_LEAST_NS ? far : FAR_LEAST_NS;
 }
 
 struct abi_unseen fit_unseen(const struct unseen_point *points, size_t n)
 {
-	struct line l = middle(points, n);
+	const struct line zero = {0};
+	/* A level through the middle, to begin with: one point in a hundred that is a hundred times as long turns a line. */
+	struct line l = {.y = (double)median(&zero, points, n, false, 0)};
 
 	for (int i = 0; i < 3; i++)
 		l = least_squares(points, n, &l, far_from(&l, points, n, i < 2 ? FAR_FIRST : FAR));
@@ -129,14 +122,6 @@ struct abi_unseen fit_unseen(const struct unseen_point *points, size_t n)
 int64_t fit_distance(const struct unseen_point *points, size_t n, const struct abi_unseen *line)
 {
 	const struct line l = {(double)line->beside_ns, (double)line->ns, (double)line->slope_q8 / 256};
-	int64_t *v = n ? malloc(n * sizeof(*v)) : NULL, median;
 
-	if (!v)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		v[i] = (int64_t)distance(&l, &points[i]);
-	qsort(v, n, sizeof(*v), ascending);
-	median = v[n / 2];
-	free(v);
-	return median;
+	return median(&l, points, n, false, 0);
 }
