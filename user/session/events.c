@@ -18,14 +18,19 @@
  * program's own rounds: ten times a second, and after every experiment, one clock of each CPU starts afresh. Periods must differ by much: from a
  * thread's own selected sample to the next tick of the same clock it gets on by one period for sure, and where that is a certain part of its round it
  * is found in the line too often or too seldom. Two busy threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in
- * the kernel) with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1. */
+ * the kernel) with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1.
+ *
+ * CPUs that come online during a run get sampling clocks; those that go lose theirs, which the kernel does not set going again when the CPU comes
+ * back. What is allocated is for all possible CPUs, and all our other programs meet whatever CPU a thread runs on. */
 #include "session/internal.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +45,7 @@
 #define MEAN_FREQUENCY 1.155
 #define SPREAD_START_NS (5 * NSEC_PER_MSEC)
 #define REDRAW_EVERY_NS (100 * NSEC_PER_MSEC)
+#define LOOK_EVERY_NS NSEC_PER_SEC
 
 static uint64_t draw(struct session *s)
 {
@@ -88,7 +94,7 @@ static void spread_start(struct session *s)
 		;
 }
 
-bool events_have(const struct session *s, unsigned int cpu)
+static bool events_have(const struct session *s, unsigned int cpu)
 {
 	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].cpu == cpu)
@@ -125,7 +131,29 @@ static void set_going(struct session *s, size_t first)
 	}
 }
 
-int events_open_cpu(struct session *s, unsigned int cpu, struct error *e)
+static void close_event(const struct sampler *v)
+{
+	/* Destroying the link closes the event's descriptor too, if there is a link. */
+	if (!v->link)
+		(void)close(v->fd);
+	else
+		(void)bpf_link__destroy(v->link);
+}
+
+static void events_close_cpu(struct session *s, unsigned int cpu)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->n_events; i++) {
+		if (s->events[i].cpu == cpu)
+			close_event(&s->events[i]);
+		else
+			s->events[kept++] = s->events[i];
+	}
+	s->n_events = kept;
+}
+
+static int events_open_cpu(struct session *s, unsigned int cpu, struct error *e)
 {
 	size_t first = s->n_events;
 	int err = open_stopped(s, cpu, e);
@@ -153,28 +181,6 @@ int events_open(struct session *s, struct error *e)
 	}
 	set_going(s, 0);
 	return 0;
-}
-
-static void close_event(const struct sampler *v)
-{
-	/* Destroying the link closes the event's descriptor too, if there is a link. */
-	if (!v->link)
-		(void)close(v->fd);
-	else
-		(void)bpf_link__destroy(v->link);
-}
-
-void events_close_cpu(struct session *s, unsigned int cpu)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->n_events; i++) {
-		if (s->events[i].cpu == cpu)
-			close_event(&s->events[i]);
-		else
-			s->events[kept++] = s->events[i];
-	}
-	s->n_events = kept;
 }
 
 void events_close(struct session *s)
@@ -220,6 +226,63 @@ void events_redraw(struct session *s, uint64_t now)
 		if ((v->kind + v->cpu + s->redraws) % EVENTS_PER_CPU == 0 && !clocks_idle(s, v->cpu))
 			events_draw(s, v);
 	}
+}
+
+void cpus_parse(const char *list, bool *set, size_t n)
+{
+	memset(set, 0, n * sizeof(*set));
+	while (*list) {
+		char *end;
+		unsigned long first = strtoul(list, &end, 10), last = first;
+
+		if (end == list)
+			return;
+		if (*end == '-')
+			last = strtoul(end + 1, &end, 10);
+		for (unsigned long i = first; i <= last && i < n; i++)
+			set[i] = true;
+		if (*end != ',')
+			return;
+		list = end + 1;
+	}
+}
+
+void cpus_follow(struct session *s, const char *online)
+{
+	bool set[ABI_MAX_CPUS];
+
+	cpus_parse(online, set, ABI_MAX_CPUS);
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
+		bool has = events_have(s, cpu);
+
+		if (has == set[cpu])
+			continue;
+		s->idle[cpu] = false;
+		/* The first sample there stands for no more than the clocks have seen. */
+		__atomic_store_n(&s->skel->bss->clock_states[cpu], set[cpu] ? ABI_IDLE_WOKEN : ABI_IDLE_RUNNING, __ATOMIC_SEQ_CST);
+		if (has)
+			events_close_cpu(s, cpu);
+		else
+			(void)events_open_cpu(s, cpu, NULL);
+	}
+}
+
+/* The same by what the kernel says, once a second. */
+static void cpus_look(struct session *s, uint64_t now)
+{
+	_cleanup_close_ int fd = -1;
+	char online[4096];
+	ssize_t n;
+
+	if (now < s->cpus_ns)
+		return;
+	s->cpus_ns = now + LOOK_EVERY_NS;
+	fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, online, sizeof(online) - 1);
+	if (n <= 0)
+		return;
+	online[n] = '\0';
+	cpus_follow(s, online);
 }
 
 uint64_t session_vary_clocks(struct session *s, uint64_t now)

@@ -16,6 +16,49 @@
 struct cozbpf_bpf;
 struct refusal;
 
+#define UNWIND_MAX_CHUNKS (ABI_MAX_ROWS / ABI_ROW_CHUNK)
+
+/* An object's rows in the map. */
+struct unwind_rows {
+	bool added, left_out, kept; /* is it in the map; was there no room for it, or for what came in its stead? */
+	unsigned int lo, hi, room;  /* from lo on */
+	/* The place for the next table: that of the one before, which nothing has searched since the modules were swapped. */
+	unsigned int spare_lo, spare_room;
+};
+
+/* A part of the map of modules. */
+struct unwind_part {
+	unsigned int first, room;
+};
+
+/* An address space's modules: those in force, and the place for the next. */
+struct unwind_space {
+	struct unwind_part now, spare;
+};
+
+struct unwind {
+	struct abi_row *chunks[UNWIND_MAX_CHUNKS];
+	size_t n_chunks, n_rows;
+	struct abi_module *modules; /* the map */
+	unsigned int n_pool;	    /* of it given away so far */
+	struct unwind_part *free;   /* of spaces that are gone */
+	size_t n_free;
+	struct unwind_space spaces[ABI_MAX_SPACES]; /* by the code map's index */
+	size_t n_surplus_spaces;
+	bool moved;		     /* rows of an object that was there already are elsewhere now */
+	struct unwind_rows *objects; /* by the code map's index */
+	size_t n_objects;
+	size_t n_left_out;
+	char *left_out; /* the first one's path */
+	size_t n_kept;
+	char *kept; /* likewise */
+	size_t n_surplus_modules;
+	/* The first chunk comes into force while unwind_open's caller does something else. */
+	pthread_t inserter;
+	bool inserting;
+	int rows_fd, first_fd, first_error;
+};
+
 /* A sampling event of one CPU. */
 struct sampler {
 	int fd;
@@ -60,8 +103,7 @@ struct session {
 	uint64_t clocks_ns;		/* since when clocks may be stopped */
 	bool idle[ABI_MAX_CPUS];
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
-	struct bpf_link *links[8];	    /* edges, iterator */
-	size_t n_links;
+	struct bpf_link *links[8];	    /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
 	struct points points;
 	struct point slow_probes;     /* where each visit of the line can be made longer; none: it is slowed by samples */
@@ -79,13 +121,14 @@ struct session {
 	struct ring_buffer *ring;    /* of execs, in a scope of many processes */
 	pid_t execs[256];
 	size_t n_execs;
-	size_t n_without_space;	   /* looks at processes for whose mappings there was no space */
-	unsigned char *space_idle; /* for how many calls of session_maintain nobody has run in each address space */
-	size_t n_space_idle;
+	size_t n_without_space;			  /* looks at processes for whose mappings there was no space */
+	unsigned char space_idle[ABI_MAX_SPACES]; /* for how many calls of session_maintain nobody has run in each address space */
 };
 
 /* session.c: session_open, for the programs' sake alone. On failure *why says why, or why->why is "" and @e says it. */
 int session_try(const struct session_options *o, struct refusal *why, struct error *e);
+/* Attaches a tracepoint's program. */
+int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, struct error *e);
 
 /* events.c */
 int events_open(struct session *s, struct error *e);
@@ -99,17 +142,10 @@ void events_redraw(struct session *s, uint64_t now);
 /* Gives one clock a new random period, and starts it afresh. */
 void events_draw(struct session *s, struct sampler *v);
 
-/* Two clocks of a CPU, which is online: 0, else a negative errno. */
-int events_open_cpu(struct session *s, unsigned int cpu, struct error *e);
-void events_close_cpu(struct session *s, unsigned int cpu);
-bool events_have(const struct session *s, unsigned int cpu);
-
-/* cpus.c: a list as the kernel writes it, "0-3,8", into @n flags. */
+/* A list as the kernel writes it, "0-3,8", into @n flags. */
 void cpus_parse(const char *list, bool *set, size_t n);
 /* Has exactly the CPUs of the list have clocks. */
 void cpus_follow(struct session *s, const char *online);
-/* The same by what the kernel says, once a second. */
-void cpus_look(struct session *s, uint64_t now);
 
 /* clocks.c */
 void trace_configure(struct session *s); /* before the load */
@@ -122,11 +158,11 @@ bool clocks_idle(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
 void clocks_maintain(struct session *s);
 
-/* stolen.c: CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not known. */
+/* CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not known. */
 void stolen_open(struct session *s);
 uint64_t stolen_ns(const struct session *s);
 void stolen_close(struct session *s);
-/* own_cost.c: around the time between experiments; not wanted: nothing happens. */
+/* Around the time between experiments; not wanted: nothing happens. */
 void own_cost_begin(struct session *s);
 void own_cost_end(struct session *s);
 
@@ -157,8 +193,6 @@ void sync_configure(struct session *s);
 int sync_open(struct session *s, struct error *e);
 void sync_close(struct session *s); /* not opened: allowed */
 void sync_active(struct session *s, bool active);
-/* Attaches what the scheduler must still say: of exec and exit, and of switches where it can. */
-int sync_attach(struct session *s, struct error *e);
 
 /* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
  * and the mappings of @space, whenever they have changed. unwind_log_errors says what could not be taken in, one a line. */
@@ -169,3 +203,9 @@ int unwind_set(struct session *s, size_t space, struct error *e);
 /* No process runs in @space any more, and none has for a while. */
 void unwind_drop(struct session *s, size_t space);
 void unwind_log_errors(const struct session *s, FILE *f);
+
+/* unwind_rows.c. After load; the first chunk is begun with (unwind_opened ends that). A failure leaves what unwind_rows_close frees. */
+int unwind_rows_open(struct session *s, struct error *e);
+void unwind_rows_close(struct session *s);
+/* Takes the rows out of the code map's objects whose tables are new. */
+int unwind_add_rows(struct session *s, struct error *e);

@@ -12,24 +12,12 @@
 #include "session/internal.h"
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "cozbpf.skel.h"
-
-#include <errno.h>
-#include <string.h>
 
 #define UNUSED_NS NSEC_PER_SEC
 #define DEAR_PER_SECOND 10000 /* 0.2 % of a CPU */
 #define REARM_LEAST 8U
 #define REARM_MOST 64U
-
-static int attach(struct bpf_link **link, struct bpf_program *p, struct error *e)
-{
-	if (*link)
-		return 0;
-	*link = bpf_program__attach(p);
-	return *link ? 0 : fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(p), strerror(errno));
-}
 
 static uint64_t raised(const struct session *s)
 {
@@ -60,7 +48,7 @@ int loopback_follow(struct session *s, struct error *e)
 
 	_Static_assert(sizeof(order) / sizeof(*order) == sizeof(s->loopback) / sizeof(*s->loopback), "a link for each");
 	for (size_t i = 0; r == 0 && i < sizeof(order) / sizeof(*order); i++)
-		r = attach(&s->loopback[i], order[i], e);
+		r = s->loopback[i] ? 0 : session_attach_program(order[i], &s->loopback[i], e);
 	begin_watch(s);
 	__atomic_store_n(&s->skel->bss->loopback_idle, ABI_IDLE_RUNNING, __ATOMIC_SEQ_CST);
 	return r;

@@ -16,14 +16,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int procs_fd(const struct session *s)
-{
-	return bpf_map__fd(s->skel->maps.procs);
-}
-
 int session_processes_fd(const struct session *s)
 {
-	return procs_fd(s);
+	return bpf_map__fd(s->skel->maps.procs);
 }
 
 /* Of what is read and written back: the process that hands on the library writes, too, until it is killed. */
@@ -80,13 +75,10 @@ int processes_open(struct session *s, struct error *e)
 void processes_close(struct session *s)
 {
 	ring_buffer__free(s->ring);
-	free(s->space_idle);
 	if (s->procs_lock)
 		(void)munmap(s->procs_lock, sizeof(*s->procs_lock));
 	s->procs_lock = NULL;
 	s->ring = NULL;
-	s->space_idle = NULL;
-	s->n_space_idle = 0;
 }
 
 int session_execs_fd(const struct session *s)
@@ -107,14 +99,14 @@ static int get(const struct session *s, pid_t pid, struct abi_proc *ret)
 {
 	unsigned int tgid = (unsigned int)pid;
 
-	return bpf_map_lookup_elem(procs_fd(s), &tgid, ret) < 0 ? -errno : 0;
+	return bpf_map_lookup_elem(session_processes_fd(s), &tgid, ret) < 0 ? -errno : 0;
 }
 
 static int put(const struct session *s, pid_t pid, const struct abi_proc *p, unsigned long long how)
 {
 	unsigned int tgid = (unsigned int)pid;
 
-	return bpf_map_update_elem(procs_fd(s), &tgid, p, how) < 0 ? -errno : 0;
+	return bpf_map_update_elem(session_processes_fd(s), &tgid, p, how) < 0 ? -errno : 0;
 }
 
 int session_take(struct session *s, pid_t pid, unsigned int flags, struct error *e)
@@ -188,7 +180,7 @@ void session_leave(struct session *s, pid_t pid)
 
 	if ((pid_t)s->skel->bss->control.tgid == pid)
 		s->skel->bss->control.tgid = 0;
-	(void)bpf_map_delete_elem(procs_fd(s), &tgid);
+	(void)bpf_map_delete_elem(session_processes_fd(s), &tgid);
 }
 
 int session_processes(const struct session *s, struct session_process **ret, size_t *ret_n)
@@ -199,7 +191,7 @@ int session_processes(const struct session *s, struct session_process **ret, siz
 	_map_call_ bool raised = map_call_begin();
 	int r = keys && values ? 0 : -ENOMEM;
 
-	if (r == 0 && bpf_map_lookup_batch(procs_fd(s), NULL, &batch, keys, values, &n, NULL) < 0 && errno != ENOENT)
+	if (r == 0 && bpf_map_lookup_batch(session_processes_fd(s), NULL, &batch, keys, values, &n, NULL) < 0 && errno != ENOENT)
 		r = -errno;
 	if (r == 0) {
 		all = calloc(n + 1, sizeof(*all));
@@ -282,16 +274,8 @@ void session_maintain(struct session *s)
 {
 	struct session_process *all;
 	size_t n, n_spaces = s->points.code ? s->points.code->n_spaces : 0;
-	unsigned char *grown, *used;
+	unsigned char *used;
 
-	if (n_spaces > s->n_space_idle) {
-		grown = realloc(s->space_idle, n_spaces);
-		if (!grown)
-			return;
-		memset(grown + s->n_space_idle, 0, n_spaces - s->n_space_idle);
-		s->space_idle = grown;
-		s->n_space_idle = n_spaces;
-	}
 	used = calloc(n_spaces + 1, 1);
 	if (!used || session_processes(s, &all, &n) < 0) {
 		free(used);

@@ -93,10 +93,15 @@ static int open_points(struct session *s, struct error *e)
 	return points_open(&s->points, &o, s->skel, s->nr_cpus, e);
 }
 
+static void cleanup_session(struct session **s)
+{
+	session_close(*s);
+}
+
 static int open_programs(const struct session_options *o, struct session **ret, struct refusal *why, struct error *e)
 {
+	_cleanup_(cleanup_session) struct session *s = NULL;
 	struct calibration_host host;
-	struct session *s;
 	int cpus, r;
 
 	*why = (struct refusal){};
@@ -114,24 +119,17 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 	s->rate_hz = o->rate_hz ? o->rate_hz : SESSION_RATE_LOW;
 	rng_seed(&s->rng, o->seed ^ 0x7065726632);
 	s->percpu = calloc((size_t)cpus, sizeof(*s->percpu));
-	if (!s->percpu) {
-		session_close(s);
+	if (!s->percpu)
 		return fail(e, ENOMEM, "out of memory");
-	}
 	load_log_listen(NULL);
 	s->skel = programs_open();
-	if (!s->skel) {
-		r = -errno;
-		session_close(s);
-		return fail(e, -r, "cannot open the BPF programs: %s", strerror(-r));
-	}
+	if (!s->skel)
+		return fail(e, errno, "cannot open the BPF programs: %s", strerror(errno));
 	sync_configure(s);
 	configure(s);
 	r = open_points(s, e);
-	if (r < 0) {
-		session_close(s);
+	if (r < 0)
 		return r;
-	}
 	trace_configure(s);
 	host = calibration_host(s);
 	s->calibrated = calibrate_recall(&host);
@@ -139,26 +137,18 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 	r = refuse_without_storage(why);
 	if (r == 0)
 		r = programs_load(s->skel, why);
-	if (r < 0) {
-		session_close(s);
+	if (r < 0)
 		return programs_fail(e, r, "the BPF programs", why);
-	}
 	r = sync_open(s, e);
 	if (r >= 0)
 		r = unwind_open(s, e);
-	if (r < 0) {
-		session_close(s);
-		return r;
-	}
-	r = processes_open(s, e);
-	if (r == 0)
+	if (r >= 0)
+		r = processes_open(s, e);
+	if (r >= 0)
 		r = trace_open(s, e);
-	if (r < 0) {
-		session_close(s);
-		return r;
-	}
-	*ret = s;
-	return 0;
+	if (r >= 0)
+		*ret = TAKE_PTR(s);
+	return r;
 }
 
 int session_open(const struct session_options *o, struct session **ret, struct error *e)
@@ -198,7 +188,7 @@ void session_close(struct session *s)
 	trace_close(s);
 	clocks_close(s);
 	loopback_close(s);
-	for (size_t i = 0; i < s->n_links; i++)
+	for (size_t i = 0; i < sizeof(s->links) / sizeof(*s->links); i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
 	processes_close(s);
@@ -223,37 +213,29 @@ int session_slots_fd(const struct session *s)
 	return bpf_map__fd(s->skel->maps.slots);
 }
 
-static int attach_one(struct session *s, struct bpf_program *prog, struct error *e)
+int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, struct error *e)
 {
-	struct bpf_link *link = bpf_program__attach(prog);
-
-	if (!link)
-		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog), strerror(errno));
-	s->links[s->n_links++] = link;
-	return 0;
+	*ret = bpf_program__attach(prog);
+	return *ret ? 0 : fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog), strerror(errno));
 }
 
 int session_attach(struct session *s, pid_t pid, struct error *e)
 {
 	struct bpf_program *progs[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
-		s->skel->progs.edge_waking,  s->skel->progs.edge_switch,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec, s->skel->progs.edge_exit, s->skel->progs.edge_waking,
+		s->skel->progs.edge_switch,  s->skel->progs.sync_exec, s->skel->progs.sync_exit, s->skel->progs.sync_switch,
 	};
 	int r;
 
+	_Static_assert(sizeof(progs) / sizeof(*progs) == sizeof(s->links) / sizeof(*s->links), "a link for each");
 	s->points.pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
 	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
 	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | ABI_PROC_FOLLOW, e) : 0;
-	if (r == 0 && s->sync)
-		r = sync_attach(s, e);
-	if (r < 0)
-		return r;
-	for (size_t i = 0; !s->sync && i < sizeof(progs) / sizeof(*progs); i++) {
-		r = attach_one(s, progs[i], e);
-		if (r < 0)
-			return r;
-	}
-	r = s->sync ? 0 : loopback_follow(s, e);
+	/* Those of the way to follow threads that sync_configure has chosen. */
+	for (size_t i = 0; r == 0 && i < sizeof(progs) / sizeof(*progs); i++)
+		r = bpf_program__autoload(progs[i]) ? session_attach_program(progs[i], &s->links[i], e) : 0;
+	if (r == 0 && !s->sync)
+		r = loopback_follow(s, e);
 	if (r < 0)
 		return r;
 	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);

@@ -159,27 +159,6 @@ void sync_active(struct session *s, bool active)
 	__atomic_store_n(&all->active, active, __ATOMIC_RELEASE);
 }
 
-static int attach_tracepoint(struct session *s, struct bpf_program *prog, struct error *e)
-{
-	struct bpf_link *link = bpf_program__attach(prog);
-
-	if (!link)
-		return fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog), strerror(errno));
-	s->sync->links[s->sync->n_links++] = link;
-	return 0;
-}
-
-int sync_attach(struct session *s, struct error *e)
-{
-	int r = attach_tracepoint(s, s->skel->progs.sync_exec, e);
-
-	if (r >= 0)
-		r = attach_tracepoint(s, s->skel->progs.sync_exit, e);
-	if (r >= 0 && s->sync_switch)
-		r = attach_tracepoint(s, s->skel->progs.sync_switch, e);
-	return r;
-}
-
 /* @file: what errors call @path. */
 static int attach(struct session *s, struct bpf_program *prog, const char *path, const char *file, const char *what, uint64_t offset,
 		  unsigned int does, bool on_return, struct error *e)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The books: reading the counters of all CPUs. */
+/* The books: reading the counters of all CPUs; CPU time that a hypervisor gave to others while this machine had something to run; and what our
+ * programs in the kernel take of the CPUs. The kernel takes the time of each call only while somebody asks for it, and each call is
+ * a little longer then: so it is asked between experiments, once a second at most, and stands for the whole run. */
 #include "session/internal.h"
 
 #include "base/clock.h"
@@ -8,9 +10,16 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define APART_NS NSEC_PER_SEC
+#define STEAL_FIELD 8 /* of the line "cpu" in /proc/stat, counted from 1; in ticks of USER_HZ */
 
 static const char *const counter_texts[] = {
 #define COUNTER(name, text) text,
@@ -52,20 +61,23 @@ static bool ordinary(const struct abi_totals *t, size_t i)
 	return i == COUNTER_stack_ended || i == COUNTER_irq_wakes || i == COUNTER_hold_preempted || i == COUNTER_unseen_switch;
 }
 
-/* Programs are not called again on a CPU on which they are under way. */
-static unsigned long long missed_events(const struct session *s)
+/* What the kernel has counted of all programs of @skel. Programs are not called again on a CPU on which they are under way: misses. */
+static struct bpf_prog_info programs_info(const struct cozbpf_bpf *skel)
 {
-	unsigned long long n = 0;
-	struct bpf_program *p;
+	struct bpf_prog_info sum = {0};
+	struct bpf_program *prog;
 
-	bpf_object__for_each_program (p, s->skel->obj) {
+	bpf_object__for_each_program (prog, skel->obj) {
 		struct bpf_prog_info info = {0};
 		unsigned int size = sizeof(info);
+		int fd = bpf_program__fd(prog);
 
-		if (bpf_program__fd(p) >= 0 && bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size) == 0)
-			n += info.recursion_misses;
+		if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &size) == 0) {
+			sum.run_time_ns += info.run_time_ns;
+			sum.recursion_misses += info.recursion_misses;
+		}
 	}
-	return n;
+	return sum;
 }
 
 char *session_counters(struct session *s)
@@ -82,7 +94,7 @@ char *session_counters(struct session *s)
 		for (size_t i = 0; i < COUNTER_MAX; i++)
 			if (t.counters[i] && !ordinary(&t, i))
 				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
-	missed = missed_events(s);
+	missed = programs_info(s->skel).recursion_misses;
 	if (missed)
 		(void)fprintf(f, "%llu x the kernel did not report an event: another thread had been preempted in the same report\n", missed);
 	unwind_log_errors(s, f);
@@ -98,4 +110,101 @@ char *session_counters(struct session *s)
 		return NULL;
 	}
 	return text;
+}
+
+/* Of all CPUs since boot; 0 where nothing is known. */
+static uint64_t read_stolen(int fd)
+{
+	char text[512], *at = text;
+	uint64_t ticks = 0;
+	long hz = sysconf(_SC_CLK_TCK);
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n <= 0 || hz <= 0)
+		return 0;
+	text[n] = 0;
+	if (strncmp(text, "cpu ", 4) != 0)
+		return 0;
+	for (int field = 0; field < STEAL_FIELD && at; field++) {
+		at = strchr(at, ' ');
+		at = at ? at + strspn(at, " ") : NULL;
+	}
+	if (!at || sscanf(at, "%" SCNu64, &ticks) != 1)
+		return 0;
+	return ticks * (NSEC_PER_SEC / (uint64_t)hz);
+}
+
+void stolen_open(struct session *s)
+{
+	s->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+	/* Where a machine has lost nothing since boot it is not a guest, or has its CPUs for itself: the file takes long to write on a large one. */
+	if (s->stat_fd >= 0 && read_stolen(s->stat_fd) == 0)
+		stolen_close(s);
+}
+
+uint64_t stolen_ns(const struct session *s)
+{
+	return s->stat_fd >= 0 ? read_stolen(s->stat_fd) : 0;
+}
+
+void stolen_close(struct session *s)
+{
+	if (s->stat_fd >= 0)
+		(void)close(s->stat_fd);
+	s->stat_fd = -1;
+}
+
+/* Tracepoints have programs of their own. */
+static uint64_t run_time(const struct session *s)
+{
+	uint64_t sum = programs_info(s->skel).run_time_ns;
+
+	for (size_t i = 0; i < s->points.n; i++)
+		if (s->points.all[i].event)
+			sum += programs_info(s->points.all[i].event).run_time_ns;
+	return sum;
+}
+
+void own_cost_begin(struct session *s)
+{
+	struct own_cost *c = &s->own_cost;
+	uint64_t now = clock_monotonic_ns();
+
+	if (!c->wanted || c->counting || (c->last_ns && now < c->last_ns + APART_NS))
+		return;
+	c->fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	c->last_ns = now;
+	if (c->fd < 0) {
+		c->wanted = false; /* nor the next time */
+		return;
+	}
+	c->counting = true;
+	c->run_ns_before = run_time(s);
+	c->begun_ns = clock_monotonic_ns();
+}
+
+void own_cost_end(struct session *s)
+{
+	struct own_cost *c = &s->own_cost;
+
+	if (!c->counting)
+		return;
+	c->over_ns += clock_monotonic_ns() - c->begun_ns;
+	c->run_ns += run_time(s) - c->run_ns_before;
+	c->counting = false;
+	(void)close(c->fd);
+}
+
+void session_measure_own(struct session *s)
+{
+	s->own_cost.wanted = true;
+	own_cost_begin(s);
+}
+
+double session_own_share(struct session *s)
+{
+	const struct own_cost *c = &s->own_cost;
+
+	own_cost_end(s);
+	return c->over_ns ? (double)c->run_ns / (double)c->over_ns : NAN;
 }

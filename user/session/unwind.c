@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "code/tables.h"
 #include "cozbpf.skel.h"
-#include "session/unwind_private.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +39,6 @@ void unwind_close(struct session *s)
 	unwind_rows_close(s);
 	if (u->modules)
 		(void)munmap(u->modules, MODULES_BYTES);
-	free(u->spaces);
 	free(u->free);
 	free(u);
 	s->unwind = NULL;
@@ -77,21 +75,6 @@ static void give_part(struct unwind *u, struct unwind_part p)
 	/* Out of memory: lost until the end, which the next in want says. */
 	if (p.room && array_room(u->free, u->n_free) == 0)
 		u->free[u->n_free++] = p;
-}
-
-static int grow_spaces(struct unwind *u, size_t n)
-{
-	struct unwind_space *grown;
-
-	if (n <= u->n_spaces)
-		return 0;
-	grown = reallocarray(u->spaces, n, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + u->n_spaces, 0, (n - u->n_spaces) * sizeof(*grown));
-	u->spaces = grown;
-	u->n_spaces = n;
-	return 0;
 }
 
 static void publish(struct session *s, size_t space)
@@ -135,8 +118,6 @@ int unwind_set(struct session *s, size_t space, struct error *e)
 	const struct code_map *m = s->points.code;
 	int r = unwind_add_rows(s, e);
 
-	if (r == 0 && grow_spaces(u, m->n_spaces) < 0)
-		r = fail(e, ENOMEM, "out of memory");
 	if (r < 0)
 		return r;
 	u->n_surplus_modules = u->n_surplus_spaces = 0;
@@ -152,8 +133,6 @@ void unwind_drop(struct session *s, size_t space)
 	struct unwind *u = s->unwind;
 
 	__atomic_store_n(&s->skel->bss->spaces[space], 0, __ATOMIC_RELEASE);
-	if (space >= u->n_spaces)
-		return;
 	give_part(u, u->spaces[space].now);
 	give_part(u, u->spaces[space].spare);
 	u->spaces[space] = (struct unwind_space){0};

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "code/tables.h"
 #include "cozbpf.skel.h"
-#include "session/unwind_private.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
