@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PRELOAD "LD_PRELOAD="
 #define FD_PATH "/proc/self/fd/"
 
 struct shim_page *shim_page;

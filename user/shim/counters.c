@@ -13,8 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
 /* Values of shim_counter.reserved; a candidate's is its type. */
 #define STATE_CLAIMED 0U
 #define STATE_WITHDRAWN 0x80000000U

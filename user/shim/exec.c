@@ -15,9 +15,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define DEFAULT_PATH "/bin:/usr/bin"
-
 static int plain(const char *path, char *const *argv, char *const *envp)
 {
 	int r, saved;
@@ -94,10 +91,9 @@ static int start_or_shell(const char *path, char *const *argv, char *const *envp
 /* As execvp(3) has it: what is in the way is stepped over, what may not be executed is said in the end. */
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	const char *path = NULL, *end;
+	const char *at = NULL;
 	char candidate[PATH_MAX];
 	bool denied = false;
-	size_t name = strlen(file);
 
 	if (!*file) {
 		errno = ENOENT;
@@ -105,28 +101,13 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 	}
 	if (strchr(file, '/'))
 		return start_or_shell(file, argv, envp);
-	for (char **e = environ; e && *e && !path; e++)
-		if (strncmp(*e, "PATH=", 5) == 0)
-			path = *e + 5;
 	errno = ENOENT;
-	for (path = path ? path : DEFAULT_PATH;; path = end + 1) {
-		size_t n;
-
-		end = path + strcspn(path, ":");
-		n = (size_t)(end - path);
-		if (n + name + 2 <= sizeof(candidate)) {
-			memcpy(candidate, path, n);
-			if (n)
-				candidate[n++] = '/';
-			memcpy(candidate + n, file, name + 1);
-			(void)start_or_shell(candidate, argv, envp);
-			if (errno == EACCES)
-				denied = true;
-			else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT)
-				return -1;
-		}
-		if (!*end)
-			break;
+	while (handover_candidate(&at, file, candidate)) {
+		(void)start_or_shell(candidate, argv, envp);
+		if (errno == EACCES)
+			denied = true;
+		else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT)
+			return -1;
 	}
 	if (denied)
 		errno = EACCES;

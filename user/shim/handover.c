@@ -14,11 +14,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#define PRELOAD "LD_PRELOAD="
 #define PRELOAD_FD 200
 #define PRELOAD_TRIES 64
-#define MAX_VALUE HANDOVER_VALUE
 #define PATIENCE_US 200000
+#define DEFAULT_PATH "/bin:/usr/bin"
 
 /* "/proc/self/fd/N", without stdio. */
 static void append_number(char *to, unsigned int n)
@@ -156,28 +155,24 @@ void handover_remove(int first)
 
 int handover_place(const int fds[SHIM_FDS], bool kept)
 {
-	int from = PRELOAD_FD, placed = -1;
+	int from = PRELOAD_FD;
 
-	for (int try = 0; placed < 0 && try < PRELOAD_TRIES; try++) {
+	for (int try = 0; try < PRELOAD_TRIES; try++) {
 		int at[SHIM_FDS], n = 0;
 
 		for (; n < SHIM_FDS; n++) {
-			at[n] = handover_fcntl(fds[n], kept ? F_DUPFD : F_DUPFD_CLOEXEC, from + n);
+			at[n] = handover_fcntl(fds[n], kept ? F_DUPFD : F_DUPFD_CLOEXEC, n ? at[0] + n : from);
 			if (at[n] < 0 || at[n] != at[0] + n)
 				break;
-			if (n == 0)
-				from = at[0];
 		}
-		if (n == SHIM_FDS) {
-			placed = at[0];
-			break;
-		}
+		if (n == SHIM_FDS)
+			return at[0];
 		handover_close(at, at[n] < 0 ? n : n + 1);
 		if (at[n] < 0)
 			break;
-		from++;
+		from = at[0] + 1;
 	}
-	return placed;
+	return -1;
 }
 
 static bool loads_library(const char *path, int depth, struct handover_environment *e)
@@ -227,14 +222,42 @@ bool handover_loads(const char *path, struct handover_environment *e)
 	return loads_library(path, 0, e);
 }
 
+static const char *search_path(void)
+{
+	for (char **e = environ; e && *e; e++)
+		if (strncmp(*e, "PATH=", 5) == 0)
+			return *e + 5;
+	return DEFAULT_PATH;
+}
+
+bool handover_candidate(const char **at, const char *file, char ret[PATH_MAX])
+{
+	size_t name = strlen(file), n;
+
+	while (!*at || **at) {
+		const char *part = *at ? *at + 1 : search_path();
+
+		n = strcspn(part, ":");
+		*at = part + n;
+		if (n + name + 2 > PATH_MAX)
+			continue;
+		memcpy(ret, part, n);
+		if (n)
+			ret[n++] = '/';
+		memcpy(ret + n, file, name + 1);
+		return true;
+	}
+	return false;
+}
+
 bool handover_survey(char *const *envp, struct handover_environment *ret)
 {
 	*ret = (struct handover_environment){.envp = envp};
 	for (; envp[ret->n] && ret->n < HANDOVER_STRINGS; ret->n++)
 		if (strncmp(envp[ret->n], PRELOAD, strlen(PRELOAD)) == 0)
 			ret->old = envp[ret->n]; /* with several, the loader obeys the last */
-	ret->had = ret->old ? strnlen(ret->old, MAX_VALUE) : 0;
-	return !shim_filtered && ret->n < HANDOVER_STRINGS && ret->had < MAX_VALUE;
+	ret->had = ret->old ? strnlen(ret->old, HANDOVER_VALUE) : 0;
+	return !shim_filtered && ret->n < HANDOVER_STRINGS && ret->had < HANDOVER_VALUE;
 }
 
 void handover_preload(const struct handover_environment *e, int first, char *to)

@@ -6,6 +6,7 @@
 #include "shim.h"
 #include "shared/shim_first.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -40,6 +41,8 @@ struct handover_environment {
 bool handover_survey(char *const *envp, struct handover_environment *ret);
 /* Would the dynamic loader of the program at @path load the library? Not of static, set-uid ones or those of another architecture. */
 bool handover_loads(const char *path, struct handover_environment *e);
+/* The next path that @file may be found at by PATH. *at: where the search is, NULL at first. false: there is none any more. */
+bool handover_candidate(const char **at, const char *file, char ret[PATH_MAX]);
 /* Bytes of what handover_preload writes, at most. */
 static inline size_t handover_room(const struct handover_environment *e)
 {

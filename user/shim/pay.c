@@ -14,14 +14,14 @@
  * would be unwound from a place where the program did not allow it.
  *
  * Of this file a second thing is made, the handler that is injected into processes that run already (blob.c): there is neither libc nor
- * thread-local storage, and what stands for them comes from blob.h. */
+ * thread-local storage. */
 #include "shim.h"
-#include "raw.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #define USEC 1000LL
@@ -37,6 +37,16 @@
 /* A sleep shorter than this is not worth its system calls. */
 #define SHORTEST_SLEEP_NS (20 * USEC)
 
+/* A system call without libc: it leaves errno alone, and is no cancellation point. A negative errno where it failed. */
+static inline long raw_call(long number, long a, long b, long c, long d)
+{
+	register long fourth __asm__("r10") = d;
+	long result;
+
+	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
+	return result;
+}
+
 /* The ledger may give a slot away and put the thread elsewhere: whoever keeps what is found has to look at its `tid` again. */
 static struct shim_slot *find_slot(struct shim_slot *slots, unsigned int tid)
 {
@@ -50,7 +60,42 @@ static struct shim_slot *find_slot(struct shim_slot *slots, unsigned int tid)
 }
 
 #ifdef SHIM_BLOB
-#include "blob.h"
+/* What the library has of libc and in thread-local storage. Nothing here may need a relocation. */
+
+/* The injector fills in what it has to. */
+extern struct shim_blob blob_head;
+
+#define payer ((enum shim_pay)blob_head.pay)
+
+/* By slot, in place of by thread; 0: not known yet. */
+static long long wake_latency_ns[SHIM_SLOTS];
+
+static long long now_ns(void)
+{
+	struct timespec t = {0};
+
+	(void)raw_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+struct shim_slot *shim_own_slot(void)
+{
+	return find_slot((struct shim_slot *)blob_head.slots, (unsigned int)raw_call(SYS_gettid, 0, 0, 0, 0));
+}
+
+static long long *own_latency(const struct shim_slot *slot)
+{
+	long long *latency = &wake_latency_ns[slot - (const struct shim_slot *)blob_head.slots];
+
+	if (!*latency)
+		*latency = LATENCY_START_NS;
+	return latency;
+}
+
+/* It pays nothing then; the ledger goes on asking, and sees it. */
+static void note_no_slot(void)
+{
+}
 #else
 static enum shim_pay payer;
 

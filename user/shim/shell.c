@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
 #define MAX_LINE 16384 /* of the program's: its copy is on the stack, four times as long if it is all quotation marks */
 
 /* Threads that use the descriptors, times 2; odd: they are being opened or closed. One that is cancelled in system never leaves: then they

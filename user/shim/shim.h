@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+#define EXPORT __attribute__((visibility("default")))
+#define PRELOAD "LD_PRELOAD="
+
 /* The two shared mappings; NULL until attached. They stay mapped for the life of the process, and across fork. */
 extern struct shim_page *shim_page;
 extern struct shim_slot *shim_slots;

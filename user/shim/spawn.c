@@ -12,8 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-#define DEFAULT_PATH "/bin:/usr/bin"
 #define MAX_ACTIONS 1024
 #define MAX_ACTION 64 /* bytes */
 
@@ -147,32 +145,16 @@ EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, const pos
 }
 
 /* The file that posix_spawnp will find; NULL: none. It looks itself; here it is only seen whether the library would be loaded. */
-static const char *search(const char *file, char *candidate)
+static const char *search(const char *file, char candidate[PATH_MAX])
 {
-	const char *path = NULL, *end;
-	size_t name = strlen(file);
+	const char *at = NULL;
 
 	if (strchr(file, '/'))
 		return file;
-	for (char **e = environ; e && *e && !path; e++)
-		if (strncmp(*e, "PATH=", 5) == 0)
-			path = *e + 5;
-	for (path = path ? path : DEFAULT_PATH;; path = end + 1) {
-		size_t n;
-
-		end = path + strcspn(path, ":");
-		n = (size_t)(end - path);
-		if (n + name + 2 <= PATH_MAX) {
-			memcpy(candidate, path, n);
-			if (n)
-				candidate[n++] = '/';
-			memcpy(candidate + n, file, name + 1);
-			if (access(candidate, X_OK) == 0)
-				return candidate;
-		}
-		if (!*end)
-			return NULL;
-	}
+	while (handover_candidate(&at, file, candidate))
+		if (access(candidate, X_OK) == 0)
+			return candidate;
+	return NULL;
 }
 
 EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, const posix_spawn_file_actions_t *restrict actions,

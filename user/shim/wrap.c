@@ -1,9 +1,33 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Calls that are no cancellation points.
+/* Calls that are no cancellation points, and what begins a thread.
  *
  * Those that can be had without waiting are tried so first, where the attempt is all that the call itself would do if it succeeds. What
  * neither wakes nor waits (trylock and its like) is not wrapped. The C library's own calls from one of these to another do not come here. */
 #include "wrap.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+struct shim_real shim_real;
+
+/* Before main, and earlier where another library's constructor calls one of these. Several threads may do it at once: all find the same.
+ * RTLD_NEXT goes by who calls dlsym, so these must be calls, not jumps. */
+__attribute__((constructor, noinline)) void shim_resolve(void)
+{
+	int saved = errno;
+	void *f;
+
+#define SET(name, found) \
+	f = (found);     \
+	__atomic_store_n(&shim_real.name, (__typeof__(shim_real.name))f, __ATOMIC_RELAXED);
+#define NEWEST(name) SET(name, dlsym(RTLD_NEXT, #name))
+#define VERSION(name, which) SET(name, dlvsym(RTLD_NEXT, #name, which))
+	FUNCTIONS(NEWEST, VERSION)
+#undef NEWEST
+#undef VERSION
+#undef SET
+	errno = saved;
+}
 
 #define WAKES(name, parameters, arguments)   \
 	EXPORT int name parameters           \
@@ -83,5 +107,82 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 	told = shim_before_wait();
 	result = REAL(pthread_barrier_wait)(barrier);
 	shim_after_wait(told, result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD);
+	return result;
+}
+
+/* A thread begins level: its maker has paid. Its end lets those go that join it, however it ends. */
+struct birth {
+	void *(*function)(void *);
+	int (*c11_function)(void *);
+	void *arg;
+};
+
+static void at_end(void *arg)
+{
+	(void)arg;
+	shim_before_wake();
+}
+
+static struct birth begin(void *arg)
+{
+	struct birth b = *(struct birth *)arg;
+
+	free(arg);
+	shim_after_wait(false, false);
+	return b;
+}
+
+static void *live(void *arg)
+{
+	struct birth b = begin(arg);
+	void *volatile result;
+
+	pthread_cleanup_push(at_end, NULL);
+	result = b.function(b.arg);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+static int live_c11(void *arg)
+{
+	struct birth b = begin(arg);
+	volatile int result;
+
+	pthread_cleanup_push(at_end, NULL);
+	result = b.c11_function(b.arg);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+static struct birth *prepare(const struct birth *b)
+{
+	int saved = errno;
+	struct birth *copy = malloc(sizeof(*copy));
+
+	errno = saved;
+	if (!copy)
+		return NULL;
+	*copy = *b;
+	shim_before_wake();
+	return copy;
+}
+
+EXPORT int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict attributes, void *(*function)(void *), void *restrict arg)
+{
+	struct birth *b = prepare(&(struct birth){.function = function, .arg = arg});
+	int result = b ? REAL(pthread_create)(ret, attributes, live, b) : EAGAIN;
+
+	if (result != 0)
+		free(b);
+	return result;
+}
+
+EXPORT int thrd_create(thrd_t *ret, thrd_start_t function, void *arg)
+{
+	struct birth *b = prepare(&(struct birth){.c11_function = function, .arg = arg});
+	int result = b ? REAL(thrd_create)(ret, live_c11, b) : thrd_nomem;
+
+	if (result != thrd_success)
+		free(b);
 	return result;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --sync pthread: the C library's calls that wake threads or wait for them. Each does what the program asked for, by the C library's own
  * function and with its result, errno and cancellation; what is added around it is in sync.h. wrap.c has those that are no cancellation
- * points, wrap_wait.c those that are, wrap_thread.c what begins a thread. */
+ * points, wrap_wait.c those that are. */
 #pragma once
 
 #include "sync.h"
@@ -12,8 +12,6 @@
 #include <signal.h>
 #include <threads.h>
 #include <time.h>
-
-#define EXPORT __attribute__((visibility("default")))
 
 /* Every function wrapped or used by a wrapper: NEWEST(name), or VERSION(name, which). */
 #define FUNCTIONS(NEWEST, VERSION)                     \
