@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The child's side: from fork to exec. */
+/* The child's side: from fork to exec, with the signals that we were started with. */
 #include "target/internal.h"
 
 #include "shared/shim_abi.h"
@@ -21,13 +21,45 @@
 #define PRELOAD_FD 200
 #define PRELOAD_FD_LAST 1000000
 #define SHELL "/bin/sh"
+#define PRELOAD "LD_PRELOAD="
+
+static struct {
+	bool known;
+	sigset_t mask;
+	bool ignored[_NSIG];
+} at_start;
+
+void target_save_signals(void)
+{
+	struct sigaction sa;
+
+	if (at_start.known)
+		return;
+	(void)sigprocmask(SIG_SETMASK, NULL, &at_start.mask);
+	for (int s = 1; s < _NSIG; s++)
+		at_start.ignored[s] = sigaction(s, NULL, &sa) == 0 && !(sa.sa_flags & SA_SIGINFO) && sa.sa_handler == SIG_IGN;
+	at_start.known = true;
+}
+
+/* Gives the calling process the mask and the dispositions that target_save_signals remembered. */
+static void restore_signals(void)
+{
+	struct sigaction sa = {0};
+
+	/* Dispositions first: a signal that waits behind the mask must not reach one of our handlers in the child. libc refuses
+	 * its two internal signals, which it also set up itself. */
+	for (int s = 1; s < _NSIG; s++) {
+		sa.sa_handler = at_start.ignored[s] ? SIG_IGN : SIG_DFL;
+		(void)sigaction(s, &sa, NULL);
+	}
+	(void)sigprocmask(SIG_SETMASK, &at_start.mask, NULL);
+}
 
 static void report(const struct child_plan *plan, enum child_stage stage, int errnum)
 {
 	struct child_report r = {.stage = stage, .errnum = errnum};
 
-	while (send(plan->socket, &r, sizeof(r), MSG_NOSIGNAL) < 0 && errno == EINTR)
-		;
+	(void)TEMP_FAILURE_RETRY(send(plan->socket, &r, sizeof(r), MSG_NOSIGNAL));
 }
 
 static _Noreturn void give_up(const struct child_plan *plan, enum child_stage stage, int errnum)
@@ -133,10 +165,48 @@ static void has_to_be_first(const char *path, char ret[SHIM_FIRST_MAX])
 	(void)close(fd);
 }
 
+char **environ_with_preload(char *const *envp, int fd, const char *first)
+{
+	size_t n = 0, at, size;
+	const char *old = NULL;
+	char **vector, *entry, path[SHIM_FIRST_MAX + 48], separator = ':';
+
+	/* With several, the loader obeys the last. */
+	for (at = 0; envp && envp[n]; n++)
+		if (strncmp(envp[n], PRELOAD, strlen(PRELOAD)) == 0) {
+			old = envp[n];
+			at = n;
+		}
+	if (!old)
+		at = n;
+	else if (strchr(old, ' ') && !strchr(old, ':'))
+		separator = ' ';
+	/* Behind other libraries it would not be the first. */
+	if (*first && (!old || strlen(old) == strlen(PRELOAD)))
+		(void)snprintf(path, sizeof(path), "%s:/proc/self/fd/" SHIM_FIRST_MARK "%d", first, fd);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	size = (old ? strlen(old) + 1 : strlen(PRELOAD)) + strlen(path) + 1;
+	vector = calloc(n + 2, sizeof(*vector));
+	entry = malloc(size);
+	if (!vector || !entry) {
+		free(vector);
+		free(entry);
+		return NULL;
+	}
+	if (old)
+		(void)snprintf(entry, size, "%s%c%s", old, separator, path);
+	else
+		(void)snprintf(entry, size, PRELOAD "%s", path);
+	for (size_t i = 0; i < n; i++)
+		vector[i] = envp[i];
+	vector[at] = entry;
+	return vector;
+}
+
 _Noreturn void child_run(const struct child_plan *plan)
 {
 	char **envp, first[SHIM_FIRST_MAX] = "", go;
-	ssize_t n;
 	int r;
 
 	bind_to_parent(plan);
@@ -156,13 +226,10 @@ _Noreturn void child_run(const struct child_plan *plan)
 	}
 	report(plan, CHILD_READY, 0);
 
-	do
-		n = recv(plan->socket, &go, sizeof(go), 0);
-	while (n < 0 && errno == EINTR);
-	if (n != 1)
+	if (TEMP_FAILURE_RETRY(recv(plan->socket, &go, sizeof(go), 0)) != 1)
 		_exit(127);
 	/* From here on the program is on its own: it outlives us. */
 	(void)prctl(PR_SET_PDEATHSIG, 0);
-	signals_restore();
+	restore_signals();
 	give_up(plan, CHILD_EXEC, exec_program(plan, envp));
 }

@@ -175,36 +175,20 @@ int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const str
 	return 0;
 }
 
-/* Stops a thread of a process that has the layout, and has it still. */
-static int stop_owner(const struct inject_options *o, pid_t pid, const struct inject_layout *l, struct remote *ret)
-{
-	int err = stop_one(pid, -1, o->signo, ret);
-
-	if (err < 0 || inject_layout_of(pid, l, 1))
-		return err;
-	err = remote_release(ret);
-	return err < 0 ? err : -ESRCH;
-}
-
 /* The process has its former action back, and signals that were not delivered yet are gone. */
-static int withdraw(const struct inject_options *o, pid_t pid, const struct inject_layout *l)
+static int withdraw(const struct inject_options *o, struct remote *r, const struct inject_layout *l)
 {
 	const struct inject_action ignore = {.handler = 1, .flags = l->former.flags, .restorer = l->former.restorer};
 	struct inject_action there;
-	struct remote r;
-	int err = stop_owner(o, pid, l, &r), gone;
+	int err = inject_set_action(o, r, l, NULL, &there);
 
-	if (err < 0)
-		return err;
-	err = inject_set_action(o, &r, l, NULL, &there);
 	/* The program may have put another in its place. */
 	if (err == 0 && there.handler == inject_own_action(o, l).handler) {
-		err = inject_set_action(o, &r, l, &ignore, &there);
+		err = inject_set_action(o, r, l, &ignore, &there);
 		if (err == 0)
-			err = inject_set_action(o, &r, l, &l->former, &there);
+			err = inject_set_action(o, r, l, &l->former, &there);
 	}
-	gone = remote_release(&r);
-	return err < 0 ? err : gone;
+	return err;
 }
 
 static bool inside(const struct inject_layout *l, uint64_t at)
@@ -240,23 +224,29 @@ static bool is_quiet(const struct inject_options *o, pid_t pid, const struct inj
 	return err == 0 || err == -ESRCH;
 }
 
-static int unmap(const struct inject_options *o, pid_t pid, const struct inject_layout *l)
+/* The handler or, once no thread is in it, its mappings; by a thread of a process that has the layout, and has it still. */
+static int take_out(const struct inject_options *o, pid_t pid, const struct inject_layout *l, bool mappings)
 {
 	struct remote r;
-	int err = stop_owner(o, pid, l, &r), gone;
+	int err = mappings && !is_quiet(o, pid, l) ? -EAGAIN : stop_one(pid, -1, o->signo, &r), gone;
 
 	if (err < 0)
 		return err;
-	err = inside(l, r.regs.rip) ? -EAGAIN : inject_unmap(&r, l);
+	if (!inject_layout_of(pid, l, 1))
+		err = -ESRCH;
+	else if (mappings)
+		err = inside(l, r.regs.rip) ? -EAGAIN : inject_unmap(&r, l);
+	else
+		err = withdraw(o, &r, l);
 	gone = remote_release(&r);
-	return err < 0 ? err : gone;
+	return gone < 0 ? gone : err;
 }
 
 struct leaving {
 	const struct inject_options *o;
 	const struct inject_layout *known;
 	size_t n_known;
-	int (*step)(const struct inject_options *o, pid_t pid, const struct inject_layout *l);
+	bool mappings;	/* is it their turn, or the handler's? */
 	bool strangers; /* is it their turn? */
 	size_t found, failed;
 	pid_t last; /* that failed */
@@ -290,7 +280,7 @@ static int leave_one(pid_t pid, void *arg)
 	if (!l)
 		return 0;
 	x->found++;
-	err = x->step(x->o, pid, l);
+	err = take_out(x->o, pid, l, x->mappings);
 	if (err < 0 && err != -ESRCH) {
 		x->failed++;
 		x->last = pid;
@@ -298,15 +288,10 @@ static int leave_one(pid_t pid, void *arg)
 	return 0;
 }
 
-static int wait_and_unmap(const struct inject_options *o, pid_t pid, const struct inject_layout *l)
-{
-	return is_quiet(o, pid, l) ? unmap(o, pid, l) : -EAGAIN;
-}
-
 /* Strangers last: it can take all our time to look at the processes of some user who has made many. */
-static void take_step(struct leaving *x, int (*step)(const struct inject_options *o, pid_t pid, const struct inject_layout *l))
+static void take_step(struct leaving *x, bool mappings)
 {
-	x->step = step;
+	x->mappings = mappings;
 	x->strangers = false;
 	(void)process_each(leave_one, x);
 	x->strangers = true;
@@ -320,11 +305,11 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 	/* First everywhere the handler: a child that a process has meanwhile is as its parent was. */
 	do {
 		x.found = x.failed = 0;
-		take_step(&x, withdraw);
+		take_step(&x, false);
 		if (!x.found)
 			return 0;
 		if (!x.failed)
-			take_step(&x, wait_and_unmap);
+			take_step(&x, true);
 		pause_a_little();
 	} while (clock_monotonic_ns() < x.until);
 	return fail(e, EBUSY, "the payment handler could not be taken out of process %d%s: its memory stays there, and does nothing", (int)x.last,

@@ -10,11 +10,7 @@
 #include "target/process.h"
 #include "target/remote.h"
 
-#include <dirent.h>
-#include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +19,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define LARGEST_TEXT (64U * 1024 * 1024)
 #define PIECE 65536
 #define VDSO_ROOM 8192
 #define SLOTS_NAME "anon_inode:bpf-map"
@@ -39,28 +34,18 @@ int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret)
 	return 0;
 }
 
+static int number_if_live(pid_t tid, void *arg)
+{
+	(void)arg;
+	return process_is_live(tid) ? tid : 0;
+}
+
 /* A thread of @pid that still has its memory: the first one may have ended, and be a zombie as long as there are others. 0: none has. */
 static pid_t live_thread(pid_t pid)
 {
-	struct process_facts f;
-	const struct dirent *x;
-	pid_t found = 0;
-	char path[64];
-	DIR *d;
+	pid_t found = process_is_live(pid) ? pid : process_each_thread(pid, number_if_live, NULL);
 
-	if (process_is_live(pid))
-		return pid;
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
-	while (d && !found && (x = readdir(d))) {
-		pid_t tid = atoi(x->d_name);
-
-		if (tid > 0 && process_read(tid, &f) == 0 && f.state != 'Z' && f.state != 'X' && !f.kernel)
-			found = tid;
-	}
-	if (d)
-		(void)closedir(d);
-	return found;
+	return found > 0 ? found : 0;
 }
 
 /* Of @size bytes from @start; they may be fewer. */
@@ -146,55 +131,12 @@ const struct inject_layout *inject_layout_in(pid_t pid, const char *maps, const 
 	return NULL;
 }
 
-/* A whole file of /proc/PID; the caller frees it. NULL: gone, or too long. */
-static char *read_text(pid_t pid, const char *name)
-{
-	_cleanup_close_ int fd = -1;
-	_cleanup_free_ char *text = NULL;
-	size_t have = 0, room = 0;
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	while (fd >= 0) {
-		ssize_t n;
-
-		if (room - have < 2) {
-			char *grown = room < LARGEST_TEXT ? realloc(text, room ? 2 * room : 8192) : NULL;
-
-			if (!grown)
-				return NULL;
-			text = grown;
-			room = room ? 2 * room : 8192;
-		}
-		n = read(fd, text + have, room - have - 1);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return NULL;
-		if (n == 0) {
-			text[have] = '\0';
-			return TAKE_PTR(text);
-		}
-		have += (size_t)n;
-	}
-	return NULL;
-}
-
 const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n)
 {
 	pid_t tid = n ? live_thread(pid) : 0;
-	_cleanup_free_ char *maps = tid ? read_text(tid, "maps") : NULL;
+	_cleanup_free_ char *maps = tid ? process_text(tid, "maps") : NULL;
 
 	return maps ? inject_layout_in(tid, maps, known, n) : NULL;
-}
-
-/* The number behind "NAME:" in a text like /proc/PID/status. */
-static uint64_t field(const char *status, const char *name, int base)
-{
-	const char *at = strstr(status, name);
-
-	return at ? strtoull(at + strlen(name), NULL, base) : 0;
 }
 
 /* Calls that begin again by themselves, with what is left of their time. */
@@ -234,25 +176,38 @@ static bool restarts_by_another(const char *syscall)
 	       (number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_poll || (number == SYS_futex && fourth /* a time-out */));
 }
 
-static bool look_at_thread(pid_t pid, pid_t tid, int signo, struct inject_thread *ret)
+struct threads {
+	pid_t pid;
+	int signo;
+	struct inject_thread *all;
+	size_t n;
+};
+
+static int add_thread(pid_t tid, void *arg)
 {
+	struct threads *t = arg;
 	_cleanup_free_ char *status = NULL, *call = NULL;
+	struct inject_thread *new;
 	const char *state;
 	char name[64];
 
+	if (array_room(t->all, t->n) < 0)
+		return -ENOMEM;
 	(void)snprintf(name, sizeof(name), "task/%d/syscall", (int)tid);
-	call = read_text(pid, name);
+	call = process_text(t->pid, name);
 	(void)snprintf(name, sizeof(name), "task/%d/status", (int)tid);
-	status = read_text(pid, name);
+	status = process_text(t->pid, name);
 	state = status ? strstr(status, "\nState:\t") : NULL;
 	if (!state || state[8] == 'Z' || state[8] == 'X')
-		return false;
-	*ret = (struct inject_thread){
-		.tid = tid, .blocking = field(status, "\nSigBlk:", 16) >> (signo - 1) & 1, .filtered = field(status, "\nSeccomp:", 10) != 0};
-	inject_thread_place(state[8], call ? call : "", ret);
-	if (ret->filtered && call && restarts_by_another(call))
-		ret->rank = 5;
-	return true;
+		return 0;
+	new = &t->all[t->n++];
+	*new = (struct inject_thread){.tid = tid,
+				      .blocking = process_field(status, "\nSigBlk:", 16) >> (t->signo - 1) & 1,
+				      .filtered = process_field(status, "\nSeccomp:", 10) != 0};
+	inject_thread_place(state[8], call ? call : "", new);
+	if (new->filtered && call &&restarts_by_another(call))
+		new->rank = 5;
+	return 0;
 }
 
 static int by_rank(const void *a, const void *b)
@@ -264,33 +219,16 @@ static int by_rank(const void *a, const void *b)
 
 int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct inject_thread *all = NULL;
-	const struct dirent *x;
-	size_t n = 0;
-	char path[64];
-	DIR *d;
+	struct threads t = {.pid = pid, .signo = signo};
+	int r = process_each_thread(pid, add_thread, &t);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
-	if (!d)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while ((x = readdir(d))) {
-		int tid = atoi(x->d_name);
-
-		if (tid <= 0)
-			continue;
-		if (array_room(all, n) < 0) {
-			(void)closedir(d);
-			return -ENOMEM;
-		}
-		n += look_at_thread(pid, tid, signo, &all[n]);
+	if (r < 0 || !t.n) {
+		free(t.all);
+		return r == -ENOENT || r == 0 ? -ESRCH : r;
 	}
-	(void)closedir(d);
-	if (!n)
-		return -ESRCH;
-	qsort(all, n, sizeof(*all), by_rank);
-	*ret = TAKE_PTR(all);
-	*ret_n = n;
+	qsort(t.all, t.n, sizeof(*t.all), by_rank);
+	*ret = t.all;
+	*ret_n = t.n;
 	return 0;
 }
 
@@ -304,14 +242,14 @@ static bool all_filter(pid_t pid, int signo)
 
 int inject_allowed(pid_t pid, int signo, bool ours, struct error *e)
 {
-	_cleanup_free_ char *status = read_text(pid, "status");
+	_cleanup_free_ char *status = process_text(pid, "status");
 	char link[64], name[64] = "";
 	struct stat ns, own;
 	uint64_t tracer;
 
 	if (!status || sscanf(status, "Name: %63[^\n]", name) != 1)
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
-	tracer = field(status, "\nTracerPid:", 10);
+	tracer = process_field(status, "\nTracerPid:", 10);
 	if (tracer)
 		return fail(e, EPERM,
 			    "process %d (%s) is traced by process %llu, perhaps a debugger: no payment handler can be injected into it "
@@ -323,7 +261,7 @@ int inject_allowed(pid_t pid, int signo, bool ours, struct error *e)
 			    "process %d (%s) filters its system calls (seccomp): a payment handler that is injected into it could be its "
 			    "death; Linux 6.18 needs none",
 			    (int)pid, name);
-	if (!ours && field(status, "\nSigCgt:", 16) >> (signo - 1) & 1)
+	if (!ours && process_field(status, "\nSigCgt:", 16) >> (signo - 1) & 1)
 		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, name, signo);
 	(void)snprintf(link, sizeof(link), "/proc/%d/ns/pid", (int)pid);
 	if (stat(link, &ns) == 0 && stat("/proc/self/ns/pid", &own) == 0 && ns.st_ino != own.st_ino)

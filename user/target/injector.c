@@ -4,8 +4,10 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/message.h"
 #include "shared/shim_abi.h"
 #include "target/inject.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +21,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,7 +28,6 @@
 #define WORK_MS 40000 /* ... as a program can have the reading of its memory take for ever (a file system of its own) */
 /* After our death the kernel takes its programs down, which takes it a moment; a signal that they raise needs the handler. */
 #define AFTERMATH_NS 200000000
-#define END_MS 1000 /* who is killed or has nothing left to do ends in this time, or does not end at all */
 
 enum { ASK_SLOTS, ASK_ENTER, ASK_LEAVE };
 
@@ -68,18 +68,6 @@ static _Noreturn void work(const struct server *s, const struct request *q, int 
 	_exit(write(to, &a, sizeof(a)) == (ssize_t)sizeof(a) ? 0 : 1);
 }
 
-/* The kernel does not let go of everybody who is killed: one that waits for memory of a file system that a program is, it keeps as long as that
- * program likes. Such a child is left alone. */
-static void await_end(pid_t pid)
-{
-	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd end = {.fd = pidfd, .events = POLLIN};
-
-	while (poll(&end, 1, END_MS) < 0 && errno == EINTR)
-		;
-	(void)waitpid(pid, NULL, WNOHANG);
-}
-
 /* @pidfd: of the process that it is about; -1: none. */
 static void have_worked(struct server *s, const struct request *q, int pidfd, struct answer *ret)
 {
@@ -104,7 +92,7 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 		ret->result = fail(&ret->e, EIO, "cannot inject a payment handler: the process that does it has failed");
 	(void)close(ends[0]);
 	if (pid > 0)
-		await_end(pid);
+		process_reap_soon(pid);
 }
 
 static int remember(struct server *s, const struct inject_layout *l)
@@ -127,44 +115,26 @@ static void leave_all(struct server *s, struct answer *ret)
 		have_worked(s, &q, -1, ret);
 }
 
-static int receive(int from, struct request *ret, int *ret_fd)
-{
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {0};
-	struct iovec part = {ret, sizeof(*ret)};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
-	ssize_t n = recvmsg(from, &m, MSG_CMSG_CLOEXEC);
-
-	if (n != (ssize_t)sizeof(*ret))
-		return -EPIPE;
-	if (m.msg_controllen && control.head.cmsg_type == SCM_RIGHTS && control.head.cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(ret_fd, CMSG_DATA(&control.head), sizeof(int));
-	return 0;
-}
-
 static _Noreturn void serve(struct server *s)
 {
 	const struct timespec aftermath = {.tv_nsec = AFTERMATH_NS};
 	struct request q;
 	struct answer a;
-	int fd = -1;
+	int fd;
 
-	while (receive(s->socket, &q, &fd) == 0) {
+	while (message_read_fd(s->socket, &q, sizeof(q), 0, &fd, NULL) == 0) {
 		a = (struct answer){.e = {""}};
 		if (q.what == ASK_SLOTS) {
-			s->o.slots_fd = TAKE_FD(fd);
+			s->o.slots_fd = fd;
 		} else if (q.what == ASK_ENTER) {
 			have_worked(s, &q, fd, &a);
 			(void)close(fd);
-			fd = -1;
 			if (a.result == 0 && remember(s, &a.layout) < 0)
 				a.result = fail(&a.e, ENOMEM, "out of memory");
 		} else if (q.what == ASK_LEAVE) {
 			leave_all(s, &a);
 		}
-		if (send(s->socket, &a, sizeof(a), MSG_NOSIGNAL) != (ssize_t)sizeof(a))
+		if (message_send(s->socket, &a, sizeof(a), 0) < 0)
 			break;
 		if (q.what == ASK_LEAVE)
 			_exit(0);
@@ -236,28 +206,8 @@ int injector_start(const struct injector_options *o, struct injector **ret, stru
 /* @fd: to be handed over; -1: none. */
 static int ask(struct injector *i, const struct request *q, int fd, struct answer *ret, struct error *e)
 {
-	union {
-		struct cmsghdr head;
-		char room[CMSG_SPACE(sizeof(int))];
-	} control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))}};
-	struct iovec part = {(void *)q, sizeof(*q)};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-	ssize_t n;
-
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	if (fd >= 0) {
-		m.msg_control = &control;
-		m.msg_controllen = sizeof(control);
-	}
-	n = sendmsg(i->socket, &m, MSG_NOSIGNAL);
-	while (n == (ssize_t)sizeof(*q)) {
-		n = recv(i->socket, ret, sizeof(*ret), 0);
-		if (n < 0 && errno == EINTR)
-			n = (ssize_t)sizeof(*q);
-		else
-			break;
-	}
-	if (n != (ssize_t)sizeof(*ret)) {
+	if (message_send_fd(i->socket, fd, q, sizeof(*q), 0) < 0 ||
+	    TEMP_FAILURE_RETRY(recv(i->socket, ret, sizeof(*ret), 0)) != (ssize_t)sizeof(*ret)) {
 		/* An answer that comes too late would be taken for the next one's. */
 		(void)shutdown(i->socket, SHUT_RDWR);
 		return fail(e, EPIPE, "the process that injects payment handlers has ended: handlers may be left, which do nothing any more");
@@ -296,7 +246,7 @@ int injector_stop(struct injector *i, struct error *e)
 		return 0;
 	err = ask(i, &q, -1, &a, e);
 	(void)close(i->socket);
-	await_end(i->pid);
+	process_reap_soon(i->pid);
 	free(i);
 	return err;
 }

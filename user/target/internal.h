@@ -39,9 +39,6 @@ _Noreturn void child_run(const struct child_plan *plan);
 struct error;
 int target_make_image(const struct target_spec *spec, int *ret_fd, struct error *e);
 
-/* Gives the calling process the mask and the dispositions that target_save_signals remembered. */
-void signals_restore(void);
-
 /* @envp with the library of descriptor @fd, and before it @first (shared/shim_first.h) if that is not "", added to LD_PRELOAD, last: an existing
  * value is extended in its place and with the separator it uses, else the variable comes after all others. A new vector (and one new string); NULL if
  * there is no memory. */

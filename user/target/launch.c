@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "target/internal.h"
+#include "target/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 
 /* How long after exec the kernel may take to map the program. Far above what it needs; the wait ends with the program. */
 #define MAPPED_TIMEOUT_NS (1 * NSEC_PER_SEC)
-/* How long the child may take for an answer after the user has asked us to end, and to end itself. */
+/* How long the child may take for an answer after the user has asked us to end. */
 #define END_MS 1000
 
 struct target {
@@ -60,27 +60,18 @@ static int explain(const struct target *t, const struct child_report *r, const s
 
 static void reap(struct target *t)
 {
-	pid_t r;
-
-	if (t->reaped)
-		return;
-	do
-		r = waitpid(t->pid, &t->status, 0);
-	while (r < 0 && errno == EINTR);
+	if (!t->reaped)
+		(void)TEMP_FAILURE_RETRY(waitpid(t->pid, &t->status, 0));
 	t->reaped = true;
 }
 
 /* Only before exec. */
 static void kill_child(struct target *t)
 {
-	struct pollfd end = {.fd = t->pidfd, .events = POLLIN};
-
 	if (t->reaped)
 		return;
 	(void)kill(t->pid, SIGKILL);
-	/* One that the kernel keeps is left alone. */
-	if (t->pidfd < 0 || poll(&end, 1, END_MS) > 0)
-		reap(t);
+	process_reap_soon(t->pid);
 	t->reaped = true;
 }
 
@@ -112,9 +103,7 @@ static int receive(const struct target *t, struct child_report *ret)
 
 	if (n < 0)
 		return (int)n;
-	do
-		n = recv(t->socket, ret, sizeof(*ret), 0);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recv(t->socket, ret, sizeof(*ret), 0));
 	if (n == (ssize_t)sizeof(*ret))
 		return 1;
 	/* ECONNRESET: it ended with our byte unread. */
@@ -125,7 +114,7 @@ static int receive(const struct target *t, struct child_report *ret)
 
 static int fork_child(struct child_plan *plan, struct target *t, struct error *e)
 {
-	int pair[2];
+	int pair[2], errnum;
 	sigset_t all, before;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -139,16 +128,12 @@ static int fork_child(struct child_plan *plan, struct target *t, struct error *e
 	t->pid = fork();
 	if (t->pid == 0)
 		child_run(plan);
-	if (t->pid < 0) {
-		int errnum = errno;
-
-		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-		(void)close(pair[1]);
-		t->reaped = true;
-		return fail(e, errnum, "cannot fork: %s", strerror(errnum));
-	}
+	errnum = errno;
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)close(pair[1]);
+	t->reaped = t->pid < 0;
+	if (t->reaped)
+		return fail(e, errnum, "cannot fork: %s", strerror(errnum));
 	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
 	if (t->pidfd < 0)
 		return fail(e, errno, "cannot open a pidfd (Linux 5.3 or later is needed): %s", strerror(errno));
@@ -173,7 +158,6 @@ int target_spawn(const struct target_spec *spec, struct target **ret, struct err
 	if (r == 0) {
 		plan.path = t->path;
 		plan.image_fd = t->image_fd;
-		t->reaped = false;
 		r = fork_child(&plan, t, e);
 	}
 	if (r == 0) {
@@ -221,11 +205,10 @@ static void await_mapped(const struct target *t)
 {
 	const struct timespec pause = {.tv_nsec = 100 * 1000};
 	uint64_t start = clock_monotonic_ns();
-	char path[64], vector[64];
+	char vector[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)t->pid);
 	while (clock_monotonic_ns() - start < MAPPED_TIMEOUT_NS && !has_ended(t)) {
-		_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+		_cleanup_close_ int fd = process_open_file(t->pid, "auxv");
 
 		if (fd < 0 || read(fd, vector, sizeof(vector)) > (ssize_t)(2 * sizeof(long)))
 			return;
@@ -241,10 +224,7 @@ int target_exec(struct target *t, struct error *e)
 
 	if (t->execed || t->reaped)
 		return fail(e, EINVAL, "%s was started already", t->path);
-	do
-		r = (int)send(t->socket, &go, sizeof(go), MSG_NOSIGNAL);
-	while (r < 0 && errno == EINTR);
-	if (r < 0) {
+	if (TEMP_FAILURE_RETRY(send(t->socket, &go, sizeof(go), MSG_NOSIGNAL)) < 0) {
 		r = errno;
 		kill_child(t);
 		return fail(e, r == EPIPE ? ECHILD : r, "%s: the process ended before it could start the program", t->path);
@@ -291,12 +271,9 @@ void target_free(struct target *t)
 		return;
 	if (!t->execed)
 		kill_child(t);
-	if (t->socket >= 0)
-		(void)close(t->socket);
-	if (t->pidfd >= 0)
-		(void)close(t->pidfd);
-	if (t->image_fd >= 0)
-		(void)close(t->image_fd);
+	cleanup_close(&t->socket);
+	cleanup_close(&t->pidfd);
+	cleanup_close(&t->image_fd);
 	free(t->path);
 	free(t);
 }

@@ -6,7 +6,6 @@
 #include "target/process.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -32,7 +31,6 @@
 #define BACKLOG 64
 #define PATIENCE_US 200000 /* with a client that connects and says nothing */
 #define PAUSE_NS 20000000  /* before the next try, when no connection can be accepted */
-#define END_MS 1000	   /* for the server's end */
 
 struct preload_server {
 	struct shim_page *page;
@@ -206,17 +204,12 @@ int preload_serve(const struct preload_options *o, struct preload_server **ret, 
 
 void preload_stop(struct preload_server *s)
 {
-	struct pollfd end;
-
 	if (!s)
 		return;
 	__atomic_store_n(&s->page->serves, 0, __ATOMIC_RELEASE);
 	if (s->pidfd >= 0) {
-		end = (struct pollfd){.fd = s->pidfd, .events = POLLIN};
 		(void)syscall(SYS_pidfd_send_signal, s->pidfd, SIGKILL, NULL, 0);
-		/* One that the kernel keeps is left alone. */
-		if (poll(&end, 1, END_MS) > 0)
-			(void)waitpid(s->pid, NULL, 0);
+		process_reap_soon(s->pid);
 		(void)close(s->pidfd);
 	}
 	free(s);

@@ -18,6 +18,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* include/linux/sched.h; in the flags of /proc/PID/stat. */
@@ -26,41 +27,62 @@
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
 #define CAPABILITY_PTRACE 19
 #define DELETED " (deleted)"
+#define LARGEST_TEXT (64U * 1024 * 1024)
+#define END_MS 1000 /* who is killed or has nothing left to do ends in this time, or does not end at all */
 
-/* The whole of a small file of /proc, NUL-terminated; 0 or -errno. */
-static int read_small(pid_t pid, const char *file, char *text, size_t size)
+int process_open_file(pid_t pid, const char *name)
 {
-	_cleanup_close_ int fd = -1;
 	char path[64];
-	size_t have = 0;
-	ssize_t n;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (have < size - 1) {
-		n = read(fd, text + have, size - 1 - have);
-		if (n < 0 && errno == EINTR)
-			continue;
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+char *process_text(pid_t pid, const char *name)
+{
+	_cleanup_close_ int fd = process_open_file(pid, name);
+	_cleanup_free_ char *text = NULL;
+	size_t have = 0, room = 0;
+
+	while (fd >= 0) {
+		ssize_t n;
+
+		if (room - have < 2) {
+			char *grown = room < LARGEST_TEXT ? realloc(text, room ? 2 * room : 8192) : NULL;
+
+			if (!grown)
+				return NULL;
+			text = grown;
+			room = room ? 2 * room : 8192;
+		}
+		n = TEMP_FAILURE_RETRY(read(fd, text + have, room - have - 1));
 		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
+			return NULL;
+		if (n == 0) {
+			text[have] = '\0';
+			return TAKE_PTR(text);
+		}
 		have += (size_t)n;
 	}
-	text[have] = '\0';
-	return 0;
+	return NULL;
+}
+
+uint64_t process_field(const char *status, const char *name, int base)
+{
+	const char *at = strstr(status, name);
+
+	return at ? strtoull(at + strlen(name), NULL, base) : 0;
 }
 
 static int read_stat(pid_t pid, struct process_facts *f)
 {
-	char text[1024], *open, *close;
+	_cleanup_free_ char *text = process_text(pid, "stat");
+	char *open, *close;
 	unsigned int flags;
-	int parent, r = read_small(pid, "stat", text, sizeof(text));
+	int parent;
 
-	if (r < 0)
-		return r;
+	if (!text)
+		return -ESRCH;
 	/* The name may hold anything, parentheses too: it ends at the last one. */
 	open = strchr(text, '(');
 	close = strrchr(text, ')');
@@ -77,14 +99,9 @@ static int read_stat(pid_t pid, struct process_facts *f)
 int process_read(pid_t pid, struct process_facts *ret)
 {
 	struct process_facts f = {.state = '?'};
-	char text[4096], *uids;
-	int r = read_stat(pid, &f);
+	_cleanup_free_ char *text = read_stat(pid, &f) == 0 ? process_text(pid, "status") : NULL;
+	const char *uids = text ? strstr(text, "\nUid:") : NULL;
 
-	if (r == 0)
-		r = read_small(pid, "status", text, sizeof(text));
-	if (r < 0)
-		return r;
-	uids = strstr(text, "\nUid:");
 	if (!uids || sscanf(uids + 5, "%u %u %u", &f.real, &f.effective, &f.saved) != 3)
 		return -ESRCH;
 	*ret = f;
@@ -100,14 +117,13 @@ bool process_is_live(pid_t pid)
 
 bool process_thread_filters(pid_t pid, pid_t tid)
 {
-	char file[32], text[4096], *mode;
+	_cleanup_free_ char *text = NULL;
+	char file[32];
 
 	(void)snprintf(file, sizeof(file), "task/%d/status", (int)tid);
-	if (read_small(pid, file, text, sizeof(text)) < 0)
-		return true;
+	text = process_text(pid, file);
 	/* Without seccomp in the kernel there is no such line. */
-	mode = strstr(text, "\nSeccomp:");
-	return mode ? strtoul(mode + strlen("\nSeccomp:"), NULL, 10) != 0 : strlen(text) == sizeof(text) - 1;
+	return !text || process_field(text, "\nSeccomp:", 10) != 0;
 }
 
 bool process_numbers_agree(void)
@@ -128,13 +144,9 @@ int process_check_numbers(struct error *e)
 
 static bool may_trace_others(void)
 {
-	char text[4096], *caps;
-	unsigned long long effective;
+	_cleanup_free_ char *text = process_text(getpid(), "status");
 
-	if (read_small(getpid(), "status", text, sizeof(text)) < 0)
-		return false;
-	caps = strstr(text, "\nCapEff:");
-	return caps && sscanf(caps + 8, "%llx", &effective) == 1 && effective >> CAPABILITY_PTRACE & 1;
+	return text && process_field(text, "\nCapEff:", 16) >> CAPABILITY_PTRACE & 1;
 }
 
 static const char *user_name(uid_t uid, char *buffer, size_t size)
@@ -167,12 +179,9 @@ static int check_rights(pid_t pid, const struct process_facts *f, struct error *
 /* The processor's mode cannot be seen from outside; the executable's header says it. */
 static int check_architecture(pid_t pid, const struct process_facts *f, struct error *e)
 {
-	_cleanup_close_ int fd = -1;
-	char path[64];
+	_cleanup_close_ int fd = process_open_file(pid, "exe");
 	Elf64_Ehdr head;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return fail(e, EPERM, "not allowed to read the executable of process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE", (int)pid,
 			    f->comm);
@@ -270,9 +279,10 @@ bool process_path_matches(const char *glob, const char *path)
 	return fnmatch(glob, path, 0) == 0 || (base && fnmatch(glob, base + 1, 0) == 0);
 }
 
-int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
+/* What is called by a number in the directory at @path. */
+static int each_number(const char *path, int (*cb)(pid_t number, void *arg), void *arg)
 {
-	DIR *d = opendir("/proc");
+	DIR *d = opendir(path);
 	const struct dirent *x;
 	int r = 0;
 
@@ -289,15 +299,36 @@ int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
 	return r;
 }
 
-uint64_t process_vdso(pid_t pid)
+int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
 {
-	_cleanup_fclose_ FILE *f = NULL;
-	Elf64_auxv_t entry;
+	return each_number("/proc", cb, arg);
+}
+
+int process_each_thread(pid_t pid, int (*cb)(pid_t tid, void *arg), void *arg)
+{
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)pid);
-	f = fopen(path, "re");
-	while (f && fread(&entry, sizeof(entry), 1, f) == 1)
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return each_number(path, cb, arg);
+}
+
+/* The kernel does not let go of everybody who is killed: one that waits for memory of a file system that a program is, it keeps as long as that
+ * program likes. Such a child is left alone. */
+void process_reap_soon(pid_t pid)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd end = {.fd = pidfd, .events = POLLIN};
+
+	(void)TEMP_FAILURE_RETRY(poll(&end, 1, END_MS));
+	(void)waitpid(pid, NULL, WNOHANG);
+}
+
+uint64_t process_vdso(pid_t pid)
+{
+	_cleanup_close_ int fd = process_open_file(pid, "auxv");
+	Elf64_auxv_t entry;
+
+	while (fd >= 0 && read(fd, &entry, sizeof(entry)) == (ssize_t)sizeof(entry))
 		if (entry.a_type == AT_SYSINFO_EHDR)
 			return entry.a_un.a_val;
 	return 0;

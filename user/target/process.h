@@ -17,6 +17,12 @@ struct process_facts {
 	uid_t real, effective, saved;
 };
 
+/* A file of /proc/PID, opened for reading; the caller closes it. -1 with errno set. */
+int process_open_file(pid_t pid, const char *name);
+/* ... all of it, a text; the caller frees it. NULL: gone, or too long. */
+char *process_text(pid_t pid, const char *name);
+/* The number behind @name in a text like /proc/PID/status; 0: it is not there. */
+uint64_t process_field(const char *status, const char *name, int base);
 /* -ESRCH: there is no such process. */
 int process_read(pid_t pid, struct process_facts *ret);
 /* Is it there to be profiled: neither ended nor a kernel thread? */
@@ -47,5 +53,9 @@ const char *process_file_path(const char *path, const char *link);
 bool process_path_matches(const char *glob, const char *path);
 /* Calls @cb for every process of /proc until it returns non-zero, which is then returned. */
 int process_each(int (*cb)(pid_t pid, void *arg), void *arg);
+/* The same for the threads of @pid, by their ids. -errno: it cannot be asked for them. */
+int process_each_thread(pid_t pid, int (*cb)(pid_t tid, void *arg), void *arg);
+/* Reaps a child that was killed, or has nothing left to do: within a second, or not at all. */
+void process_reap_soon(pid_t pid);
 /* Where the kernel has mapped its vDSO in the process; 0: it has none, or cannot be read. */
 uint64_t process_vdso(pid_t pid);
