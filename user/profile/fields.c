@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "profile/fields.h"
+#include "profile/record.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+/* The table of a list whose first @n_coz fields are Coz's. */
+#define TABLE(list, n_coz)                                    \
+	{                                                     \
+		list, sizeof(list) / sizeof((list)[0]), n_coz \
+	}
 #define FIELD(type, member, kind, required)                            \
 	{                                                              \
 #member, offsetof(struct type, member), kind, required \
@@ -38,20 +42,22 @@ static const struct field experiment_list[] = {
 	X(foreign, FIELD_SHARE, false),
 };
 #undef SUM
-const struct field_table experiment_fields = {experiment_list, COUNT(experiment_list)};
+const struct field_table experiment_fields = TABLE(experiment_list, 4);
+
+const struct field_table startup_time_fields = {&(const struct field)S(time, FIELD_U64), 1, 1};
 
 static const struct field startup_list[] = {
 	S(version, FIELD_STRING),      S(command, FIELD_STRING),      S(kernel, FIELD_STRING),	    S(host, FIELD_STRING), S(sync, FIELD_STRING),
 	S(pay, FIELD_STRING),	       S(fallback, FIELD_STRING),     S(granularity, FIELD_STRING), S(seed, FIELD_U64),	   S(period_ns, FIELD_U64),
 	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64), S(attribution, FIELD_STRING),
 };
-const struct field_table startup_fields = {startup_list, COUNT(startup_list)};
+const struct field_table startup_fields = TABLE(startup_list, 0);
 
 static const struct field throughput_list[] = {
 	P(name, FIELD_STRING, true),
 	P(delta, FIELD_U64, true),
 };
-const struct field_table throughput_fields = {throughput_list, COUNT(throughput_list)};
+const struct field_table throughput_fields = TABLE(throughput_list, 2);
 
 /* Valid together or not at all, hence a table of their own with nothing optional. */
 static const struct field throughput_timing_list[] = {
@@ -59,25 +65,16 @@ static const struct field throughput_timing_list[] = {
 	P(last_ns, FIELD_U64, true),
 	P(effective_ns, FIELD_U64, true),
 };
-const struct field_table throughput_timing_fields = {throughput_timing_list, COUNT(throughput_timing_list)};
+const struct field_table throughput_timing_fields = TABLE(throughput_timing_list, 0);
 
 /* Of experiments whose first part is not read. */
-static const struct field throughput_settled_list[] = {
-	P(settled_delta, FIELD_U64, true),
-};
-const struct field_table throughput_settled_fields = {throughput_settled_list, COUNT(throughput_settled_list)};
+const struct field_table throughput_settled_fields = {&(const struct field)P(settled_delta, FIELD_U64, true), 1, 0};
 
 /* Where not all visits were timed. */
-static const struct field throughput_part_list[] = {
-	P(timed_visits, FIELD_U64, true),
-};
-const struct field_table throughput_part_fields = {throughput_part_list, COUNT(throughput_part_list)};
+const struct field_table throughput_part_fields = {&(const struct field)P(timed_visits, FIELD_U64, true), 1, 0};
 
 /* Of points that cost something. */
-static const struct field throughput_cost_list[] = {
-	P(cost_ns, FIELD_U64, true),
-};
-const struct field_table throughput_cost_fields = {throughput_cost_list, COUNT(throughput_cost_list)};
+const struct field_table throughput_cost_fields = {&(const struct field)P(cost_ns, FIELD_U64, true), 1, 0};
 
 static const struct field latency_list[] = {
 	P(name, FIELD_STRING, true),
@@ -85,19 +82,19 @@ static const struct field latency_list[] = {
 	P(departures, FIELD_U64, true),
 	P(difference, FIELD_I64, true),
 };
-const struct field_table latency_fields = {latency_list, COUNT(latency_list)};
+const struct field_table latency_fields = TABLE(latency_list, 4);
 
 static const struct field latency_measured_list[] = {
 	L(sum_ns, FIELD_I64), L(unmatched, FIELD_U64),	     L(unended, FIELD_U64),	  L(crossed, FIELD_U64),
 	L(lost, FIELD_U64),   L(in_flight_begin, FIELD_I64), L(in_flight_end, FIELD_I64),
 };
-const struct field_table latency_measured_fields = {latency_measured_list, COUNT(latency_measured_list)};
+const struct field_table latency_measured_fields = TABLE(latency_measured_list, 0);
 static const struct field runtime_list[] = {
 	FIELD(profile_runtime, time, FIELD_U64, true),
 	FIELD(profile_runtime, samples, FIELD_U64, false),
 	FIELD(profile_runtime, unattributed, FIELD_U64, false),
 };
-const struct field_table runtime_fields = {runtime_list, COUNT(runtime_list)};
+const struct field_table runtime_fields = TABLE(runtime_list, 1);
 
 /* Of runs that know what the machine had. */
 static const struct field machine_list[] = {
@@ -105,14 +102,14 @@ static const struct field machine_list[] = {
 	FIELD(profile_runtime, kernel_cpu_ns, FIELD_U64, false),  FIELD(profile_runtime, scope_cpu_ns, FIELD_U64, false),
 	FIELD(profile_runtime, foreign_cpu_ns, FIELD_U64, false),
 };
-const struct field_table machine_fields = {machine_list, COUNT(machine_list)};
+const struct field_table machine_fields = TABLE(machine_list, 0);
 
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),
 	FIELD(profile_samples, inlined, FIELD_STRING, false),
 };
-const struct field_table samples_fields = {samples_list, COUNT(samples_list)};
+const struct field_table samples_fields = TABLE(samples_list, 2);
 
 void fields_free(const struct field_table *t, void *record)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a latency point measured, as part of its record. */
-#include "profile/fields.h"
 #include "profile/record.h"
-#include "profile/source.h"
 #include "shared/histogram.h"
 
 #include <errno.h>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/merge.h"
 
-#include "profile/fields.h"
+#include "profile/record.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t profile_add_counts(uint64_t a, uint64_t b)
+void profile_add_count(uint64_t *to, uint64_t more)
 {
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+	if (__builtin_add_overflow(*to, more, to))
+		*to = UINT64_MAX;
 }
 
 static int by_location(const void *a, const void *b)
@@ -38,7 +38,7 @@ void profile_add_up_samples(struct profile *p)
 				s[out].inlined = s[i].inlined;
 				s[i].inlined = other;
 			}
-			s[out].count = profile_add_counts(s[out].count, s[i].count);
+			profile_add_count(&s[out].count, s[i].count);
 			fields_free(&samples_fields, &s[i]);
 		} else {
 			s[++out] = s[i];
@@ -77,6 +77,37 @@ int profile_move_samples(struct profile *p, struct profile_samples *s, size_t n)
 	return 0;
 }
 
+static void add_machine(struct profile_machine *m, const struct profile_machine *more)
+{
+	profile_add_count(&m->own_ns, more->own_ns);
+	profile_add_count(&m->own_of_ns, more->own_of_ns);
+	profile_add_count(&m->kernel_ns, more->kernel_ns);
+	profile_add_count(&m->kernel_of_ns, more->kernel_of_ns);
+	profile_add_count(&m->scope_ns, more->scope_ns);
+	profile_add_count(&m->foreign_ns, more->foreign_ns);
+	profile_add_count(&m->scope_of_ns, more->scope_of_ns);
+}
+
+void profile_machine_add_run(struct profile_machine *m, const struct profile_runtime *t)
+{
+	struct profile_machine run = {0};
+
+	if (t->own_cpu_ns)
+		run.own_ns = t->own_cpu_ns, run.own_of_ns = t->machine_ns;
+	if (t->kernel_cpu_ns)
+		run.kernel_ns = t->kernel_cpu_ns, run.kernel_of_ns = t->machine_ns;
+	if (t->scope_cpu_ns || t->foreign_cpu_ns)
+		run.scope_ns = t->scope_cpu_ns, run.foreign_ns = t->foreign_cpu_ns, run.scope_of_ns = t->machine_ns;
+	add_machine(m, &run);
+}
+
+double profile_machine_share(uint64_t ns, uint64_t of_ns)
+{
+	if (!of_ns)
+		return NAN;
+	return ns < of_ns ? (double)ns / (double)of_ns : 1;
+}
+
 int profile_merge(struct profile *into, struct profile *from)
 {
 	if (grow(&into->runs, into->n_runs, from->n_runs, sizeof(*into->runs)) < 0 ||
@@ -90,10 +121,10 @@ int profile_merge(struct profile *into, struct profile *from)
 	}
 	for (size_t i = 0; i < from->n_runs; i++)
 		into->runs[into->n_runs++] = from->runs[i];
-	into->runtime_ns = profile_add_counts(into->runtime_ns, from->runtime_ns);
-	into->sampled = profile_add_counts(into->sampled, from->sampled);
-	into->unattributed = profile_add_counts(into->unattributed, from->unattributed);
-	profile_machine_add(&into->machine, &from->machine);
+	profile_add_count(&into->runtime_ns, from->runtime_ns);
+	profile_add_count(&into->sampled, from->sampled);
+	profile_add_count(&into->unattributed, from->unattributed);
+	add_machine(&into->machine, &from->machine);
 	if (!into->first_bad_line)
 		into->first_bad_line = from->first_bad_line;
 	into->bad_lines += from->bad_lines;

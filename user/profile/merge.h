@@ -12,6 +12,6 @@ int profile_merge(struct profile *into, struct profile *from);
 void profile_add_up_samples(struct profile *p);
 
 /* The rest is internal to the package. A file says what it likes: sums end at UINT64_MAX. */
-uint64_t profile_add_counts(uint64_t a, uint64_t b);
+void profile_add_count(uint64_t *to, uint64_t more);
 /* Moves @n samples to the end of @p's, not added up. -ENOMEM leaves both as they were. */
 int profile_move_samples(struct profile *p, struct profile_samples *s, size_t n);

@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/open_file.h"
-#include "profile/fields.h"
 #include "profile/merge.h"
 #include "profile/record.h"
 
@@ -29,6 +28,7 @@ size_t profile_most_kept = (size_t)1 << 30;
 /* A profile under construction, and the log that is being read: a run's logs are cumulative, the last one counts. */
 struct parser {
 	struct profile p;
+	struct json_tokener *tok;
 	struct profile_samples *log;
 	size_t n_log;
 	struct profile_runtime log_time;
@@ -40,18 +40,19 @@ struct parser {
 	size_t bad;	       /* bytes that are no records */
 };
 
-/* array_room for arrays of any type, with a bound. */
-static int grow(void *array_ptr, size_t n, size_t size, size_t max)
+/* Appends @item to an array of any type that has *n, at most @max. -E2BIG, -ENOMEM: it is unchanged. */
+static int append(void *array_ptr, size_t *n, const void *item, size_t size, size_t max)
 {
 	void **array = array_ptr;
 	void *bigger;
 
-	if (n >= max)
+	if (*n >= max)
 		return -E2BIG;
-	bigger = array_grown(*array, n, size);
+	bigger = array_grown(*array, *n, size);
 	if (!bigger)
 		return -ENOMEM;
 	*array = bigger;
+	memcpy((char *)bigger + (*n)++ * size, item, size);
 	return 0;
 }
 
@@ -72,18 +73,16 @@ static int end_run(struct parser *ps)
 	int r;
 
 	for (size_t i = 0; !ps->log_time.samples && i < ps->n_log; i++)
-		sampled = profile_add_counts(sampled, ps->log[i].count);
+		profile_add_count(&sampled, ps->log[i].count);
 	r = profile_move_samples(&ps->p, ps->log, ps->n_log);
 	if (r)
 		return r;
-	free(ps->log);
-	ps->log = NULL;
-	ps->n_log = 0;
+	ps->n_log = 0; /* they have moved */
 	ps->kept += ps->log_kept;
-	ps->log_kept = 0;
-	ps->p.runtime_ns = profile_add_counts(ps->p.runtime_ns, ps->log_time.time);
-	ps->p.sampled = profile_add_counts(ps->p.sampled, sampled);
-	ps->p.unattributed = profile_add_counts(ps->p.unattributed, ps->log_time.unattributed);
+	clear_log(ps);
+	profile_add_count(&ps->p.runtime_ns, ps->log_time.time);
+	profile_add_count(&ps->p.sampled, sampled);
+	profile_add_count(&ps->p.unattributed, ps->log_time.unattributed);
 	profile_machine_add_run(&ps->p.machine, &ps->log_time);
 	ps->log_time = (struct profile_runtime){0};
 	return 0;
@@ -93,24 +92,16 @@ static int add_run(struct parser *ps, const struct profile_startup *s)
 {
 	int r = end_run(ps);
 
-	if (!r)
-		r = grow(&ps->p.runs, ps->p.n_runs, sizeof(*ps->p.runs), MAX_RUNS);
-	if (r)
-		return r;
-	ps->p.runs[ps->p.n_runs++] = *s;
 	ps->in_experiment = false;
-	return 0;
+	return r ? r : append(&ps->p.runs, &ps->p.n_runs, s, sizeof(*s), MAX_RUNS);
 }
 
 static int add_experiment(struct parser *ps, const struct profile_experiment *x)
 {
-	int r = grow(&ps->p.experiments, ps->p.n_experiments, sizeof(*ps->p.experiments), MAX_EXPERIMENTS);
+	struct profile_run_experiment experiment = {.x = *x, .run = ps->p.n_runs - 1};
 
-	if (r)
-		return r;
-	ps->p.experiments[ps->p.n_experiments++] = (struct profile_run_experiment){.x = *x, .run = ps->p.n_runs - 1};
 	ps->in_experiment = true;
-	return 0;
+	return append(&ps->p.experiments, &ps->p.n_experiments, &experiment, sizeof(experiment), MAX_EXPERIMENTS);
 }
 
 static int add_point(struct parser *ps, const struct profile_point *point)
@@ -121,22 +112,14 @@ static int add_point(struct parser *ps, const struct profile_point *point)
 	if (!ps->in_experiment)
 		return -EINVAL;
 	x = &ps->p.experiments[ps->p.n_experiments - 1];
-	r = grow(&x->points, x->n_points, sizeof(*x->points), MAX_POINTS);
-	if (r)
-		return r == -E2BIG ? -EINVAL : r;
-	x->points[x->n_points++] = *point;
-	return 0;
+	r = append(&x->points, &x->n_points, point, sizeof(*point), MAX_POINTS);
+	return r == -E2BIG ? -EINVAL : r;
 }
 
 static int add_samples(struct parser *ps, const struct profile_samples *s)
 {
-	int r = grow(&ps->log, ps->n_log, sizeof(*ps->log), MAX_SAMPLES);
-
-	if (r)
-		return r;
-	ps->log[ps->n_log++] = *s;
 	ps->in_experiment = false;
-	return 0;
+	return append(&ps->log, &ps->n_log, s, sizeof(*s), MAX_SAMPLES);
 }
 
 /* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line; other errors end the
@@ -171,38 +154,16 @@ static int add_record(struct parser *ps, const struct record *rec)
 	return 0;
 }
 
-/* What a record's strings and lists take, and about what the allocator adds. */
-static size_t size_of(const struct record *rec)
-{
-	const size_t each = 32;
-
-	switch (rec->type) {
-	case RECORD_STARTUP:
-		return 2 * sizeof(rec->startup) + fields_size(&startup_fields, &rec->startup, each);
-	case RECORD_EXPERIMENT:
-		return 2 * sizeof(struct profile_run_experiment) + fields_size(&experiment_fields, &rec->experiment, each);
-	case RECORD_POINT:
-		return 2 * sizeof(rec->point) + fields_size(&latency_fields, &rec->point, each) +
-		       (rec->point.latency ? sizeof(*rec->point.latency) + rec->point.latency->n_buckets * sizeof(struct profile_bucket) : 0);
-	case RECORD_SAMPLES:
-		return 2 * sizeof(rec->samples) + fields_size(&samples_fields, &rec->samples, each);
-	case RECORD_RUNTIME:
-	case RECORD_IGNORED:
-		break;
-	}
-	return 0;
-}
-
-static int parse_line(struct parser *ps, struct json_tokener *tok, const char *line, size_t len)
+static int parse_line(struct parser *ps, const char *line, size_t len)
 {
 	struct record rec;
 	size_t size;
 	int r;
 
-	r = record_parse(tok, line, len, &rec);
+	r = record_parse(ps->tok, line, len, &rec);
 	if (r)
 		return r;
-	size = size_of(&rec);
+	size = record_size(&rec);
 	r = ps->kept + ps->log_kept + size > profile_most_kept ? -E2BIG : add_record(ps, &rec);
 	if (r) {
 		record_free(&rec);
@@ -226,7 +187,7 @@ static int skip_line(struct parser *ps, const char *line, size_t len)
 }
 
 /* A line, or at the end of the file what is left of one. */
-static int take_line(struct parser *ps, struct json_tokener *tok, const char *line, size_t len)
+static int take_line(struct parser *ps, const char *line, size_t len)
 {
 	int r;
 
@@ -236,12 +197,12 @@ static int take_line(struct parser *ps, struct json_tokener *tok, const char *li
 		len--;
 	if (len == 0)
 		return 0;
-	r = parse_line(ps, tok, line, len);
+	r = parse_line(ps, line, len);
 	return r == -EINVAL ? skip_line(ps, line, len) : r;
 }
 
 /* Takes the lines that @data holds whole; @last: and what is left. *ret_used bytes are done with: too long a line is not waited for. */
-static int parse_lines(struct parser *ps, struct json_tokener *tok, const char *data, size_t size, bool last, size_t *ret_used)
+static int parse_lines(struct parser *ps, const char *data, size_t size, bool last, size_t *ret_used)
 {
 	size_t at = 0;
 	int r = 0;
@@ -258,7 +219,7 @@ static int parse_lines(struct parser *ps, struct json_tokener *tok, const char *
 			r = ps->bad > MAX_BAD ? -EFBIG : 0;
 		} else {
 			ps->line++;
-			r = take_line(ps, tok, line, len);
+			r = take_line(ps, line, len);
 		}
 		ps->in_long_line = !nl;
 	}
@@ -266,7 +227,15 @@ static int parse_lines(struct parser *ps, struct json_tokener *tok, const char *
 	return r;
 }
 
-/* What was read becomes part of @p, unless @r says that reading failed; frees the parser's contents. */
+static void parser_free(struct parser *ps)
+{
+	clear_log(ps);
+	profile_free(&ps->p);
+	if (ps->tok)
+		json_tokener_free(ps->tok);
+}
+
+/* What was read becomes part of @p, unless @r says that reading failed. */
 static int finish(struct parser *ps, int r, struct profile *p, const char *name, struct error *e)
 {
 	if (!r)
@@ -282,24 +251,18 @@ static int finish(struct parser *ps, int r, struct profile *p, const char *name,
 		r = profile_merge(p, &ps->p);
 	if (r == -ENOMEM)
 		(void)fail(e, ENOMEM, "cannot read '%s': out of memory", name);
-	clear_log(ps);
-	profile_free(&ps->p);
 	return r;
 }
 
 int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name, struct error *e)
 {
-	struct json_tokener *tok;
-	struct parser ps = {0};
+	_cleanup_(parser_free) struct parser ps = {.tok = json_tokener_new()};
 	size_t used;
 	int r;
 
 	if (size == 0)
 		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", name);
-	tok = json_tokener_new();
-	r = tok ? parse_lines(&ps, tok, data, size, true, &used) : -ENOMEM;
-	if (tok)
-		json_tokener_free(tok);
+	r = ps.tok ? parse_lines(&ps, data, size, true, &used) : -ENOMEM;
 	return finish(&ps, r, p, name, e);
 }
 
@@ -307,7 +270,7 @@ int profile_read_buffer(struct profile *p, const char *data, size_t size, const 
 #define ROOM (2 * (size_t)MAX_LINE)
 
 /* *ret_empty: there is not a byte in it. */
-static int parse_file(struct parser *ps, struct json_tokener *tok, int fd, char *data, bool *ret_empty)
+static int parse_file(struct parser *ps, int fd, char *data, bool *ret_empty)
 {
 	size_t size = 0, used;
 
@@ -322,7 +285,7 @@ static int parse_file(struct parser *ps, struct json_tokener *tok, int fd, char 
 			return -errno;
 		size += (size_t)n;
 		*ret_empty &= n == 0;
-		r = parse_lines(ps, tok, data, size, n == 0, &used);
+		r = parse_lines(ps, data, size, n == 0, &used);
 		if (r || n == 0)
 			return r;
 		size -= used;
@@ -334,8 +297,7 @@ int profile_read(struct profile *p, const char *path, struct error *e)
 {
 	_cleanup_close_ int fd = open_file_or_pipe(path);
 	_cleanup_free_ char *data = NULL;
-	struct json_tokener *tok;
-	struct parser ps = {0};
+	_cleanup_(parser_free) struct parser ps = {.tok = json_tokener_new()};
 	struct stat st;
 	bool empty = false;
 	int r;
@@ -347,10 +309,7 @@ int profile_read(struct profile *p, const char *path, struct error *e)
 	if (fd < 0)
 		return fail(e, -fd, "cannot open '%s': %s", path, strerror(-fd));
 	data = malloc(ROOM);
-	tok = json_tokener_new();
-	r = data && tok ? parse_file(&ps, tok, fd, data, &empty) : -ENOMEM;
-	if (tok)
-		json_tokener_free(tok);
+	r = data && ps.tok ? parse_file(&ps, fd, data, &empty) : -ENOMEM;
 	if (!r && empty)
 		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", path);
 	if (r && r != -E2BIG && r != -EFBIG && r != -ENOMEM)

@@ -3,10 +3,17 @@
  * bytes: sizes are bounded, a bad line is skipped and counted, a file with no good line is an error. */
 #pragma once
 
-#include "profile/machine.h"
 #include "profile/profile.h"
 
 struct error;
+
+/* Who had the machine's CPU time while runs went on. Runs may know some of it only: each part stands beside the machine's time of those
+ * that know it, so that shares of several runs together are right. */
+struct profile_machine {
+	uint64_t own_ns, own_of_ns;		    /* the profiler's process */
+	uint64_t kernel_ns, kernel_of_ns;	    /* its programs in the kernel, estimated */
+	uint64_t scope_ns, foreign_ns, scope_of_ns; /* what was profiled, and all else that ran */
+};
 
 struct profile_run_experiment {
 	struct profile_experiment x;
@@ -43,3 +50,7 @@ int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, vo
 /* The samples of a location, or NULL. */
 const struct profile_samples *profile_find_samples(const struct profile *p, const char *location);
 void profile_free(struct profile *p); /* frees the contents, not @p */
+/* One more run. */
+void profile_machine_add_run(struct profile_machine *m, const struct profile_runtime *t);
+/* 0..1; NaN: not known. */
+double profile_machine_share(uint64_t ns, uint64_t of_ns);

@@ -2,104 +2,98 @@
 #include "profile/record.h"
 
 #include "base/cleanup.h"
-#include "profile/source.h"
+#include "profile/reader.h"
 
 #include <errno.h>
 
-static int parse_startup(const struct source *src, struct profile_startup *s)
+static int parse_startup(const struct source *src, struct record *ret)
 {
 	_cleanup_(source_free) struct source ours = {0};
-	int r = source_u64(src, "time", &s->time);
+	int r = source_child(src, "cozbpf", &ours);
 
-	if (r && r != -ENOENT)
-		return r;
-	r = source_child(src, "cozbpf", &ours);
-	return r == -ENOENT ? 0 : source_fill(&ours, &startup_fields, s);
+	return r == -ENOENT ? 0 : source_fill(&ours, &startup_fields, &ret->startup);
 }
 
-static int parse_throughput(const struct source *src, struct profile_point *p)
+/* What is malformed beyond Coz's keys is not there, here and below. */
+static int parse_throughput(const struct source *src, struct record *ret)
 {
-	int r = source_fill(src, &throughput_fields, p);
-	struct profile_point timing = {0};
+	struct profile_point *p = &ret->point, timed, part = {0};
 
 	p->kind = PROFILE_THROUGHPUT;
-	if (r)
-		return r;
-	if (p->delta >= 2 && source_fill(src, &throughput_timing_fields, &timing) == 0) {
-		p->first_ns = timing.first_ns;
-		p->last_ns = timing.last_ns;
-		p->effective_ns = timing.effective_ns;
-		p->timed_visits = p->delta;
-		if (source_fill(src, &throughput_part_fields, &timing) == 0 && timing.timed_visits >= 2 && timing.timed_visits < p->delta)
-			p->timed_visits = timing.timed_visits;
+	timed = *p;
+	if (p->delta >= 2 && source_fill(src, &throughput_timing_fields, &timed) == 0) {
+		*p = timed;
 		p->timed = true;
+		p->timed_visits = p->delta;
+		if (source_fill(src, &throughput_part_fields, &part) == 0 && part.timed_visits >= 2 && part.timed_visits < p->delta)
+			p->timed_visits = part.timed_visits;
 	}
-	if (source_fill(src, &throughput_settled_fields, &timing) == 0)
-		p->settled_delta = timing.settled_delta;
-	if (source_fill(src, &throughput_cost_fields, &timing) == 0)
-		p->cost_ns = timing.cost_ns;
+	(void)source_fill(src, &throughput_settled_fields, p);
+	(void)source_fill(src, &throughput_cost_fields, p);
 	return 0;
 }
 
-/* As with the times of a throughput point: what is malformed beyond Coz's keys is not there. */
-static int parse_latency(const struct source *src, struct profile_point *p)
+static int parse_latency(const struct source *src, struct record *ret)
 {
-	int r = source_fill(src, &latency_fields, p);
+	int r;
 
-	p->kind = PROFILE_LATENCY;
-	if (r)
-		return r;
-	r = latency_parse(src, &p->latency);
+	ret->point.kind = PROFILE_LATENCY;
+	r = latency_parse(src, &ret->point.latency);
 	return r == -ENOMEM ? r : 0;
 }
 
-static int parse_runtime(const struct source *src, struct profile_runtime *t)
+static int parse_runtime(const struct source *src, struct record *ret)
 {
-	struct profile_runtime machine = {0};
-	int r = source_fill(src, &runtime_fields, t);
+	struct profile_runtime with_machine = ret->runtime;
 
-	if (r || source_fill(src, &machine_fields, &machine))
-		return r;
-	t->machine_ns = machine.machine_ns;
-	t->own_cpu_ns = machine.own_cpu_ns;
-	t->kernel_cpu_ns = machine.kernel_cpu_ns;
-	t->scope_cpu_ns = machine.scope_cpu_ns;
-	t->foreign_cpu_ns = machine.foreign_cpu_ns;
+	if (source_fill(src, &machine_fields, &with_machine) == 0)
+		ret->runtime = with_machine;
 	return 0;
 }
 
+static const struct field_table nothing;
+
+static const struct {
+	const char *name;
+	enum record_type type;
+	const struct field_table *fields;
+	int (*more)(const struct source *src, struct record *ret); /* what stands beside the fields; NULL: nothing */
+} kinds[] = {
+	{"experiment", RECORD_EXPERIMENT, &experiment_fields, NULL},
+	{"throughput-point", RECORD_POINT, &throughput_fields, parse_throughput},
+	/* Early Coz called every throughput point a progress point, with its kind under "type". */
+	{"progress-point", RECORD_POINT, &throughput_fields, parse_throughput},
+	{"latency-point", RECORD_POINT, &latency_fields, parse_latency},
+	{"samples", RECORD_SAMPLES, &samples_fields, NULL},
+	{"startup", RECORD_STARTUP, &startup_time_fields, parse_startup},
+	{"runtime", RECORD_RUNTIME, &runtime_fields, parse_runtime},
+	{"shutdown", RECORD_IGNORED, &nothing, NULL},
+};
+
+/* What is kept of a record by its type: its struct, and the fields that have its strings. */
+static const struct {
+	size_t size;
+	const struct field_table *strings;
+} kept[] = {
+	[RECORD_IGNORED] = {0, &nothing},
+	[RECORD_STARTUP] = {sizeof(struct profile_startup), &startup_fields},
+	[RECORD_EXPERIMENT] = {sizeof(struct profile_run_experiment), &experiment_fields},
+	[RECORD_POINT] = {sizeof(struct profile_point), &latency_fields}, /* the name, whichever the kind */
+	[RECORD_RUNTIME] = {0, &nothing},
+	[RECORD_SAMPLES] = {sizeof(struct profile_samples), &samples_fields},
+};
+
 static int parse(const struct source *src, struct record *ret)
 {
-	if (source_is(src, "experiment")) {
-		ret->type = RECORD_EXPERIMENT;
-		return source_fill(src, &experiment_fields, &ret->experiment);
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int r;
+
+		if (!source_is(src, kinds[i].name))
+			continue;
+		ret->type = kinds[i].type;
+		r = source_fill(src, kinds[i].fields, &ret->any);
+		return r || !kinds[i].more ? r : kinds[i].more(src, ret);
 	}
-	/* Early Coz called every throughput point a progress point, with its kind under "type". */
-	if (source_is(src, "throughput-point") || source_is(src, "progress-point")) {
-		ret->type = RECORD_POINT;
-		return parse_throughput(src, &ret->point);
-	}
-	if (source_is(src, "latency-point")) {
-		ret->type = RECORD_POINT;
-		return parse_latency(src, &ret->point);
-	}
-	if (source_is(src, "samples")) {
-		ret->type = RECORD_SAMPLES;
-		return source_fill(src, &samples_fields, &ret->samples);
-	}
-	if (source_is(src, "startup")) {
-		ret->type = RECORD_STARTUP;
-		return parse_startup(src, &ret->startup);
-	}
-	if (source_is(src, "runtime")) {
-		ret->type = RECORD_RUNTIME;
-		return parse_runtime(src, &ret->runtime);
-	}
-	if (source_is(src, "shutdown")) {
-		ret->type = RECORD_IGNORED;
-		return 0;
-	}
-	ret->type = RECORD_IGNORED;
 	return -EINVAL;
 }
 
@@ -120,24 +114,16 @@ int record_parse(struct json_tokener *tok, const char *line, size_t len, struct 
 	return 0;
 }
 
+size_t record_size(const struct record *r)
+{
+	const struct profile_latency *l = r->type == RECORD_POINT ? r->point.latency : NULL;
+
+	return 2 * kept[r->type].size + fields_size(kept[r->type].strings, &r->any, 32) + (l ? sizeof(*l) + l->n_buckets * sizeof(*l->buckets) : 0);
+}
+
 void record_free(struct record *r)
 {
-	switch (r->type) {
-	case RECORD_STARTUP:
-		fields_free(&startup_fields, &r->startup);
-		break;
-	case RECORD_EXPERIMENT:
-		fields_free(&experiment_fields, &r->experiment);
-		break;
-	case RECORD_POINT:
-		fields_free(&latency_fields, &r->point); /* the name, whichever the kind */
+	fields_free(kept[r->type].strings, &r->any);
+	if (r->type == RECORD_POINT)
 		profile_latency_free(r->point.latency);
-		break;
-	case RECORD_SAMPLES:
-		fields_free(&samples_fields, &r->samples);
-		break;
-	case RECORD_RUNTIME:
-	case RECORD_IGNORED:
-		break;
-	}
 }

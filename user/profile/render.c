@@ -2,9 +2,8 @@
 #include "profile/render.h"
 
 #include "base/cleanup.h"
-#include "profile/fields.h"
-#include "profile/source.h"
 #include "base/utf8.h"
+#include "profile/record.h"
 #include "shared/histogram.h"
 
 #include <errno.h>
@@ -13,37 +12,21 @@
 #include <math.h>
 #include <string.h>
 
+int buffer_open(struct buffer *b)
+{
+	b->out = open_memstream(&b->data, &b->size);
+	return b->out ? 0 : -ENOMEM;
+}
+
+int buffer_flush(struct buffer *b)
+{
+	return fflush(b->out) || ferror(b->out) || b->failed ? -ENOMEM : 0;
+}
+
 void buffer_free(struct buffer *b)
 {
+	cleanup_fclose(&b->out);
 	free(b->data);
-	*b = (struct buffer){0};
-}
-
-static void put(struct buffer *b, const char *s, size_t n)
-{
-	if (b->error)
-		return;
-	if (n > b->room - b->size) {
-		size_t room = b->room ? b->room : 512;
-		char *bigger;
-
-		while (n > room - b->size)
-			room *= 2;
-		bigger = realloc(b->data, room);
-		if (!bigger) {
-			b->error = -ENOMEM;
-			return;
-		}
-		b->data = bigger;
-		b->room = room;
-	}
-	memcpy(b->data + b->size, s, n);
-	b->size += n;
-}
-
-static void put_string(struct buffer *b, const char *s)
-{
-	put(b, s, strlen(s));
 }
 
 /* A share 0..1 as the shortest text that reads back as the same number: 0.25, not 0.25000000000000000. */
@@ -63,13 +46,13 @@ static void format_share(char text[32], double value)
 			*c = '.'; /* the locale's decimal point; JSON has one only */
 }
 
-/* Adds a member; on failure the record is dropped by the caller through @b's error. */
+/* Adds a member; on failure the record is dropped by the caller, which looks at @b->failed. */
 static void add(struct buffer *b, struct json_object *o, const char *key, struct json_object *value)
 {
 	if (value && json_object_object_add(o, key, value) == 0)
 		return;
 	json_object_put(value);
-	b->error = -ENOMEM;
+	b->failed = true;
 }
 
 static void add_string(struct buffer *b, struct json_object *o, const char *key, const char *value)
@@ -107,94 +90,98 @@ static void add_fields(struct buffer *b, struct json_object *o, const struct fie
 	}
 }
 
-static struct json_object *begin(struct buffer *b, const char *type)
-{
-	struct json_object *o = json_object_new_object();
-
-	if (!o) {
-		b->error = -ENOMEM;
-		return NULL;
-	}
-	add(b, o, "type", json_object_new_string(type));
-	return o;
-}
-
-static void end(struct buffer *b, struct json_object *o)
-{
-	size_t n = 0;
-	const char *s = b->error ? NULL : json_object_to_json_string_length(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE, &n);
-
-	if (s) {
-		put(b, s, n);
-		put(b, "\n", 1);
-	} else if (!b->error) {
-		b->error = -ENOMEM;
-	}
-	json_object_put(o);
-}
-
-static void json_record(struct buffer *b, const char *type, const struct field_table *t, const void *record)
-{
-	struct json_object *o = begin(b, type);
-
-	if (!o)
-		return;
-	add_fields(b, o, t, record);
-	end(b, o);
-}
-
 /* The text form has no escapes: what would end a value or a record becomes a space. */
 static void text_value(struct buffer *b, const char *key, const char *value)
 {
 	_cleanup_free_ char *clean = utf8_clean(value ? value : "", SOURCE_MAX_STRING);
 
 	if (!clean) {
-		b->error = -ENOMEM;
+		b->failed = true;
 		return;
 	}
 	for (char *c = clean; *c; c++)
 		if (*c == '\t' || *c == '\n' || *c == '\r')
 			*c = ' ';
-	put(b, "\t", 1);
-	put_string(b, key);
-	put(b, "=", 1);
-	put_string(b, clean);
-}
-
-static void text_number(struct buffer *b, const char *key, uint64_t value)
-{
-	char text[32];
-
-	(void)snprintf(text, sizeof(text), "%" PRIu64, value);
-	text_value(b, key, text);
+	(void)fprintf(b->out, "\t%s=%s", key, clean);
 }
 
 /* Two decimals, and never 0.00 for what is not a baseline. */
-static void text_speedup(struct buffer *b, double speedup)
+static void text_share(struct buffer *b, const char *key, double share)
 {
-	char text[32];
-	long hundredths = speedup >= 0 && speedup <= 1 ? lround(speedup * 100) : 0;
+	long hundredths = share >= 0 && share <= 1 ? lround(share * 100) : 0;
 
-	if (hundredths == 0 && speedup > 0)
+	if (hundredths == 0 && share > 0)
 		hundredths = 1;
-	(void)snprintf(text, sizeof(text), "%ld.%02ld", hundredths / 100, hundredths % 100);
-	text_value(b, "speedup", text);
+	(void)fprintf(b->out, "\t%s=%ld.%02ld", key, hundredths / 100, hundredths % 100);
+}
+
+static void text_record(struct buffer *b, const char *type, const struct field_table *t, const void *record)
+{
+	(void)fputs(type, b->out);
+	for (size_t i = 0; i < t->n_coz; i++) {
+		const void *at = (const char *)record + t->fields[i].offset;
+		char key[32];
+
+		/* Coz has '-' where the members of JSON objects have '_'. */
+		(void)snprintf(key, sizeof(key), "%s", t->fields[i].key);
+		for (char *c = key; *c; c++)
+			*c = *c == '_' ? '-' : *c;
+		switch (t->fields[i].kind) {
+		case FIELD_STRING:
+			text_value(b, key, *(char *const *)at);
+			break;
+		case FIELD_U64:
+			(void)fprintf(b->out, "\t%s=%" PRIu64, key, *(const uint64_t *)at);
+			break;
+		case FIELD_I64:
+			(void)fprintf(b->out, "\t%s=%" PRId64, key, *(const int64_t *)at);
+			break;
+		case FIELD_SHARE:
+			text_share(b, key, *(const double *)at);
+			break;
+		}
+	}
+	(void)fputc('\n', b->out);
+}
+
+/* Begins a record with the fields of @t. NULL: nothing can be added to it, since that is all of it in the text form, or there is no memory. */
+static struct json_object *begin(struct buffer *b, enum profile_format format, const char *type, const struct field_table *t, const void *record)
+{
+	struct json_object *o;
+
+	if (format == PROFILE_COZ_TEXT) {
+		text_record(b, type, t, record);
+		return NULL;
+	}
+	o = json_object_new_object();
+	if (!o) {
+		b->failed = true;
+		return NULL;
+	}
+	add(b, o, "type", json_object_new_string(type));
+	add_fields(b, o, t, record);
+	return o;
+}
+
+static void end(struct buffer *b, struct json_object *o)
+{
+	const char *s;
+
+	if (!o)
+		return;
+	s = b->failed ? NULL : json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (s)
+		(void)fprintf(b->out, "%s\n", s);
+	b->failed = !s;
+	json_object_put(o);
 }
 
 void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s)
 {
-	struct json_object *o, *ours;
+	struct json_object *o = begin(b, format, "startup", &startup_time_fields, s), *ours;
 
-	if (format == PROFILE_COZ_TEXT) {
-		put_string(b, "startup");
-		text_number(b, "time", s->time);
-		put(b, "\n", 1);
-		return;
-	}
-	o = begin(b, "startup");
 	if (!o)
 		return;
-	add(b, o, "time", json_object_new_uint64(s->time));
 	ours = json_object_new_object();
 	if (ours)
 		add_fields(b, ours, &startup_fields, s);
@@ -204,25 +191,11 @@ void render_startup(struct buffer *b, enum profile_format format, const struct p
 
 void render_experiment(struct buffer *b, enum profile_format format, const struct profile_experiment *x)
 {
-	if (format == PROFILE_JSON) {
-		json_record(b, "experiment", &experiment_fields, x);
-		return;
-	}
-	put_string(b, "experiment");
-	text_value(b, "selected", x->selected);
-	text_speedup(b, x->speedup);
-	text_number(b, "duration", x->duration);
-	text_number(b, "selected-samples", x->selected_samples);
-	put(b, "\n", 1);
+	end(b, begin(b, format, "experiment", &experiment_fields, x));
 }
 
-static void json_throughput(struct buffer *b, const struct profile_point *p)
+static void add_throughput(struct buffer *b, struct json_object *o, const struct profile_point *p)
 {
-	struct json_object *o = begin(b, "throughput-point");
-
-	if (!o)
-		return;
-	add_fields(b, o, &throughput_fields, p);
 	if (p->timed && p->delta >= 2)
 		add_fields(b, o, &throughput_timing_fields, p);
 	if (p->timed && p->timed_visits < p->delta)
@@ -231,80 +204,44 @@ static void json_throughput(struct buffer *b, const struct profile_point *p)
 		add_fields(b, o, &throughput_settled_fields, p);
 	if (p->cost_ns)
 		add_fields(b, o, &throughput_cost_fields, p);
-	end(b, o);
 }
 
-static void json_latency(struct buffer *b, const struct profile_point *p)
+static void add_latency(struct buffer *b, struct json_object *o, const struct profile_latency *l)
 {
-	struct json_object *o = begin(b, "latency-point"), *histogram;
+	struct json_object *histogram = json_object_new_object();
 	char bucket[16];
 
-	if (!o)
-		return;
-	add_fields(b, o, &latency_fields, p);
-	if (p->latency) {
-		add_fields(b, o, &latency_measured_fields, p->latency);
-		histogram = json_object_new_object();
-		for (size_t i = 0; histogram && i < p->latency->n_buckets; i++) {
-			(void)snprintf(bucket, sizeof(bucket), "%" PRIu32, p->latency->buckets[i].bucket);
-			add(b, histogram, bucket, json_object_new_uint64(p->latency->buckets[i].count));
-		}
-		add(b, o, HISTOGRAM_KEY, histogram);
+	add_fields(b, o, &latency_measured_fields, l);
+	for (size_t i = 0; histogram && i < l->n_buckets; i++) {
+		(void)snprintf(bucket, sizeof(bucket), "%" PRIu32, l->buckets[i].bucket);
+		add(b, histogram, bucket, json_object_new_uint64(l->buckets[i].count));
 	}
-	end(b, o);
+	add(b, o, HISTOGRAM_KEY, histogram);
 }
 
 void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p)
 {
-	char text[32];
+	bool latency = p->kind == PROFILE_LATENCY;
+	struct json_object *o =
+		latency ? begin(b, format, "latency-point", &latency_fields, p) : begin(b, format, "throughput-point", &throughput_fields, p);
 
-	if (format == PROFILE_JSON) {
-		if (p->kind == PROFILE_LATENCY)
-			json_latency(b, p);
-		else
-			json_throughput(b, p);
-		return;
-	}
-	put_string(b, p->kind == PROFILE_LATENCY ? "latency-point" : "throughput-point");
-	text_value(b, "name", p->name);
-	if (p->kind == PROFILE_LATENCY) {
-		text_number(b, "arrivals", p->arrivals);
-		text_number(b, "departures", p->departures);
-		(void)snprintf(text, sizeof(text), "%" PRId64, p->difference);
-		text_value(b, "difference", text);
-	} else {
-		text_number(b, "delta", p->delta);
-	}
-	put(b, "\n", 1);
+	if (o && !latency)
+		add_throughput(b, o, p);
+	else if (o && p->latency)
+		add_latency(b, o, p->latency);
+	end(b, o);
 }
 
 void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t)
 {
-	struct json_object *o;
+	struct json_object *o = begin(b, format, "runtime", &runtime_fields, t);
 
-	if (format == PROFILE_COZ_TEXT) {
-		put_string(b, "runtime");
-		text_number(b, "time", t->time);
-		put(b, "\n", 1);
-		return;
-	}
-	o = begin(b, "runtime");
-	if (!o)
-		return;
-	add_fields(b, o, &runtime_fields, t);
-	if (t->machine_ns)
+	if (o && t->machine_ns)
 		add_fields(b, o, &machine_fields, t);
 	end(b, o);
 }
 
 void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s)
 {
-	if (format == PROFILE_JSON) {
-		json_record(b, "samples", &samples_fields, s);
-		return;
-	}
-	put_string(b, "samples");
-	text_value(b, "location", s->location);
-	text_number(b, "count", s->count);
-	put(b, "\n", 1);
+	end(b, begin(b, format, "samples", &samples_fields, s));
 }

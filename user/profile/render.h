@@ -4,14 +4,20 @@
 
 #include "profile/writer.h"
 
-#include <stddef.h>
+#include <stdbool.h>
+#include <stdio.h>
 
 struct buffer {
-	char *data;
-	size_t size, room;
-	int error; /* sticky: 0 or -ENOMEM */
+	FILE *out;
+	char *data; /* what is in it, after buffer_flush */
+	size_t size;
+	bool failed; /* there was no memory */
 };
 
+/* -ENOMEM: then nothing may be appended. */
+int buffer_open(struct buffer *b);
+/* -ENOMEM: also if something did not get in. */
+int buffer_flush(struct buffer *b);
 void buffer_free(struct buffer *b);
 
 void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s);

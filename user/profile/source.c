@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "profile/source.h"
+#include "profile/record.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -113,22 +113,28 @@ int source_child(const struct source *src, const char *key, struct source *ret)
 	return 0;
 }
 
+struct number {
+	bool negative;
+	uint64_t whole; /* its magnitude, rounded */
+	double value;
+};
+
 /* Digits, a point, digits: not strtod, whose decimal point is the locale's. */
-static int text_number(const struct source_slice *v, bool *negative, uint64_t *whole, double *value)
+static int text_number(const struct source_slice *v, struct number *ret)
 {
 	const char *p = v->s, *end = v->s + v->n;
 	double scale = 1, fraction = 0;
 
-	*negative = p < end && *p == '-';
-	if (*negative)
+	ret->negative = p < end && *p == '-';
+	if (ret->negative)
 		p++;
 	if (p == end || *p < '0' || *p > '9')
 		return -EINVAL;
-	*whole = 0;
+	ret->whole = 0;
 	for (; p < end && *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(*whole, 10, whole) || __builtin_add_overflow(*whole, (uint64_t)(*p - '0'), whole))
+		if (__builtin_mul_overflow(ret->whole, 10, &ret->whole) || __builtin_add_overflow(ret->whole, (uint64_t)(*p - '0'), &ret->whole))
 			return -EINVAL;
-	*value = (double)*whole;
+	ret->value = (double)ret->whole;
 	/* One division, so that 0.75 is the double 0.75; digits beyond a double's are of no consequence. */
 	if (p < end && *p == '.')
 		for (p++; p < end && *p >= '0' && *p <= '9'; p++)
@@ -136,23 +142,23 @@ static int text_number(const struct source_slice *v, bool *negative, uint64_t *w
 				fraction = fraction * 10 + (*p - '0');
 				scale *= 10;
 			}
-	*value += fraction / scale;
+	ret->value += fraction / scale;
 	if (p != end)
 		return -EINVAL;
-	if (*negative)
-		*value = -*value;
+	if (ret->negative)
+		ret->value = -ret->value;
 	return 0;
 }
 
-/* A number as sign, magnitude and double. -ENOENT, -EINVAL. */
-static int number(const struct source *src, const char *key, bool *negative, uint64_t *whole, double *value)
+/* -ENOENT, -EINVAL. */
+static int get_number(const struct source *src, const char *key, struct number *ret)
 {
 	const struct source_slice *v;
 	struct json_object *o;
 
 	if (!src->json) {
 		v = pair(src, key);
-		return v ? text_number(v, negative, whole, value) : -ENOENT;
+		return v ? text_number(v, ret) : -ENOENT;
 	}
 	o = member(src, key);
 	if (!o)
@@ -160,33 +166,18 @@ static int number(const struct source *src, const char *key, bool *negative, uin
 	if (json_object_is_type(o, json_type_int)) {
 		int64_t i = json_object_get_int64(o);
 
-		*negative = i < 0;
-		*whole = i < 0 ? 0 - (uint64_t)i : json_object_get_uint64(o);
-		*value = i < 0 ? (double)i : (double)*whole;
+		ret->negative = i < 0;
+		ret->whole = i < 0 ? 0 - (uint64_t)i : json_object_get_uint64(o);
+		ret->value = i < 0 ? (double)i : (double)ret->whole;
 		return 0;
 	}
 	if (!json_object_is_type(o, json_type_double))
 		return -EINVAL;
-	*value = json_object_get_double(o);
-	if (!isfinite(*value) || fabs(*value) >= 0x1p63)
+	ret->value = json_object_get_double(o);
+	if (!isfinite(ret->value) || fabs(ret->value) >= 0x1p63)
 		return -EINVAL;
-	*negative = *value < 0;
-	*whole = (uint64_t)(fabs(*value) + 0.5);
-	return 0;
-}
-
-int source_u64(const struct source *src, const char *key, uint64_t *ret)
-{
-	bool negative;
-	double value;
-	uint64_t whole;
-	int r = number(src, key, &negative, &whole, &value);
-
-	if (r)
-		return r;
-	if (negative && whole)
-		return -EINVAL;
-	*ret = whole;
+	ret->negative = ret->value < 0;
+	ret->whole = (uint64_t)(fabs(ret->value) + 0.5);
 	return 0;
 }
 
@@ -238,63 +229,41 @@ int source_counts(const struct source *src, const char *key, uint32_t limit, str
 	return 0;
 }
 
-static int get_i64(const struct source *src, const char *key, int64_t *ret)
-{
-	bool negative;
-	double value;
-	uint64_t whole;
-	int r = number(src, key, &negative, &whole, &value);
-
-	if (r)
-		return r;
-	if (whole > (uint64_t)INT64_MAX + negative)
-		return -EINVAL;
-	*ret = negative ? (int64_t)(0 - whole) : (int64_t)whole;
-	return 0;
-}
-
-static int get_share(const struct source *src, const char *key, double *ret)
-{
-	bool negative;
-	double value;
-	uint64_t whole;
-	int r = number(src, key, &negative, &whole, &value);
-
-	if (r)
-		return r;
-	if (!(value >= 0 && value <= 1))
-		return -EINVAL;
-	*ret = value + 0.0; /* -0 is 0 */
-	return 0;
-}
-
 static int get_string(const struct source *src, const char *key, char **ret)
 {
-	const struct source_slice *v;
-	const char *s;
-	size_t n;
+	struct json_object *o = src->json ? member(src, key) : NULL;
+	const struct source_slice *v = src->json ? NULL : pair(src, key);
+	struct source_slice text;
 
-	if (src->json) {
-		struct json_object *o = member(src, key);
-
-		if (!o)
-			return -ENOENT;
-		if (!json_object_is_type(o, json_type_string))
-			return -EINVAL;
-		s = json_object_get_string(o);
-		n = (size_t)json_object_get_string_len(o);
-	} else {
-		v = pair(src, key);
-		if (!v)
-			return -ENOENT;
-		s = v->s;
-		n = v->n;
-	}
-	if (n > SOURCE_MAX_STRING || memchr(s, '\0', n))
+	if (!o && !v)
+		return -ENOENT;
+	if (o && !json_object_is_type(o, json_type_string))
+		return -EINVAL;
+	text = v ? *v : (struct source_slice){json_object_get_string(o), (size_t)json_object_get_string_len(o)};
+	if (text.n > SOURCE_MAX_STRING || memchr(text.s, '\0', text.n))
 		return -EINVAL;
 	free(*ret); /* a table may be filled twice */
-	*ret = strndup(s, n);
+	*ret = strndup(text.s, text.n);
 	return *ret ? 0 : -ENOMEM;
+}
+
+/* -EINVAL: out of the field's range. */
+static int set_number(enum field_kind kind, const struct number *x, void *at)
+{
+	if (kind == FIELD_U64) {
+		if (x->negative && x->whole)
+			return -EINVAL;
+		*(uint64_t *)at = x->whole;
+	} else if (kind == FIELD_I64) {
+		if (x->whole > (uint64_t)INT64_MAX + x->negative)
+			return -EINVAL;
+		*(int64_t *)at = x->negative ? (int64_t)(0 - x->whole) : (int64_t)x->whole;
+	} else {
+		if (!(x->value >= 0 && x->value <= 1))
+			return -EINVAL;
+		*(double *)at = x->value + 0.0; /* -0 is 0 */
+	}
+	return 0;
 }
 
 int source_fill(const struct source *src, const struct field_table *t, void *record)
@@ -302,21 +271,14 @@ int source_fill(const struct source *src, const struct field_table *t, void *rec
 	for (size_t i = 0; i < t->n; i++) {
 		const struct field *f = &t->fields[i];
 		void *at = (char *)record + f->offset;
-		int r = 0;
+		struct number x;
+		int r;
 
-		switch (f->kind) {
-		case FIELD_STRING:
+		if (f->kind == FIELD_STRING) {
 			r = get_string(src, f->key, at);
-			break;
-		case FIELD_U64:
-			r = source_u64(src, f->key, at);
-			break;
-		case FIELD_I64:
-			r = get_i64(src, f->key, at);
-			break;
-		case FIELD_SHARE:
-			r = get_share(src, f->key, at);
-			break;
+		} else {
+			r = get_number(src, f->key, &x);
+			r = r ? r : set_number(f->kind, &x, at);
 		}
 		if (r == -ENOENT && f->required)
 			return -EINVAL;

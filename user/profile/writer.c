@@ -3,46 +3,268 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "profile/file.h"
+#include "profile/record.h"
 #include "profile/render.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+/* How much of an existing file's head and tail is looked at: a startup record holds a command line of at most 4 KiB. */
+#define LOOK (64u << 10)
 
 struct profile_writer {
-	struct profile_file file;
+	int fd;
+	char *path;
 	enum profile_format format;
+	bool created; /* by us, so ours to remove again */
+	bool written;
+	off_t size;	    /* up to the end of the last whole record */
+	bool needs_newline; /* the last record lacks its end of line */
 	int first_error;
 };
 
-int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret, struct error *e)
+/* True if the line is a profile record; *ret_format tells of which form. */
+static bool is_record(const char *line, size_t len, enum profile_format *ret_format)
 {
-	_cleanup_free_ struct profile_writer *w = calloc(1, sizeof(*w));
-	int r;
+	struct json_tokener *tok = json_tokener_new();
+	struct record rec;
+	bool yes;
 
-	if (!w)
-		return fail(e, ENOMEM, "cannot write '%s': out of memory", path);
-	w->format = format;
-	r = profile_file_open(path, format, uid, gid, &w->file, e);
-	if (r)
-		return r;
-	*ret = TAKE_PTR(w);
+	if (!tok)
+		return false;
+	if (len && line[len - 1] == '\r')
+		len--;
+	yes = record_parse(tok, line, len, &rec) == 0;
+	json_tokener_free(tok);
+	if (!yes)
+		return false;
+	record_free(&rec);
+	*ret_format = line[0] == '{' ? PROFILE_JSON : PROFILE_COZ_TEXT;
+	return true;
+}
+
+/* Reads up to LOOK bytes at @at; the count or a negative errno. */
+static ssize_t look(int fd, off_t at, char *buf)
+{
+	size_t n = 0;
+
+	while (n < LOOK) {
+		ssize_t r = pread(fd, buf + n, LOOK - n, at + (off_t)n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		if (r == 0)
+			break;
+		n += (size_t)r;
+	}
+	return (ssize_t)n;
+}
+
+/* An existing file must begin with a record of the format that we are going to append. */
+static int check_head(const struct profile_writer *w, char *buf, struct error *e)
+{
+	static const char *const names[] = {[PROFILE_JSON] = "JSON lines", [PROFILE_COZ_TEXT] = "Coz's text form"};
+	enum profile_format found;
+	ssize_t n = look(w->fd, 0, buf);
+	const char *nl;
+
+	if (n < 0)
+		return fail(e, (int)-n, "cannot read '%s': %s", w->path, strerror((int)-n));
+	if (n == 0)
+		return 0; /* made by mktemp, say: nothing there to lose */
+	nl = memchr(buf, '\n', (size_t)n);
+	if (!is_record(buf, nl ? (size_t)(nl - buf) : (size_t)n, &found))
+		return fail(e, EEXIST, "'%s' exists and is not a profile: not overwritten; choose another file with -o", w->path);
+	if (found != w->format)
+		return fail(e, EEXIST, "'%s' is a profile in %s, this run would write %s: choose another file with -o", w->path, names[found],
+			    names[w->format]);
 	return 0;
 }
 
-/* One group of records, one write. */
-static int flush(struct profile_writer *w, const struct buffer *b)
+/* A killed run may have left half a line. A viewer stops at such a line, so that it is cut off with our first record; a last
+ * line that is whole and lacks its newline only is kept. */
+static int check_tail(struct profile_writer *w, off_t size, char *buf)
 {
-	int r = b->error ? b->error : profile_file_append(&w->file, b->data, b->size);
+	off_t at = size > (off_t)LOOK ? size - (off_t)LOOK : 0;
+	ssize_t n = look(w->fd, at, buf);
+	enum profile_format found;
+	const char *nl, *last;
 
-	if (r && !w->first_error)
+	if (n < 0)
+		return (int)n;
+	w->size = size;
+	if (n == 0 || buf[n - 1] == '\n')
+		return 0;
+	nl = memrchr(buf, '\n', (size_t)n);
+	last = nl ? nl + 1 : buf;
+	if ((nl || at == 0) && is_record(last, (size_t)(buf + n - last), &found))
+		w->needs_newline = true;
+	else if (nl)
+		w->size = at + (nl + 1 - buf);
+	else
+		w->needs_newline = true; /* one endless line: leave it to the reader to skip */
+	return 0;
+}
+
+/* True if @path still names the file behind @w. */
+static bool still_ours(const struct profile_writer *w)
+{
+	struct stat a, b;
+
+	return fstat(w->fd, &a) == 0 && lstat(w->path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/* Two runs in one file would tear each other's records; a file system without locks is taken on trust. Nothing that was learned of the file before
+ * the lock is true after it: a run that has just ended may have written to it, or removed it. */
+static int lock(const struct profile_writer *w, struct error *e)
+{
+	if ((flock(w->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) || !still_ours(w))
+		return fail(e, EBUSY, "'%s' is being written by another run: choose another file with -o", w->path);
+	return 0;
+}
+
+/* Another user's file is changed by that user at will, and stands ready in /tmp under the name that we are known to use. */
+static bool is_trusted(uid_t owner, uid_t invoker)
+{
+	return owner == 0 || owner == geteuid() || owner == invoker;
+}
+
+static int open_existing(struct profile_writer *w, uid_t invoker, struct error *e)
+{
+	const char *path = w->path;
+	_cleanup_free_ char *buf = NULL;
+	struct stat st;
+	int r;
+
+	/* O_NONBLOCK: opening a pipe must not wait for its other end. */
+	w->fd = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	if (w->fd < 0 && errno == ELOOP)
+		return fail(e, ELOOP, "'%s' is a symbolic link: not followed; name the file itself", path);
+	if (w->fd < 0 && (errno == EISDIR || errno == ENXIO))
+		return fail(e, EINVAL, "'%s' is not a regular file", path);
+	if (w->fd < 0)
+		return fail(e, errno, "cannot write '%s': %m", path);
+	if (fstat(w->fd, &st))
+		return fail(e, errno, "cannot write '%s': %m", path);
+	if (!S_ISREG(st.st_mode))
+		return fail(e, EINVAL, "'%s' is not a regular file", path);
+	if (!is_trusted(st.st_uid, invoker))
+		return fail(e, EPERM, "'%s' belongs to another user (id %u): not appended to; choose another file with -o", path, st.st_uid);
+	r = lock(w, e);
+	if (r)
+		return r;
+	if (fstat(w->fd, &st)) /* now its size stays */
+		return fail(e, errno, "cannot write '%s': %m", path);
+	buf = malloc(LOOK);
+	if (!buf)
+		return fail(e, ENOMEM, "cannot read '%s': out of memory", path);
+	r = check_head(w, buf, e);
+	if (r)
+		return r;
+	r = check_tail(w, st.st_size, buf);
+	return r ? fail(e, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
+}
+
+int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret, struct error *e)
+{
+	struct profile_writer *w;
+	int r = 0;
+
+	if (strcmp(path, "-") == 0)
+		return fail(e, EINVAL, "a profile cannot be written to standard output: name a file with -o");
+	w = calloc(1, sizeof(*w));
+	if (w)
+		*w = (struct profile_writer){.fd = -1, .path = strdup(path), .format = format};
+	if (!w || !w->path) {
+		(void)profile_writer_close(w);
+		return fail(e, ENOMEM, "cannot write '%s': out of memory", path);
+	}
+	w->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0644);
+	if (w->fd >= 0) {
+		r = lock(w, e);
+		/* A run that was faster has it by now: then it is not ours to remove. */
+		w->created = r == 0;
+		if (!r && (uid != (uid_t)-1 || gid != (gid_t)-1) && fchown(w->fd, uid, gid))
+			r = fail(e, errno, "cannot give '%s' to the invoking user: %m", path);
+	} else if (errno == EEXIST) {
+		r = open_existing(w, uid, e);
+	} else {
+		r = fail(e, errno, "cannot create '%s': %m", path);
+	}
+	if (r) {
+		(void)profile_writer_close(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+static int write_all(int fd, const char *data, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, data, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		data += n;
+		size -= (size_t)n;
+	}
+	return 0;
+}
+
+/* All of @data or nothing. */
+static int append(struct profile_writer *w, const char *data, size_t size)
+{
+	struct stat st;
+	int r = 0;
+
+	if (!w->written) {
+		/* The first record: now the file becomes ours to repair. */
+		if (fstat(w->fd, &st) || (st.st_size != w->size && ftruncate(w->fd, w->size)))
+			return -errno;
+		if (w->needs_newline)
+			r = write_all(w->fd, "\n", 1);
+	}
+	if (!r)
+		r = write_all(w->fd, data, size);
+	if (r) {
+		(void)ftruncate(w->fd, w->size);
+		return r;
+	}
+	w->size += (off_t)size + (!w->written && w->needs_newline ? 1 : 0);
+	w->written = true;
+	return 0;
+}
+
+static int failed(struct profile_writer *w, int r)
+{
+	if (!w->first_error)
 		w->first_error = r;
 	return r;
+}
+
+/* One group of records, one write. */
+static int flush(struct profile_writer *w, struct buffer *b)
+{
+	int r = buffer_flush(b);
+
+	return failed(w, r ? r : append(w, b->data, b->size));
 }
 
 int profile_write_startup(struct profile_writer *w, const struct profile_startup *s)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
+	if (buffer_open(&b) < 0)
+		return failed(w, -ENOMEM);
 	render_startup(&b, w->format, s);
 	return flush(w, &b);
 }
@@ -51,6 +273,8 @@ int profile_write_experiment(struct profile_writer *w, const struct profile_expe
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
+	if (buffer_open(&b) < 0)
+		return failed(w, -ENOMEM);
 	render_experiment(&b, w->format, x);
 	for (size_t i = 0; i < n_points; i++)
 		render_point(&b, w->format, &points[i]);
@@ -61,6 +285,8 @@ int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
+	if (buffer_open(&b) < 0)
+		return failed(w, -ENOMEM);
 	render_runtime(&b, w->format, t);
 	for (size_t i = 0; i < n; i++)
 		render_samples(&b, w->format, &samples[i]);
@@ -69,12 +295,16 @@ int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 
 int profile_writer_close(struct profile_writer *w)
 {
-	int r, first;
+	int r;
 
 	if (!w)
 		return 0;
-	first = w->first_error;
-	r = profile_file_close(&w->file);
+	r = w->first_error;
+	if (w->fd >= 0 && w->created && !w->written && still_ours(w))
+		(void)unlink(w->path);
+	if (w->fd >= 0 && close(w->fd) && !r)
+		r = -errno;
+	free(w->path);
 	free(w);
-	return first ? first : r;
+	return r;
 }
