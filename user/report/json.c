@@ -40,6 +40,15 @@ static int add_effect(struct json_object *to, double effect, double low, double 
 	return add_number(to, "effect", effect) | add_number(to, "low", low) | add_number(to, "high", high);
 }
 
+/* @o, of which everything was added if @r is 0; else NULL. */
+static struct json_object *whole(struct json_object *o, int r)
+{
+	if (!r)
+		return o;
+	json_object_put(o);
+	return NULL;
+}
+
 static struct json_object *cells_of(const struct analysis_line *line)
 {
 	struct json_object *cells = json_object_new_array(), *o;
@@ -52,10 +61,7 @@ static struct json_object *cells_of(const struct analysis_line *line)
 		r |= json_object_array_add(cells, o) | add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) |
 		     add_number(o, "visits", c->visits) | add_number(o, "period_ns", c->period_ns) | add_effect(o, c->effect, c->low, c->high);
 	}
-	if (!r)
-		return cells;
-	json_object_put(cells);
-	return NULL;
+	return whole(cells, r);
 }
 
 static struct json_object *curve_of(const struct analysis_curve *c)
@@ -71,20 +77,14 @@ static struct json_object *curve_of(const struct analysis_curve *c)
 	}
 	r |= add_number(curve, "knee", c->knee) | add_number(curve, "knee_low", c->knee_low) | add_number(curve, "knee_high", c->knee_high) |
 	     add_number(curve, "knee_effect", c->knee_effect) | add_number(curve, "slope_after", c->slope_after);
-	if (!r)
-		return curve;
-	json_object_put(curve);
-	return NULL;
+	return whole(curve, r);
 }
 
 static struct json_object *changes_of(const struct analysis_change *c)
 {
 	struct json_object *o = json_object_new_object();
 
-	if (!add_effect(o, c->effect, c->low, c->high))
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, add_effect(o, c->effect, c->low, c->high));
 }
 
 static struct json_object *latency_cell_of(const struct analysis_latency_cell *c)
@@ -97,10 +97,7 @@ static struct json_object *latency_cell_of(const struct analysis_latency_cell *c
 		r |= change ? add_number(change, "ns", c->ns[s]) : -ENOMEM;
 		r |= add(o, latency_statistic_name((enum latency_statistic)s), change);
 	}
-	if (!r)
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, r);
 }
 
 static struct json_object *latency_of(const struct analysis_latency *l)
@@ -117,10 +114,7 @@ static struct json_object *latency_of(const struct analysis_latency *l)
 	}
 	for (size_t i = 0; cells && i < l->n_cells; i++)
 		r |= json_object_array_add(cells, latency_cell_of(&l->cells[i]));
-	if (!r)
-		return latency;
-	json_object_put(latency);
-	return NULL;
+	return whole(latency, r);
 }
 
 static struct json_object *intervals_of(const struct analysis_intervals *in)
@@ -132,10 +126,7 @@ static struct json_object *intervals_of(const struct analysis_intervals *in)
 
 	for (int s = 0; s < N_LATENCY_STATISTICS; s++)
 		r |= add_number(ns, latency_statistic_name((enum latency_statistic)s), in->ns[s]);
-	if (!r)
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, r);
 }
 
 static int add_text(struct json_object *to, const char *text)
@@ -162,10 +153,7 @@ static struct json_object *copies_of(const struct profile *p, const char *select
 		for (size_t i = 0; lines && i < c.n; i++)
 			r |= add_text(lines, c.lines[i]);
 	}
-	if (!r)
-		return copies;
-	json_object_put(copies);
-	return NULL;
+	return whole(copies, r);
 }
 
 static struct json_object *line_of(const struct profile *all, const struct analysis_line *l)
@@ -180,21 +168,15 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
-	if (!r)
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, r);
 }
 
 static struct json_object *speed_of(const struct analysis_speed *s)
 {
 	struct json_object *o = json_object_new_object();
 
-	if (!(add_number(o, "slope", s->slope) | add_number(o, "before", s->before) | add_number(o, "after", s->after) |
-	      add_number(o, "share", s->share)))
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, add_number(o, "slope", s->slope) | add_number(o, "before", s->before) | add_number(o, "after", s->after) |
+				add_number(o, "share", s->share));
 }
 
 static struct json_object *point_of(const struct profile *all, const struct analysis_point *p)
@@ -209,10 +191,7 @@ static struct json_object *point_of(const struct profile *all, const struct anal
 		r |= add(o, "intervals", intervals_of(p->intervals));
 	for (size_t i = 0; lines && i < p->n_lines; i++)
 		r |= json_object_array_add(lines, line_of(all, &p->lines[i]));
-	if (!r)
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, r);
 }
 
 static struct json_object *fidelity_of(const struct analysis *a)
@@ -226,10 +205,7 @@ static struct json_object *fidelity_of(const struct analysis *a)
 		add_number(o, "stolen", a->stolen) | add_count(o, "stolen_flagged", a->stolen_flagged) | add_count(o, "marked", a->marked) |
 		add_count(o, "imbalance_ns", (uint64_t)(a->imbalance_max > 0 ? a->imbalance_max : 0));
 
-	if (!r)
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, r);
 }
 
 /* Shares of the machine's CPU time. */
@@ -241,10 +217,7 @@ static struct json_object *machine_of(const struct profile_machine *m)
 		add_number(o, "own", profile_machine_share(m->own_ns, m->own_of_ns)) |
 		add_number(o, "own_in_kernel", profile_machine_share(m->kernel_ns, m->kernel_of_ns));
 
-	if (!r)
-		return o;
-	json_object_put(o);
-	return NULL;
+	return whole(o, r);
 }
 
 /* NULL: not known, or not the same in all runs. */
