@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "experiment/books.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -85,10 +87,7 @@ void books_point(const struct backend_totals *begin, const struct backend_totals
 	const struct backend_point *b = index < begin->n_points ? &begin->points[index] : &none;
 	const struct backend_point *e = index < end->n_points ? &end->points[index] : &none;
 
-	ret->delta = ret->first_ns = ret->last_ns = ret->effective_ns = ret->timed_visits = ret->settled_delta = 0;
-	ret->arrivals = ret->departures = 0;
-	ret->difference = 0;
-	ret->timed = false;
+	*ret = (struct profile_point){.kind = ret->kind, .name = ret->name, .latency = ret->latency};
 	if (ret->kind == PROFILE_LATENCY) {
 		ret->arrivals = since(e->visits, b->visits);
 		ret->departures = since(e->departures, b->departures);
@@ -121,8 +120,9 @@ void books_settled_point(const struct backend_totals *settled, const struct back
 
 int books_latency(const struct backend_ops *ops, void *backend, size_t index, struct profile_point *ret)
 {
+	_cleanup_free_ struct profile_latency *l = NULL;
+	_cleanup_free_ struct backend_bucket *counted = NULL;
 	struct backend_latency m;
-	struct profile_latency *l;
 	int r;
 
 	profile_latency_free(ret->latency);
@@ -132,28 +132,26 @@ int books_latency(const struct backend_ops *ops, void *backend, size_t index, st
 	r = ops->latency(backend, index, &m);
 	if (r < 0)
 		return r == -ENODATA ? 0 : r;
+	counted = m.buckets;
 	l = malloc(sizeof(*l));
-	if (l) {
-		*l = (struct profile_latency){
-			.sum_ns = m.sum_ns,
-			.unmatched = m.unmatched,
-			.unended = m.unended,
-			.crossed = m.crossed,
-			.lost = m.lost,
-			.in_flight_begin = m.in_flight_begin,
-			.in_flight_end = m.in_flight_end,
-			.buckets = calloc(m.n_buckets ? m.n_buckets : 1, sizeof(*l->buckets)),
-			.n_buckets = m.n_buckets,
-		};
-		for (size_t i = 0; l->buckets && i < m.n_buckets; i++)
-			l->buckets[i] = (struct profile_bucket){m.buckets[i].bucket, m.buckets[i].count};
-	}
-	free(m.buckets);
-	if (!l || !l->buckets) {
-		free(l);
+	if (!l)
 		return -ENOMEM;
-	}
-	ret->latency = l;
+	*l = (struct profile_latency){
+		.sum_ns = m.sum_ns,
+		.unmatched = m.unmatched,
+		.unended = m.unended,
+		.crossed = m.crossed,
+		.lost = m.lost,
+		.in_flight_begin = m.in_flight_begin,
+		.in_flight_end = m.in_flight_end,
+		.buckets = calloc(m.n_buckets + 1, sizeof(*l->buckets)),
+		.n_buckets = m.n_buckets,
+	};
+	if (!l->buckets)
+		return -ENOMEM;
+	for (size_t i = 0; i < m.n_buckets; i++)
+		l->buckets[i] = (struct profile_bucket){counted[i].bucket, counted[i].count};
+	ret->latency = TAKE_PTR(l);
 	return 0;
 }
 

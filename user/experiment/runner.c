@@ -113,8 +113,7 @@ void runner_free(struct runner *r)
 {
 	if (!r)
 		return;
-	if (r->state == EXPERIMENT)
-		(void)r->ops->end(r->backend);
+	runner_abandon(r);
 	tally_free(r->tally);
 	for (size_t i = 0; i < r->n_points; i++) {
 		free(r->points[i].name);
@@ -154,10 +153,9 @@ static int line_intervals(struct runner *r, const char *line, struct backend_int
 
 /* A user writes "a.c:12" where the samples say "src/a.c:12": the records carry one spelling, unless what was written stands
  * for lines of several files. */
-static int select_fixed(struct runner *r, struct backend_interval *intervals, size_t *ret_n)
+static int select_fixed(struct runner *r, struct backend_interval *intervals, size_t *ret_n, struct tally_line **ret)
 {
 	const char *name = NULL, *function = NULL;
-	struct tally_line *line;
 	size_t n;
 	int err;
 
@@ -178,42 +176,27 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 		if (!function)
 			function = other_function;
 	}
-	err = tally_line_named(r->tally, name ? name : r->fixed_line, function, &line);
-	if (err < 0)
-		return err;
-	tally_mark_tried(r->tally, line);
-	r->selected = line->name;
-	r->function = line->function;
 	*ret_n = n;
-	return 0;
+	*ret = tally_line_named(r->tally, name ? name : r->fixed_line, function);
+	return *ret ? 0 : -ENOMEM;
 }
 
 /* -ENOENT: no sample in any line that still has code. */
-static int select_drawn(struct runner *r, struct backend_interval *intervals, size_t *ret_n)
+static int select_drawn(struct runner *r, struct backend_interval *intervals, size_t *ret_n, struct tally_line **ret)
 {
 	struct tally_sums sums;
 
 	for (;;) {
-		struct tally_line *line;
 		int err;
 
 		tally_get_sums(r->tally, &sums);
-		if (sums.recent == 0)
+		*ret = sums.recent ? tally_nth_recent(r->tally, plan_sample(&r->plan, sums.recent)) : NULL;
+		if (!*ret)
 			return -ENOENT;
-		line = tally_nth_recent(r->tally, plan_sample(&r->plan, sums.recent));
-		if (!line)
-			return -ENOENT;
-		err = line_intervals(r, line->name, intervals, ret_n);
-		if (err == -ENOENT) {
-			tally_drop_recent(r->tally, line);
-			continue;
-		}
-		if (err < 0)
+		err = line_intervals(r, (*ret)->name, intervals, ret_n);
+		if (err != -ENOENT)
 			return err;
-		tally_mark_tried(r->tally, line);
-		r->selected = line->name;
-		r->function = line->function;
-		return 0;
+		tally_drop_recent(r->tally, *ret);
 	}
 }
 
@@ -222,24 +205,27 @@ static int try_begin(struct runner *r, uint64_t now)
 {
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = intervals};
-	uint64_t settling;
+	struct tally_line *line;
 	int err;
 
 	err = tally_drain(r->tally);
 	if (err < 0)
 		return err;
-	err = (r->fixed_line ? select_fixed : select_drawn)(r, intervals, &setup.n_intervals);
+	err = (r->fixed_line ? select_fixed : select_drawn)(r, intervals, &setup.n_intervals, &line);
 	if (err == -ENOENT) {
 		r->due = later(now, WAIT_NS);
 		return 0;
 	}
 	if (err < 0)
 		return err;
+	tally_mark_tried(r->tally, line);
+	r->selected = line->name;
+	r->function = line->function;
 	r->speedup = plan_speedup(&r->plan, &r->slows);
 	setup.speedup = r->slows ? 0 : r->speedup;
 	setup.slow = r->slows ? r->speedup : 0;
-	settling = r->o.settling_part && !r->o.whole_run ? r->next_length / r->o.settling_part : 0;
-	setup.settling_ns = settling;
+	if (r->o.settling_part && !r->o.whole_run)
+		setup.settling_ns = r->next_length / r->o.settling_part;
 	err = r->ops->begin(r->backend, &setup);
 	if (err < 0)
 		return err;
@@ -250,7 +236,7 @@ static int try_begin(struct runner *r, uint64_t now)
 	}
 	r->length = r->o.whole_run ? UINT64_MAX : r->next_length;
 	r->end_due = later(r->begin.time_ns, r->length);
-	r->due = settling ? later(r->begin.time_ns, settling) : r->end_due;
+	r->due = setup.settling_ns ? later(r->begin.time_ns, setup.settling_ns) : r->end_due;
 	r->settled.time_ns = 0;
 	r->state = EXPERIMENT;
 	return 0;
@@ -285,12 +271,10 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	r->state = OVER;
 	r->selected = r->function = NULL;
 	err = r->ops->end(r->backend);
-	if (err < 0)
-		return err;
-	err = r->ops->snapshot(r->backend, &end);
-	if (err < 0)
-		return err;
-	err = r->ops->owed(r->backend, &owed);
+	if (err >= 0)
+		err = r->ops->snapshot(r->backend, &end);
+	if (err >= 0)
+		err = r->ops->owed(r->backend, &owed);
 	if (err < 0)
 		return err;
 	books_experiment(&r->begin, &end, &owed, end_ns, &x);

@@ -106,7 +106,8 @@ void tally_free(struct tally *t)
 	free(t);
 }
 
-static int line_entry(struct tally *t, const char *name, const char *function, struct line_entry **ret)
+/* The entry of an interned name, made if need be. NULL: out of memory. */
+static struct line_entry *line_entry(struct tally *t, const char *name, const char *function)
 {
 	struct line_entry *l;
 
@@ -114,18 +115,17 @@ static int line_entry(struct tally *t, const char *name, const char *function, s
 	if (!l) {
 		l = calloc(1, sizeof(*l));
 		if (!l)
-			return -ENOMEM;
+			return NULL;
 		l->line.name = name;
 		HASH_ADD_PTR(t->lines, line.name, l);
 		if (!l->hh.tbl) {
 			free(l);
-			return -ENOMEM;
+			return NULL;
 		}
 	}
 	if (!l->line.function)
 		l->line.function = function;
-	*ret = l;
-	return 0;
+	return l;
 }
 
 /* The copy of @l's called @text. NULL: there are too many, or no memory for one more; nothing depends on them. */
@@ -158,19 +158,16 @@ static int find_callers(struct tally *t, struct address_entry *a, const char *fu
 	if (!a->callers)
 		return -ENOMEM;
 	for (; a->n_callers < n; a->n_callers++) {
-		int r = line_entry(t, names[a->n_callers], function, &a->callers[a->n_callers]);
-
-		if (r < 0)
-			return r;
+		a->callers[a->n_callers] = line_entry(t, names[a->n_callers], function);
+		if (!a->callers[a->n_callers])
+			return -ENOMEM;
 	}
 	return 0;
 }
 
 static int address_entry(struct tally *t, uint64_t addr, struct address_entry **ret)
 {
-	const char *copy;
-
-	const char *name = NULL, *function = NULL;
+	const char *name = NULL, *function = NULL, *copy;
 	struct line_entry *line = NULL;
 	struct address_entry *a;
 	int r;
@@ -186,9 +183,9 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 	else if (r < 0 && r != -ENOENT)
 		return r;
 	if (r >= 0 && name) {
-		r = line_entry(t, name, function, &line);
-		if (r < 0)
-			return r;
+		line = line_entry(t, name, function);
+		if (!line)
+			return -ENOMEM;
 	}
 	if (HASH_COUNT(t->addresses) >= MAX_ADDRESSES)
 		clear_addresses(t);
@@ -269,15 +266,11 @@ struct tally_line *tally_nth_recent(struct tally *t, uint64_t n)
 	return last ? &last->line : NULL;
 }
 
-int tally_line_named(struct tally *t, const char *name, const char *function, struct tally_line **ret)
+struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function)
 {
-	struct line_entry *l;
-	int r = line_entry(t, name, function, &l);
+	struct line_entry *l = line_entry(t, name, function);
 
-	if (r < 0)
-		return r;
-	*ret = &l->line;
-	return 0;
+	return l ? &l->line : NULL;
 }
 
 void tally_mark_tried(struct tally *t, struct tally_line *l)
@@ -287,17 +280,12 @@ void tally_mark_tried(struct tally *t, struct tally_line *l)
 	l->tried = true;
 }
 
-static void sum_recent(struct tally *t)
-{
-	t->sums.recent = 0;
-	for (struct line_entry *l = t->lines; l; l = l->hh.next)
-		add(&t->sums.recent, l->line.recent);
-}
-
 void tally_drop_recent(struct tally *t, struct tally_line *l)
 {
 	l->recent = 0;
-	sum_recent(t);
+	t->sums.recent = 0;
+	for (struct line_entry *other = t->lines; other; other = other->hh.next)
+		add(&t->sums.recent, other->line.recent);
 }
 
 void tally_forget_recent(struct tally *t)
@@ -360,15 +348,9 @@ static char *describe_copies(struct line_entry *l)
 
 int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 {
-	struct profile_samples *list;
+	_cleanup_free_ struct profile_samples *list = calloc(HASH_COUNT(t->lines) + 1, sizeof(*list));
 	size_t n = 0;
 
-	if (HASH_COUNT(t->lines) == 0) {
-		*ret = NULL;
-		*ret_n = 0;
-		return 0;
-	}
-	list = calloc(HASH_COUNT(t->lines), sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	for (struct line_entry *l = t->lines; l; l = l->hh.next)
@@ -378,13 +360,8 @@ int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 				.count = l->line.total,
 				.inlined = describe_copies(l),
 			};
-	if (n == 0) {
-		free(list);
-		list = NULL;
-	} else {
-		qsort(list, n, sizeof(*list), larger_first);
-	}
-	*ret = list;
+	qsort(list, n, sizeof(*list), larger_first);
+	*ret = n ? TAKE_PTR(list) : NULL;
 	*ret_n = n;
 	return 0;
 }

@@ -34,8 +34,8 @@ void tally_free(struct tally *t); /* NULL is allowed */
 int tally_drain(struct tally *t);
 /* The line of the n-th recent sample, n < sums.recent. */
 struct tally_line *tally_nth_recent(struct tally *t, uint64_t n);
-/* The entry of an interned name, made if need be. */
-int tally_line_named(struct tally *t, const char *name, const char *function, struct tally_line **ret);
+/* The entry of an interned name, made if need be. NULL: out of memory. */
+struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function);
 /* An experiment selects @l. */
 void tally_mark_tried(struct tally *t, struct tally_line *l);
 /* Takes @l out of the draw until it is sampled again: its code is not there any more. */
