@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 /* Bounds for hostile files; a line takes about 4 KiB. Lines with the most experiments are kept. */
 #define MAX_POINTS 128
@@ -30,6 +29,7 @@ struct line_place {
 struct line_info {
 	const char *function;
 	double share;
+	double seen; /* samples in all experiments that watched it */
 };
 
 /* Shares by the runs' sample logs. False if there is none (a killed run). */
@@ -55,41 +55,28 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 
 /* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the experiments that watched
  * it, scaled up. */
-static void shares_from_experiments(const struct profile *p, const uint32_t *lines, size_t n_lines, struct line_info *info)
+static void shares_from_experiments(const struct profile *p, const struct collection *c, struct line_info *info)
 {
-	_cleanup_free_ double *seen = calloc(n_lines + 1, sizeof(*seen));
-
-	if (!seen)
-		return;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
+		struct line_info *line = &info[c->line_of[i]];
 
-		if (lines[i] == UINT32_MAX || x->samples == 0)
+		if (p->experiments[i].n_points == 0 || x->samples == 0)
 			continue;
-		info[lines[i]].share += (double)x->selected_samples;
-		seen[lines[i]] += (double)x->samples;
+		line->share += (double)x->selected_samples;
+		line->seen += (double)x->samples;
 	}
-	for (size_t i = 0; i < n_lines; i++)
-		info[i].share = seen[i] > 0 ? fmin(1, info[i].share / seen[i]) : NAN;
+	for (size_t i = 0; i < c->n_lines; i++)
+		info[i].share = info[i].seen > 0 ? fmin(1, info[i].share / info[i].seen) : NAN;
 }
 
-static int describe_lines(const struct profile *p, const struct collection *c, struct line_info *info)
+static void describe_lines(const struct profile *p, const struct collection *c, struct line_info *info)
 {
-	_cleanup_free_ uint32_t *lines = calloc(p->n_experiments + 1, sizeof(*lines));
-
-	if (!lines)
-		return -ENOMEM;
-	memset(lines, 0xff, (p->n_experiments + 1) * sizeof(*lines)); /* UINT32_MAX: an experiment without points */
-	for (size_t i = 0; i < c->n_obs; i++) {
-		const char *function = p->experiments[c->obs[i].experiment].x.function;
-
-		lines[c->obs[i].experiment] = c->obs[i].line;
+	for (size_t i = 0; i < c->n_obs; i++)
 		if (!info[c->obs[i].line].function)
-			info[c->obs[i].line].function = function;
-	}
+			info[c->obs[i].line].function = p->experiments[c->obs[i].experiment].x.function;
 	if (!shares_from_log(p, c, info))
-		shares_from_experiments(p, lines, c->n_lines, info);
-	return 0;
+		shares_from_experiments(p, c, info);
 }
 
 static int by_size(const void *a, const void *b)
@@ -103,22 +90,16 @@ static int by_size(const void *a, const void *b)
 
 static struct line_place *place_lines(const struct observation *obs, size_t n, size_t *ret_n)
 {
-	struct line_place *places;
+	struct line_place *places = calloc(n + 1, sizeof(*places));
 	size_t n_places = 0;
 
-	for (size_t i = 0; i < n; i++)
-		n_places += i == 0 || obs[i].line != obs[i - 1].line;
-	places = calloc(n_places + 1, sizeof(*places));
 	if (!places)
 		return NULL;
-	n_places = 0;
-	for (size_t i = 0; i < n; i++) {
-		if (i == 0 || obs[i].line != obs[i - 1].line)
-			places[n_places++] = (struct line_place){i, 0};
-		places[n_places - 1].n++;
+	for (size_t i = 0, len; i < n; i += len) {
+		len = line_length(obs + i, n - i);
+		places[n_places++] = (struct line_place){i, len};
 	}
-	if (n_places)
-		qsort(places, n_places, sizeof(*places), by_size);
+	qsort(places, n_places, sizeof(*places), by_size);
 	*ret_n = n_places;
 	return places;
 }
@@ -156,26 +137,18 @@ static int analyse_intervals(const struct point_context *ctx, const struct obser
 	return r;
 }
 
-static int renew(struct point_context *ctx)
-{
-	struct point_context old = *ctx;
-
-	point_context_free(ctx);
-	return point_context_init(ctx, old.obs, old.n, old.rng);
-}
-
 /* Machines and programs do not go at one pace. Where the program has phases, its lines have baselines of their own: what differs is no drift. */
 static int take_out_what_differs(struct point_context *ctx, struct observation *obs, size_t n, struct analysis_speed *speed)
 {
 	int r = speed_remove(obs, n, speed);
 
 	if (r > 0)
-		r = renew(ctx);
+		r = point_context_init(ctx, obs, n, ctx->rng);
 	if (r < 0)
 		return r;
 	r = ctx->pooled ? drift_remove(obs, n) : 0;
 	if (r > 0)
-		r = renew(ctx);
+		r = point_context_init(ctx, obs, n, ctx->rng);
 	ctx->speed_share = speed->share;
 	return r;
 }
@@ -227,11 +200,6 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 	return r ? r : verdicts(point->lines, evidence, n_lines, from->kind == PROFILE_THROUGHPUT && point_has_bursts(&ctx), run_s);
 }
 
-static double experiment_length(const struct profile_experiment *x)
-{
-	return (double)(x->elapsed ? x->elapsed : x->duration);
-}
-
 static int sum_fidelity(const struct profile *p, struct analysis *a)
 {
 	_cleanup_free_ double *late = calloc(p->n_experiments + 1, sizeof(*late));
@@ -243,7 +211,7 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
-		double share = fidelity_share(x->foreign), taken = fidelity_share(x->stolen);
+		double share = fidelity_share(x->foreign), taken = fidelity_share(x->stolen), length = fidelity_length(x);
 		int64_t imbalance = x->imbalance == INT64_MIN ? INT64_MAX : x->imbalance < 0 ? -x->imbalance : x->imbalance;
 
 		a->owed_ns += (double)x->owed;
@@ -251,11 +219,11 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 #define SUM(kind, name, json) a->sums.name += (double)x->name;
 #include "shared/sums.def"
 #undef SUM
-		a->elapsed_ns += experiment_length(x);
-		foreign += share * experiment_length(x);
-		stolen += taken * experiment_length(x);
+		a->elapsed_ns += length;
+		foreign += share * length;
+		stolen += taken * length;
 		a->stolen_flagged += taken > ANALYSIS_STOLEN_FLAG;
-		a->marked += !fidelity_within_bounds(x, settled[p->experiments[i].run]);
+		a->marked += fidelity_weight(x, settled[p->experiments[i].run]) < 1;
 		a->foreign_flagged += share > ANALYSIS_FOREIGN_FLAG;
 		if (imbalance > a->imbalance_max)
 			a->imbalance_max = imbalance;
@@ -283,8 +251,9 @@ int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 	max_lines = n && MAX_LINES / n < MAX_LINES_PER_POINT ? MAX_LINES / n : MAX_LINES_PER_POINT;
 	info = calloc(c.n_lines + 1, sizeof(*info));
 	a.points = calloc(n + 1, sizeof(*a.points));
-	if (!info || !a.points || describe_lines(p, &c, info) || sum_fidelity(p, &a))
+	if (!info || !a.points || sum_fidelity(p, &a))
 		return -ENOMEM;
+	describe_lines(p, &c, info);
 	rng_seed(&rng, seed);
 	a.n_points = n;
 	for (size_t i = 0; i < n; i++) {
@@ -301,10 +270,18 @@ void analysis_free(struct analysis *a)
 {
 	for (size_t i = 0; i < a->n_points; i++) {
 		for (size_t j = 0; j < a->points[i].n_lines; j++)
-			latency_line_free(a->points[i].lines[j].latency);
+			free(a->points[i].lines[j].latency);
 		free(a->points[i].intervals);
 		free(a->points[i].lines);
 	}
 	free(a->points);
 	*a = (struct analysis){0};
+}
+
+const struct analysis_point *analysis_visited(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->n_points; i++)
+		if (a->points[i].visits)
+			return &a->points[i];
+	return NULL;
 }

@@ -11,6 +11,11 @@ enum verdict { VERDICT_UNDECIDED, VERDICT_HELPS, VERDICT_NO_EFFECT, VERDICT_HURT
 const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", "hurts" */
 extern const char verdict_bursts[];	  /* why a line is undecided whose `bursts` is set, and what to do, in words */
 
+/* An effect and its 95 % interval; NaN where it cannot be told. */
+struct analysis_change {
+	double effect, low, high;
+};
+
 /* The effect of one virtual speedup: change of the period per visit (throughput) or of the mean latency, relative to 0 %.
  * 0.25 means 25 % less time per visit. NaN where it cannot be told. */
 struct analysis_cell {
@@ -28,9 +33,7 @@ extern const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS]; /* 0.25, 0.5
 struct analysis_curve {
 	/* 95 %; NaN: not known. Where the experiments at just this speedup say otherwise than the curve, or as surely, it is they that
 	 * speak: a curve can have more than one knee. */
-	struct {
-		double effect, low, high;
-	} at[ANALYSIS_CURVE_POINTS];
+	struct analysis_change at[ANALYSIS_CURVE_POINTS];
 	double slope, slope_low, slope_high; /* effect per speedup, from 0 on up to the knee; 95 %; NaN: not known */
 	double least_speedup, most_speedup;  /* that were measured: beyond, the curve is a guess */
 	double knee, knee_low, knee_high;    /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
@@ -50,11 +53,6 @@ enum latency_statistic {
 };
 const char *latency_statistic_name(enum latency_statistic s); /* "mean", "p50", "p90", "p99", "p99.9", "little" */
 
-/* An effect and its 95 % interval; NaN where it cannot be told. */
-struct analysis_change {
-	double effect, low, high;
-};
-
 struct analysis_latency_cell {
 	double speedup; /* above 0 */
 	size_t experiments;
@@ -65,7 +63,7 @@ struct analysis_latency_cell {
 
 /* Of a line: what it does to the statistics of a latency point. */
 struct analysis_latency {
-	struct analysis_latency_cell *cells; /* ascending by speedup */
+	struct analysis_latency_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup */
 	size_t n_cells;
 	struct analysis_change at[N_LATENCY_STATISTICS][ANALYSIS_CURVE_POINTS];
 };
@@ -148,6 +146,8 @@ struct analysis {
 /* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and point into @p. -ENOMEM. */
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
+/* The first point with visits, or NULL. */
+const struct analysis_point *analysis_visited(const struct analysis *a);
 /* What a report shows at analysis_curve_speedups[@i]: the curve, if one of the speedups that were measured is as large or larger and one as small
  * or smaller, else the nearest cell. NaN: nothing. */
 struct analysis_change analysis_shown(const struct analysis_line *line, size_t i);

@@ -36,26 +36,18 @@ static double factor_of(const struct analysis_line *l, double half, bool *ret_fl
 	return noise <= target ? 1 : noise * noise / (target * target);
 }
 
-static const struct analysis_line *best_of(const struct analysis *a)
-{
-	for (size_t i = 0; i < a->n_points; i++)
-		if (a->points[i].visits && a->points[i].n_lines)
-			return &a->points[i].lines[0];
-	return NULL;
-}
-
 struct certainty certainty_of(const struct analysis *a, double half, double elapsed_s)
 {
 	struct certainty c = {.missing_s = NAN};
-	const struct analysis_line *best = best_of(a);
+	const struct analysis_point *point = analysis_visited(a);
 	double longest = 1;
 	size_t asked = 0;
 
-	if (best && !isnan(best->curve.at[AT_50].low)) {
-		c.best = best->selected;
-		c.effect = best->curve.at[AT_50].effect;
-		c.low = best->curve.at[AT_50].low;
-		c.high = best->curve.at[AT_50].high;
+	if (point && point->n_lines && !isnan(point->lines[0].curve.at[AT_50].low)) {
+		c.best = point->lines[0].selected;
+		c.effect = point->lines[0].curve.at[AT_50].effect;
+		c.low = point->lines[0].curve.at[AT_50].low;
+		c.high = point->lines[0].curve.at[AT_50].high;
 	}
 	if (!(half > 0))
 		return c;

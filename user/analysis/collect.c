@@ -30,8 +30,7 @@ static size_t number_names(struct name_ref *refs, size_t n)
 {
 	size_t distinct = 0;
 
-	if (n)
-		qsort(refs, n, sizeof(*refs), by_name);
+	qsort(refs, n, sizeof(*refs), by_name);
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || by_name(&refs[i], &refs[distinct - 1]) != 0)
 			refs[distinct++] = refs[i];
@@ -85,11 +84,8 @@ static struct observation read_point(const struct profile_experiment *x, const s
 		return o;
 	}
 	if (p->kind == PROFILE_LATENCY) {
-		o.visits = (double)p->departures;
-		o.num[READ_WHOLE] = (double)p->difference * (double)x->duration;
-		o.den[READ_WHOLE] = (double)p->departures;
-		o.num[READ_TIMED] = o.num[READ_WHOLE];
-		o.den[READ_TIMED] = o.den[READ_WHOLE];
+		o.num[READ_WHOLE] = o.num[READ_TIMED] = (double)p->difference * (double)x->duration;
+		o.visits = o.den[READ_WHOLE] = o.den[READ_TIMED] = (double)p->departures;
 		return o;
 	}
 	o.visits = (double)p->delta;
@@ -102,12 +98,6 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	o.den[READ_TIMED] = o.timed ? (double)(p->timed_visits - 1) : o.den[READ_WHOLE];
 	read_work(x, p, &o);
 	return o;
-}
-
-/* Calibrated for a hit. Any other sample does little less: what stops the thread is the interrupt. */
-static double tick_ns(const struct profile *p, size_t run)
-{
-	return run < p->n_runs ? (double)p->runs[run].hit_overhead_ns : 0;
 }
 
 static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns, const struct profile_point *p)
@@ -138,24 +128,14 @@ static int by_place(const void *a, const void *b)
 	return (x->experiment > y->experiment) - (x->experiment < y->experiment);
 }
 
-static size_t count_points(const struct profile *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->n_experiments; i++)
-		n += p->experiments[i].n_points;
-	return n;
-}
-
-/* One entry per experiment: the number of its line. */
-static int number_lines(const struct profile *p, uint32_t *ids, struct collection *c)
+static int number_lines(const struct profile *p, struct collection *c)
 {
 	_cleanup_free_ struct name_ref *refs = calloc(p->n_experiments + 1, sizeof(*refs));
 
 	if (!refs)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
-		refs[i] = (struct name_ref){p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0, &ids[i]};
+		refs[i] = (struct name_ref){p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0, &c->line_of[i]};
 	c->n_lines = number_names(refs, p->n_experiments);
 	c->lines = calloc(c->n_lines + 1, sizeof(*c->lines));
 	if (!c->lines)
@@ -166,7 +146,7 @@ static int number_lines(const struct profile *p, uint32_t *ids, struct collectio
 }
 
 /* Fills the observations and numbers their points. */
-static int number_points(const struct profile *p, const uint32_t *lines, struct collection *c)
+static int number_points(const struct profile *p, struct collection *c)
 {
 	_cleanup_free_ struct name_ref *refs = calloc(c->n_obs + 1, sizeof(*refs));
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
@@ -181,8 +161,9 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 			const struct profile_point *point = &x->points[j];
 
 			c->obs[at] = observe(&x->x, settled[x->run], point);
-			c->obs[at].tick_ns = tick_ns(p, x->run);
-			c->obs[at].line = lines[i];
+			/* Calibrated for a hit. Any other sample does little less: what stops the thread is the interrupt. */
+			c->obs[at].tick_ns = x->run < p->n_runs ? (double)p->runs[x->run].hit_overhead_ns : 0;
+			c->obs[at].line = c->line_of[i];
 			c->obs[at].experiment = (uint32_t)i;
 			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),
 						     &c->obs[at].point};
@@ -199,14 +180,15 @@ static int number_points(const struct profile *p, const uint32_t *lines, struct 
 
 int collect(const struct profile *p, struct collection *ret)
 {
-	_cleanup_(collection_free) struct collection c = {.n_obs = count_points(p)};
-	_cleanup_free_ uint32_t *lines = calloc(p->n_experiments + 1, sizeof(*lines));
+	_cleanup_(collection_free) struct collection c = {0};
 
+	for (size_t i = 0; i < p->n_experiments; i++)
+		c.n_obs += p->experiments[i].n_points;
 	c.obs = calloc(c.n_obs + 1, sizeof(*c.obs));
-	if (!c.obs || !lines || number_lines(p, lines, &c) || number_points(p, lines, &c))
+	c.line_of = calloc(p->n_experiments + 1, sizeof(*c.line_of));
+	if (!c.obs || !c.line_of || number_lines(p, &c) || number_points(p, &c))
 		return -ENOMEM;
-	if (c.n_obs)
-		qsort(c.obs, c.n_obs, sizeof(*c.obs), by_place);
+	qsort(c.obs, c.n_obs, sizeof(*c.obs), by_place);
 	for (size_t i = 0; i < c.n_obs; i++) {
 		struct collected_point *point = &c.points[c.obs[i].point];
 
@@ -218,19 +200,63 @@ int collect(const struct profile *p, struct collection *ret)
 	return 0;
 }
 
-void observations_scale_times(struct observation *obs, size_t n, const double *scales)
+unsigned int line_cell_key(uint16_t key, unsigned int step)
 {
-	for (size_t i = 0; i < n; i++) {
+	return (key + step - 1) / step * step;
+}
+
+size_t line_length(const struct observation *obs, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && obs[i].line == obs[0].line)
+		i++;
+	return i;
+}
+
+size_t line_cell_length(const struct observation *obs, size_t n, unsigned int step)
+{
+	size_t i = 1;
+
+	while (i < n && obs[i].line == obs[0].line && line_cell_key(obs[i].key, step) == line_cell_key(obs[0].key, step))
+		i++;
+	return i;
+}
+
+size_t line_zeros(const struct observation *obs, size_t n)
+{
+	return n && obs[0].key == 0 ? line_cell_length(obs, n, 1) : 0;
+}
+
+double observation_pace(const struct observation *o, bool lengths, enum reading how)
+{
+	if (lengths)
+		return histogram_middle(o->latency, o->window) + log(o->length_scale);
+	return log(o->num[how] / o->den[how]);
+}
+
+int observations_rescale(struct observation *obs, size_t n, scales_finder find, void *arg)
+{
+	_cleanup_free_ double *scales = calloc(n + 1, sizeof(*scales));
+	int lengths = 0, means;
+
+	if (!scales)
+		return -ENOMEM;
+	if (n && obs[0].latency)
+		lengths = find(obs, n, true, scales, arg);
+	if (lengths < 0)
+		return lengths;
+	for (size_t i = 0; lengths && i < n; i++)
+		obs[i].length_scale *= scales[i];
+	means = find(obs, n, false, scales, arg);
+	if (means < 0)
+		return means;
+	for (size_t i = 0; means && i < n; i++) {
 		for (int how = 0; how < N_READINGS; how++)
 			obs[i].num[how] *= scales[i];
 		obs[i].scale *= scales[i];
 	}
-}
-
-void observations_scale_lengths(struct observation *obs, size_t n, const double *scales)
-{
-	for (size_t i = 0; i < n; i++)
-		obs[i].length_scale *= scales[i];
+	return lengths || means;
 }
 
 void collection_free(struct collection *c)
@@ -238,5 +264,6 @@ void collection_free(struct collection *c)
 	free(c->obs);
 	free(c->points);
 	free(c->lines);
+	free(c->line_of);
 	*c = (struct collection){0};
 }

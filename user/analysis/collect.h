@@ -55,11 +55,23 @@ struct collection {
 	size_t n_points;
 	const char **lines;
 	size_t n_lines;
+	uint32_t *line_of; /* each experiment's */
 };
 
-/* Multiplies the observations' times, or the lengths of their intervals, by one factor each. */
-void observations_scale_times(struct observation *obs, size_t n, const double *scales);
-void observations_scale_lengths(struct observation *obs, size_t n, const double *scales);
+/* Of observations in the order of a collection, how many at the front are of the first one's line; of its cell; at 0 %, which come first in a
+ * line. Cells are steps of @step thousandths. */
+size_t line_length(const struct observation *obs, size_t n);
+size_t line_cell_length(const struct observation *obs, size_t n, unsigned int step);
+size_t line_zeros(const struct observation *obs, size_t n);
+/* The key of an observation's cell: its last thousandth. */
+unsigned int line_cell_key(uint16_t key, unsigned int step);
+
+/* The log of the mean time per visit, by @how; or, with @lengths, the mean of those of the middle intervals' lengths. Not finite: unknown. */
+double observation_pace(const struct observation *o, bool lengths, enum reading how);
+/* Multiplies the times of the observations by what @find puts into @scales, and where intervals were measured their @lengths, before, by what it
+ * finds for those. @find returns whether anything is to be changed, and this whether anything was. -ENOMEM. */
+typedef int (*scales_finder)(const struct observation *obs, size_t n, bool lengths, double *scales, void *arg);
+int observations_rescale(struct observation *obs, size_t n, scales_finder find, void *arg);
 
 /* -ENOMEM. The strings stay @p's. */
 int collect(const struct profile *p, struct collection *ret);

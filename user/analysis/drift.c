@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/drift.h"
 
-#include "analysis/histogram.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 
@@ -74,44 +73,25 @@ static double prediction_error(const struct zero *z, size_t n, size_t k)
 	return sum / weight;
 }
 
-static double mean_pace(const struct observation *o)
+/* Fills @z with the zeros in the order of time, and behind them one that has the sums. Returns how many they are: none where one had no visit, since
+ * that has no pace, and leaving it out would favour the others. */
+static size_t find_zeros(const struct observation *obs, size_t n, bool lengths, struct zero *z)
 {
-	return log(o->num[READ_WHOLE] / o->den[READ_WHOLE]);
-}
+	size_t found = 0;
 
-static double middle_pace(const struct observation *o)
-{
-	return histogram_middle(o->latency, o->window) + log(o->length_scale);
-}
-
-typedef double (*pace_reading)(const struct observation *o);
-
-/* Fills *ret_n zeros in the order of time, and behind them one that has the sums; none where one had no visit: it has no pace, and leaving it
- * out would favour the others. */
-static int find_zeros(const struct observation *obs, size_t n, pace_reading read, struct zero **ret, size_t *ret_n)
-{
-	struct zero *z = calloc(n + 1, sizeof(*z));
-
-	if (!z)
-		return -ENOMEM;
-	*ret = z;
-	*ret_n = 0;
 	for (size_t i = 0; i < n; i++) {
 		double pace;
 
 		if (obs[i].key != 0)
 			continue;
-		pace = read(&obs[i]);
-		if (!isfinite(pace)) {
-			*ret_n = 0;
+		pace = observation_pace(&obs[i], lengths, READ_WHOLE);
+		if (!isfinite(pace))
 			return 0;
-		}
-		z[(*ret_n)++] = (struct zero){.experiment = obs[i].experiment, .pace = pace, .weight = obs[i].weight};
+		z[found++] = (struct zero){.experiment = obs[i].experiment, .pace = pace, .weight = obs[i].weight};
 	}
-	if (*ret_n)
-		qsort(z, *ret_n, sizeof(*z), by_time);
-	add_up(z, *ret_n);
-	return 0;
+	qsort(z, found, sizeof(*z), by_time);
+	add_up(z, found);
+	return found;
 }
 
 /* How many neighbours predict best; 0: no fewer than all. */
@@ -131,19 +111,17 @@ static size_t choose_window(const struct zero *z, size_t n)
 	return best && all > least * (1 + WORTH / sqrt((double)n)) ? best : 0;
 }
 
-/* What each observation's times are to be multiplied by, in @scales. Returns whether anything is. */
-static int find_scales(const struct observation *obs, size_t n, pace_reading read, double *scales)
+static int find_scales(const struct observation *obs, size_t n, bool lengths, double *scales, void *arg)
 {
-	_cleanup_free_ struct zero *z = NULL;
+	_cleanup_free_ struct zero *z = calloc(n + 1, sizeof(*z));
 	size_t n_zeros, k;
 	double mean;
-	int r = find_zeros(obs, n, read, &z, &n_zeros);
 
-	if (r)
-		return r;
-	if (n_zeros < MIN_ZEROS)
-		return 0;
-	k = choose_window(z, n_zeros);
+	(void)arg;
+	if (!z)
+		return -ENOMEM;
+	n_zeros = find_zeros(obs, n, lengths, z);
+	k = n_zeros < MIN_ZEROS ? 0 : choose_window(z, n_zeros);
 	if (!k)
 		return 0;
 	mean = z[0].pace + (double)(z[n_zeros].paces_before / z[n_zeros].weights_before);
@@ -157,21 +135,5 @@ static int find_scales(const struct observation *obs, size_t n, pace_reading rea
 
 int drift_remove(struct observation *obs, size_t n)
 {
-	_cleanup_free_ double *scales = calloc(n + 1, sizeof(*scales));
-	int lengths = 0, means;
-
-	if (!scales)
-		return -ENOMEM;
-	if (n && obs[0].latency)
-		lengths = find_scales(obs, n, middle_pace, scales);
-	if (lengths < 0)
-		return lengths;
-	if (lengths)
-		observations_scale_lengths(obs, n, scales);
-	means = find_scales(obs, n, mean_pace, scales);
-	if (means < 0)
-		return means;
-	if (means)
-		observations_scale_times(obs, n, scales);
-	return lengths || means;
+	return observations_rescale(obs, n, find_scales, NULL);
 }

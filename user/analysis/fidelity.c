@@ -41,9 +41,14 @@ double fidelity_share(double share)
 	return share >= 0 && share <= 1 ? share : 0;
 }
 
+double fidelity_length(const struct profile_experiment *x)
+{
+	return (double)(x->elapsed ? x->elapsed : x->duration);
+}
+
 double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns)
 {
-	double length = (double)(x->elapsed ? x->elapsed : x->duration), weight = 1;
+	double length = fidelity_length(x), weight = 1;
 
 	weight *= bounded(fidelity_share(x->foreign), ANALYSIS_FOREIGN_FLAG);
 	weight *= bounded(fidelity_share(x->stolen), ANALYSIS_STOLEN_FLAG);
@@ -55,11 +60,6 @@ double fidelity_weight(const struct profile_experiment *x, uint64_t settled_peri
 		weight *= bounded(fabs((double)x->period_ns / (double)settled_period_ns - 1), RATE_BOUND);
 	/* A hostile file's numbers must not make the weight vanish. */
 	return fmax(weight, 1e-6);
-}
-
-bool fidelity_within_bounds(const struct profile_experiment *x, uint64_t settled_period_ns)
-{
-	return fidelity_weight(x, settled_period_ns) >= 1;
 }
 
 struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling)

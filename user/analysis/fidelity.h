@@ -5,11 +5,13 @@
 #include "analysis/analysis.h"
 #include "profile/reader.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* A share as a file says it; what is none says nothing: 0. */
 double fidelity_share(double share);
+
+/* How long it took, pauses included; of a file by Coz, without them. */
+double fidelity_length(const struct profile_experiment *x);
 
 /* What an experiment counts for: 1 within the bounds, less beyond them, and the effect that it shows plays no part. Twice as far beyond as
  * another, it is taken to scatter twice as much, so that it counts for a quarter; never for nothing. The bounds: in-scope threads wait
@@ -18,7 +20,6 @@ double fidelity_share(double share);
  * so an experiment from before the rate had followed the visits is faster than its neighbours, whatever its speedup. @settled_period_ns: of its run,
  * or 0. */
 double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns);
-bool fidelity_within_bounds(const struct profile_experiment *x, uint64_t settled_period_ns);
 /* One entry per run: between samples at its end; 0: the profile does not say. Owned by the caller; NULL: out of memory. */
 uint64_t *fidelity_settled_periods(const struct profile *p);
 

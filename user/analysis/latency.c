@@ -46,17 +46,6 @@ static bool enough(size_t i, double intervals)
 	return isnan(statistics[i].quantile) || intervals * (1 - statistics[i].quantile) >= LEAST_BEYOND;
 }
 
-static void draw_statistics(const struct histogram_blocks *b, struct rng *rng, struct histogram_sums *scratch,
-			    double ret[LATENCY_DRAWS][N_LATENCY_STATISTICS])
-{
-	for (size_t i = 0; i < LATENCY_DRAWS; i++) {
-		histogram_clear(scratch);
-		for (size_t j = 0; j < b->n; j++)
-			histogram_add(scratch, b, rng_below(rng, b->n));
-		compute(scratch, ret[i]);
-	}
-}
-
 int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n, struct rng *rng)
 {
 	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
@@ -69,8 +58,12 @@ int latency_base_make(struct latency_base *base, const struct observation *obs, 
 	compute(sums, base->ns);
 	base->experiments = n;
 	base->intervals = sums->count;
-	draw_statistics(&blocks, rng, sums, base->draws);
-	base->made = true;
+	for (size_t i = 0; i < LATENCY_DRAWS; i++) {
+		histogram_clear(sums);
+		for (size_t j = 0; j < blocks.n; j++)
+			histogram_add(sums, &blocks, rng_below(rng, blocks.n));
+		compute(sums, base->draws[i]);
+	}
 	return 0;
 }
 
@@ -81,17 +74,16 @@ static double change(double ns, double base)
 
 /* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than Student's t makes its
  * deviation (percentiles of few experiments are too narrow; Hesterberg, American Statistician 69, 2015). */
-static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS], const struct latency_base *base, size_t i, size_t n,
-			  struct analysis_change *c)
+static void cell_interval(const struct latency_base *own, const struct latency_base *base, size_t i, struct analysis_change *c)
 {
-	double v[LATENCY_DRAWS], half, df = (double)(n < base->experiments ? n : base->experiments) - 1;
+	double v[LATENCY_DRAWS], half, df = fmin((double)own->experiments, (double)base->experiments) - 1;
 	size_t got = 0;
 
 	c->low = c->high = NAN;
 	if (isnan(c->effect) || !(df > 0))
 		return;
 	for (size_t k = 0; k < LATENCY_DRAWS; k++) {
-		v[got] = change(draws[k][i], base->draws[k][i]);
+		v[got] = change(own->draws[k][i], base->draws[k][i]);
 		got += isfinite(v[got]);
 	}
 	if (got <= LATENCY_DRAWS / 2)
@@ -104,23 +96,18 @@ static void cell_interval(const double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS
 static int make_cell(const struct observation *obs, size_t n, unsigned int key, const struct latency_base *base, struct rng *rng,
 		     struct analysis_latency_cell *cell)
 {
-	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
-	_cleanup_free_ struct histogram_sums *sums = calloc(1, sizeof(*sums));
-	_cleanup_free_ double(*draws)[N_LATENCY_STATISTICS] = calloc(LATENCY_DRAWS, sizeof(*draws));
+	_cleanup_free_ struct latency_base *own = calloc(1, sizeof(*own));
 
-	if (!sums || !draws || histogram_blocks_make(&blocks, obs, n) < 0)
+	if (!own || latency_base_make(own, obs, n, rng) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < blocks.n; i++)
-		histogram_add(sums, &blocks, i);
-	*cell = (struct analysis_latency_cell){.speedup = key / 1000.0, .experiments = n, .intervals = sums->count};
-	compute(sums, cell->ns);
-	draw_statistics(&blocks, rng, sums, draws);
+	*cell = (struct analysis_latency_cell){.speedup = key / 1000.0, .experiments = n, .intervals = own->intervals};
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
 		struct analysis_change *c = &cell->change[i];
 
-		*c = (struct analysis_change){change(cell->ns[i], base->ns[i]), NAN, NAN};
-		if (enough(i, fmin(cell->intervals, base->intervals)))
-			cell_interval(draws, base, i, n, c);
+		cell->ns[i] = own->ns[i];
+		*c = (struct analysis_change){change(own->ns[i], base->ns[i]), NAN, NAN};
+		if (enough(i, fmin(own->intervals, base->intervals)))
+			cell_interval(own, base, i, c);
 	}
 	return 0;
 }
@@ -190,8 +177,7 @@ static int make_curves(const struct observation *obs, size_t n, unsigned int ste
 	_cleanup_free_ struct curve_draws *d = calloc(1, sizeof(*d));
 	struct fit fits[N_LATENCY_STATISTICS], drawn[N_LATENCY_STATISTICS];
 	_cleanup_free_ size_t *cell_of = NULL;
-	double speedups[ANALYSIS_MAX_SPEEDUPS];
-	double intervals = base->intervals, seen = 0;
+	double speedups[ANALYSIS_MAX_SPEEDUPS], seen = 0;
 
 	if (!sums || !d || histogram_blocks_make(&blocks, obs, n) < 0)
 		return -ENOMEM;
@@ -221,7 +207,7 @@ static int make_curves(const struct observation *obs, size_t n, unsigned int ste
 		fit_draw(sums, speedups, l->n_cells, base->draws[i], drawn);
 		keep_draw(drawn, d);
 	}
-	conclude(fits, d, blocks.n, fmin(intervals, seen), l);
+	conclude(fits, d, blocks.n, fmin(base->intervals, seen), l);
 	return 0;
 }
 
@@ -239,9 +225,7 @@ static void let_cells_speak(struct analysis_latency *l)
 
 				if (isnan(cell->effect) || (none && !isnan(at->effect) && off > 1e-9))
 					continue;
-				if (none ||
-				    (off <= 1e-9 && !isnan(cell->low) &&
-				     (!(at->effect >= cell->low && at->effect <= cell->high) || !(at->high - at->low < cell->high - cell->low))))
+				if (none || (off <= 1e-9 && line_cell_speaks(at, cell)))
 					*at = *cell;
 			}
 		}
@@ -263,7 +247,7 @@ static void widen(struct analysis_latency *l, struct analysis_allowance allow)
 int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct analysis_allowance allow,
 		 struct rng *rng, struct analysis_latency **ret)
 {
-	_cleanup_(latency_line_freep) struct analysis_latency *l = calloc(1, sizeof(*l));
+	_cleanup_free_ struct analysis_latency *l = calloc(1, sizeof(*l));
 	int r;
 
 	if (!l)
@@ -271,14 +255,10 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step, con
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			l->at[i][k] = (struct analysis_change){NAN, NAN, NAN};
-	l->cells = calloc(ANALYSIS_MAX_SPEEDUPS, sizeof(*l->cells));
-	if (!l->cells)
-		return -ENOMEM;
 	for (size_t i = 0, len; i < n && l->n_cells < ANALYSIS_MAX_SPEEDUPS; i += len) {
 		unsigned int key = line_cell_key(obs[i].key, step);
 
-		for (len = 1; i + len < n && line_cell_key(obs[i + len].key, step) == key; len++)
-			;
+		len = line_cell_length(obs + i, n - i, step);
 		r = make_cell(obs + i, len, key, base, rng, &l->cells[l->n_cells++]);
 		if (r < 0)
 			return r;
@@ -292,13 +272,6 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step, con
 	widen(l, allow);
 	*ret = TAKE_PTR(l);
 	return 0;
-}
-
-void latency_line_free(struct analysis_latency *l)
-{
-	if (l)
-		free(l->cells);
-	free(l);
 }
 
 int latency_point(const struct observation *obs, size_t n, const struct latency_base *base, struct analysis_intervals **ret)

@@ -18,27 +18,20 @@
 #define LATENCY_LINES_OF_POINT 64
 #define LATENCY_LINES 256
 
-/* What effects are relative to: the statistics of 0 %, and LATENCY_DRAWS draws of them. */
+/* The statistics of some experiments together, and LATENCY_DRAWS draws of them. At 0 %, effects are relative to them. */
 struct latency_base {
-	bool made;
 	size_t experiments;
 	double intervals;
 	double ns[N_LATENCY_STATISTICS];
 	double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS];
 };
-/* @obs are the experiments at 0 %. -ENOMEM. */
+/* -ENOMEM. */
 int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n, struct rng *rng);
 
 /* The line whose experiments above 0 % are @obs, by speedup; @step: speedups in thousandths that are one cell;
- * @allow: what the method may be off by (analysis/fidelity.h). *ret is the caller's (latency_line_free). -ENOMEM. */
+ * @allow: what the method may be off by (analysis/fidelity.h). *ret is the caller's (free). -ENOMEM. */
 int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct analysis_allowance allow,
 		 struct rng *rng, struct analysis_latency **ret);
-void latency_line_free(struct analysis_latency *l); /* NULL is allowed */
-
-static inline void latency_line_freep(struct analysis_latency **l)
-{
-	latency_line_free(*l);
-}
 
 /* What is known of the point itself, from all of its experiments @obs and its baseline. *ret is the caller's (free).
  * -ENOMEM. */

@@ -14,24 +14,6 @@
 /* Own 0 % experiments below this are no baseline. */
 #define MIN_OWN_BASELINE 3
 
-static size_t line_length(const struct observation *obs, size_t n)
-{
-	size_t i = 1;
-
-	while (i < n && obs[i].line == obs[0].line)
-		i++;
-	return i;
-}
-
-size_t line_zeros(const struct observation *obs, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && obs[i].key == 0)
-		i++;
-	return i;
-}
-
 /* How the experiments of a line and its baseline are read; see enum reading. */
 static enum reading choose_reading(const struct point_context *ctx, const struct observation *a, size_t n_a, const struct observation *b, size_t n_b)
 {
@@ -132,7 +114,8 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 	double zero[N_READINGS] = {zero_period(obs, n, READ_WHOLE), zero_period(obs, n, READ_TIMED)};
 	struct noise compared[N_READINGS] = {0};
 
-	*ctx = (struct point_context){.obs = obs, .n = n, .rng = rng};
+	point_context_free(ctx);
+	ctx->rng = rng;
 	for (size_t i = 0; i < n; i++) {
 		ctx->sampling_ns += obs[i].sampling_ns / (double)n;
 		ctx->tick_ns += obs[i].tick_ns / (double)n;
@@ -141,9 +124,7 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 	if (!ctx->zeros || !scratch)
 		return -ENOMEM;
 	for (size_t i = 0, len; i < n; i += len) {
-		len = 1;
-		while (i + len < n && obs[i + len].line == obs[i].line && obs[i + len].key == obs[i].key)
-			len++;
+		len = line_cell_length(obs + i, n - i, 1);
 		for (int how = 0; how < N_READINGS; how++) {
 			struct group g = group_make(obs + i, len, how);
 
@@ -206,6 +187,8 @@ struct baseline {
 	struct group g;
 	const double *resampled; /* NULL: no experiments */
 	double *own;		 /* to be freed */
+	const struct observation *obs;
+	size_t n;
 };
 
 static void baseline_free(struct baseline *b)
@@ -224,24 +207,21 @@ void line_baseline(const struct point_context *ctx, const struct observation *ob
 
 static int make_baseline(struct point_context *ctx, const struct observation *obs, size_t n, struct baseline *ret)
 {
-	size_t own = line_zeros(obs, n), n_base;
-	const struct observation *base;
+	size_t own = line_zeros(obs, n);
 	double **at;
-	bool pooled;
 	int r;
 
-	line_baseline(ctx, obs, n, &base, &n_base);
-	pooled = base == ctx->zeros;
-	ret->how = choose_reading(ctx, obs + own, n - own, base, n_base);
-	ret->g = group_make(base, n_base, ret->how);
-	if (n_base == 0)
+	line_baseline(ctx, obs, n, &ret->obs, &ret->n);
+	ret->how = choose_reading(ctx, obs + own, n - own, ret->obs, ret->n);
+	ret->g = group_make(ret->obs, ret->n, ret->how);
+	if (ret->n == 0)
 		return 0;
-	at = pooled ? &ctx->pool_resampled[ret->how] : &ret->own;
+	at = ret->obs == ctx->zeros ? &ctx->pool_resampled[ret->how] : &ret->own;
 	if (!*at) {
 		*at = calloc(RESAMPLES, sizeof(**at));
 		if (!*at)
 			return -ENOMEM;
-		r = group_resample(base, n_base, ret->how, ctx->rng, *at);
+		r = group_resample(ret->obs, ret->n, ret->how, ctx->rng, *at);
 		if (r)
 			return r;
 	}
@@ -256,7 +236,7 @@ static int fill_interval(struct point_context *ctx, const struct observation *ob
 {
 	double periods[RESAMPLES];
 	size_t got = 0;
-	double half = effect_half_width(e), low, high;
+	double half = effect_half_width(e);
 	int r;
 
 	cell->low = cell->high = NAN;
@@ -271,14 +251,12 @@ static int fill_interval(struct point_context *ctx, const struct observation *ob
 		if (isfinite(v))
 			periods[got++] = v;
 	}
-	low = e->value - half;
-	high = e->value + half;
+	cell->low = e->value - half;
+	cell->high = e->value + half;
 	if (got > RESAMPLES / 2) {
-		low = fmin(low, stats_quantile(periods, got, 0.025));
-		high = fmax(high, stats_quantile(periods, got, 0.975));
+		cell->low = fmin(cell->low, stats_quantile(periods, got, 0.025));
+		cell->high = fmax(cell->high, stats_quantile(periods, got, 0.975));
 	}
-	cell->low = low;
-	cell->high = high;
 	return 0;
 }
 
@@ -308,7 +286,8 @@ static struct effect trend(const struct effect *quarters, const double *speedups
 	return t;
 }
 
-static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base, struct evidence *ev)
+static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
+			  struct analysis_allowance allow, struct evidence *ev)
 {
 	double speedups[N_QUARTERS] = {0};
 	struct effect slope;
@@ -319,14 +298,15 @@ static void fill_quarters(const struct point_context *ctx, const struct observat
 		size_t q = ((size_t)obs[i].key - 1) * N_QUARTERS / 1000;
 		struct group g;
 
-		for (len = 0; i + len < n && ((size_t)obs[i + len].key - 1) * N_QUARTERS / 1000 == q; len++)
-			speedups[q] += obs[i + len].key / 1000.0;
+		len = line_cell_length(obs + i, n - i, 1000 / N_QUARTERS);
+		for (size_t j = i; j < i + len; j++)
+			speedups[q] += obs[j].key / 1000.0;
 		speedups[q] /= (double)len;
 		g = group_make(obs + i, len, base->how);
 		ev->quarters[q] = effect_of(&g, &base->g, &ctx->noise[base->how]);
 	}
 	slope = trend(ev->quarters, speedups, base, &ctx->noise[base->how]);
-	ev->chance = effect_chance(&slope, fidelity_allowance(ev->allow, 0));
+	ev->chance = effect_chance(&slope, fidelity_allowance(allow, 0));
 	ev->sign = slope.value;
 }
 
@@ -337,11 +317,6 @@ unsigned int line_cell_step(const struct observation *obs, size_t n)
 	for (size_t i = line_zeros(obs, n); i < n; i++)
 		distinct += i == 0 || obs[i].key != obs[i - 1].key;
 	return distinct <= ANALYSIS_MAX_SPEEDUPS ? 1 : 20;
-}
-
-unsigned int line_cell_key(uint16_t key, unsigned int step)
-{
-	return (key + step - 1) / step * step;
 }
 
 static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base, struct analysis_line *line,
@@ -362,8 +337,7 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 		double chance, t;
 		int r;
 
-		for (len = 1; i + len < n && line_cell_key(obs[i + len].key, step) == key; len++)
-			;
+		len = line_cell_length(obs + i, n - i, step);
 		g = group_make(obs + i, len, base->how);
 		e = effect_of(&g, &base->g, &ctx->noise[base->how]);
 		*cell = (struct analysis_cell){
@@ -371,7 +345,7 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 		r = fill_interval(ctx, obs + i, len, base, &e, cell);
 		if (r)
 			return r;
-		chance = effect_chance(&e, fidelity_allowance(ev->allow, 0));
+		chance = effect_chance(&e, fidelity_allowance(line->allow, 0));
 		if (!isnan(chance)) {
 			tried++;
 			if (!(least <= chance)) {
@@ -415,48 +389,32 @@ static void allow_for_method(struct analysis_line *line)
 			line_widen(line->allow, line->cells[i].effect, &line->cells[i].low, &line->cells[i].high);
 }
 
+bool line_cell_speaks(const struct analysis_change *curve, const struct analysis_change *cell)
+{
+	if (isnan(cell->low))
+		return false;
+	return !(curve->effect >= cell->low && curve->effect <= cell->high) || !(curve->high - curve->low < cell->high - cell->low);
+}
+
 static void let_cells_speak(struct analysis_line *line)
 {
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		for (size_t i = 0; i < line->n_cells; i++) {
 			const struct analysis_cell *c = &line->cells[i];
-			double fitted = line->curve.at[k].effect, width = line->curve.at[k].high - line->curve.at[k].low;
+			struct analysis_change cell = {c->effect, c->low, c->high};
 
-			if (fabs(c->speedup - analysis_curve_speedups[k]) > 1e-9 || isnan(c->low))
-				continue;
-			if (!(fitted >= c->low && fitted <= c->high) || !(width < c->high - c->low)) {
-				line->curve.at[k].effect = c->effect;
-				line->curve.at[k].low = c->low;
-				line->curve.at[k].high = c->high;
-			}
+			if (fabs(c->speedup - analysis_curve_speedups[k]) <= 1e-9 && line_cell_speaks(&line->curve.at[k], &cell))
+				line->curve.at[k] = cell;
 		}
-}
-
-/* Student's t holds where experiments scatter evenly, the permutation test holds whatever their tails: the verdict takes both, and one sign. */
-static int honour_tails(const struct point_context *ctx, const struct observation *obs, size_t n, enum reading how, struct evidence *ev)
-{
-	size_t zeros = line_zeros(obs, n), n_base;
-	const struct observation *base;
-	struct permutation p;
-	int r;
-
-	if (isnan(ev->chance))
-		return 0;
-	line_baseline(ctx, obs, n, &base, &n_base);
-	r = permutation_test(obs + zeros, n - zeros, base, n_base, how, fidelity_allowance(ev->allow, 0), *ctx->rng, &p);
-	if (r)
-		return r;
-	ev->chance = p.chance;
-	ev->sign = p.sign;
-	return 0;
 }
 
 int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line, struct evidence *ret)
 {
 	_cleanup_(baseline_free) struct baseline base = {0};
 	struct evidence ev = {.best = {SIZE_MAX, SIZE_MAX}, .best_any = SIZE_MAX};
+	size_t zeros = line_zeros(obs, n);
+	struct permutation p;
 	int r = make_baseline(ctx, obs, n, &base);
-	size_t zeros;
 
 	if (r)
 		return r;
@@ -464,22 +422,24 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	line->foreign = 0;
 	for (size_t i = 0; i < n; i++)
 		line->foreign += obs[i].foreign / (double)n;
-	ev.allow = fidelity_allow(ctx->sampling_ns, base.g.period, ctx->tick_ns / ctx->sampling_ns);
-	ev.allow.share += ctx->speed_share;
-	line->allow = ev.allow;
-	fill_quarters(ctx, obs, n, &base, &ev);
+	line->allow = fidelity_allow(ctx->sampling_ns, base.g.period, ctx->tick_ns / ctx->sampling_ns);
+	line->allow.share += ctx->speed_share;
+	fill_quarters(ctx, obs, n, &base, line->allow, &ev);
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
 	if (r)
 		return r;
-	zeros = line_zeros(obs, n);
 	r = curve_make(obs + zeros, n - zeros, base.how, &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
 	if (r)
 		return r;
 	let_cells_speak(line);
 	allow_for_method(line);
-	r = honour_tails(ctx, obs, n, base.how, &ev);
-	if (r)
-		return r;
 	*ret = ev;
-	return 0;
+	if (isnan(ev.chance))
+		return 0;
+	/* Student's t holds where experiments scatter evenly, the permutation test holds whatever their tails: the verdict takes both, and one sign.
+	 */
+	r = permutation_test(obs + zeros, n - zeros, base.obs, base.n, base.how, fidelity_allowance(line->allow, 0), *ctx->rng, &p);
+	ret->chance = p.chance;
+	ret->sign = p.sign;
+	return r;
 }

@@ -6,8 +6,6 @@
 
 /* What all lines of a point share. */
 struct point_context {
-	const struct observation *obs; /* all of the point */
-	size_t n;
 	struct observation *zeros; /* a copy of those at 0 %, line by line */
 	size_t n_zeros;
 	struct noise noise[N_READINGS];
@@ -34,10 +32,9 @@ struct evidence {
 	size_t best[2]; /* cells of largest evidence for an effect: below 0, above 0; SIZE_MAX: none */
 	size_t best_any;
 	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
-	struct analysis_allowance allow;
 };
 
-/* -ENOMEM. */
+/* Of a point whose observations are @obs, in place of what @ctx had (zeros at first). -ENOMEM. */
 int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n, struct rng *rng);
 void point_context_free(struct point_context *ctx);
 /* The run's noise floor; see analysis_point. -ENOMEM. */
@@ -46,12 +43,11 @@ int point_placebo(struct point_context *ctx, double *ret);
 bool point_has_bursts(const struct point_context *ctx);
 /* Which experiments at 0 % the line's effects are relative to: its own or the pool's. */
 void line_baseline(const struct point_context *ctx, const struct observation *obs, size_t n, const struct observation **ret, size_t *ret_n);
-/* Cells are the distinct speedups, or steps of 2 % if these are too many: the key of an observation's cell, in thousandths. */
+/* Cells are the distinct speedups, or steps of 2 % if these are too many: the step in thousandths. */
 unsigned int line_cell_step(const struct observation *obs, size_t n);
-unsigned int line_cell_key(uint16_t key, unsigned int step);
 /* Adds what is no noise to an interval (fidelity_allowance). Both are 95 % half-widths of independent errors. */
 void line_widen(struct analysis_allowance allow, double effect, double *low, double *high);
-/* How many of the line's observations, which come first, are at 0 %. */
-size_t line_zeros(const struct observation *obs, size_t n);
+/* At just one speedup: do the experiments there say otherwise than the curve, or as surely? */
+bool line_cell_speaks(const struct analysis_change *curve, const struct analysis_change *cell);
 /* Fills cells and evidence of the line whose observations are @obs. -ENOMEM. */
 int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line, struct evidence *ret);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/speed.h"
 
-#include "analysis/histogram.h"
 #include "base/cleanup.h"
 
 #include <errno.h>
@@ -50,22 +49,10 @@ struct contrast {
 	double noise_xr;	 /* of xr, of such noise in x alone: variance */
 };
 
-typedef double (*period_reading)(const struct observation *o);
-
-static double mean_period(const struct observation *o)
-{
-	return o->num[READ_TIMED] > 0 && o->den[READ_TIMED] > 0 ? log(o->num[READ_TIMED] / o->den[READ_TIMED]) : NAN;
-}
-
-static double middle_length(const struct observation *o)
-{
-	return histogram_middle(o->latency, o->window);
-}
-
 /* Of weight 0 where there is nothing to read. */
-static struct triple triple_of(const struct observation *o, period_reading read)
+static struct triple triple_of(const struct observation *o, bool lengths)
 {
-	double period = read(o);
+	double period = observation_pace(o, lengths, READ_TIMED);
 
 	if (!isfinite(o->work) || !isfinite(o->stretch) || !isfinite(period))
 		return (struct triple){0};
@@ -114,15 +101,6 @@ static void scatter_add(struct scatter *s, const struct triple *v, size_t n)
 	s->freedom -= mean.weight > 0;
 }
 
-static size_t length_of(const struct observation *obs, size_t n, bool line)
-{
-	size_t len = 1;
-
-	while (len < n && obs[len].line == obs->line && (line || obs[len].key == obs->key))
-		len++;
-	return len;
-}
-
 /* One line's cells; @all: the mean of all lines' experiments at 0 %. */
 static void compare_line(const struct observation *obs, const struct triple *v, size_t n, const struct triple *all, double slope,
 			 struct contrast *ret)
@@ -134,7 +112,7 @@ static void compare_line(const struct observation *obs, const struct triple *v, 
 		struct triple cell;
 		double x, y, r;
 
-		len = length_of(obs + i, n - i, false);
+		len = line_cell_length(obs + i, n - i, 1);
 		cell = mean_of(v + i, len);
 		if (!(cell.weight > 0))
 			continue;
@@ -229,9 +207,10 @@ static double follows(const struct contrast *c, const struct scatter *s)
 	return c->rr > 0 ? fmin(beyond / c->rr, 1) : 0;
 }
 
-/* What each observation's times are to be multiplied by, in @scales. Returns whether anything is. */
-static int find_scales(const struct observation *obs, size_t n, period_reading read, double *scales, struct analysis_speed *ret)
+/* @arg: what is told of the times, and behind it of the lengths. */
+static int find_scales(const struct observation *obs, size_t n, bool lengths, double *scales, void *arg)
 {
+	struct analysis_speed *ret = arg;
 	_cleanup_free_ struct triple *v = calloc(n + 1, sizeof(*v));
 	struct triple mean, zero = {0};
 	size_t unread = 0;
@@ -243,7 +222,7 @@ static int find_scales(const struct observation *obs, size_t n, period_reading r
 	if (!v)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
-		v[i] = triple_of(&obs[i], read);
+		v[i] = triple_of(&obs[i], lengths);
 		unread += !(v[i].weight > 0);
 		if (obs[i].key == 0)
 			sum_add(&zero, &v[i]);
@@ -252,14 +231,14 @@ static int find_scales(const struct observation *obs, size_t n, period_reading r
 	if (!(zero.weight > 0) || unread > n / MOST_UNREAD)
 		return 0;
 	for (size_t i = 0, len; i < n; i += len) {
-		len = length_of(obs + i, n - i, false);
+		len = line_cell_length(obs + i, n - i, 1);
 		scatter_add(&within, v + i, len);
 	}
 	slope = slope_of(&within);
 	if (!(slope > 0))
 		return 0;
 	for (size_t i = 0, len; i < n; i += len) {
-		len = length_of(obs + i, n - i, true);
+		len = line_length(obs + i, n - i);
 		compare_line(obs + i, v + i, len, &zero, slope, &between);
 		trend_add(&trend, v + i, len, &zero);
 	}
@@ -270,7 +249,7 @@ static int find_scales(const struct observation *obs, size_t n, period_reading r
 	for (size_t i = 0; i < n; i++)
 		scales[i] = v[i].weight > 0 ? exp(slope * (mean.x - v[i].x)) : 1;
 	variance = within.yy - 2 * slope * within.xy + slope * slope * within.xx;
-	*ret = (struct analysis_speed){
+	ret[lengths] = (struct analysis_speed){
 		.slope = slope,
 		.before = sqrt(within.yy / within.freedom),
 		.after = sqrt(fmax(0, variance) / within.freedom),
@@ -281,24 +260,11 @@ static int find_scales(const struct observation *obs, size_t n, period_reading r
 
 int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 {
-	_cleanup_free_ double *scales = calloc(n + 1, sizeof(*scales));
-	struct analysis_speed of_lengths = {0};
-	int lengths = 0, means;
+	/* Of times, then of lengths. */
+	struct analysis_speed told[2] = {{.before = NAN, .after = NAN}, {0}};
+	int r = observations_rescale(obs, n, find_scales, told);
 
-	*ret = SPEED_UNCHANGED;
-	if (!scales)
-		return -ENOMEM;
-	if (n && obs[0].latency)
-		lengths = find_scales(obs, n, middle_length, scales, &of_lengths);
-	if (lengths < 0)
-		return lengths;
-	if (lengths)
-		observations_scale_lengths(obs, n, scales);
-	means = find_scales(obs, n, mean_period, scales, ret);
-	if (means < 0)
-		return means;
-	if (means)
-		observations_scale_times(obs, n, scales);
-	ret->share = fmax(ret->share, of_lengths.share);
-	return lengths || means;
+	*ret = told[0];
+	ret->share = fmax(told[0].share, told[1].share);
+	return r;
 }

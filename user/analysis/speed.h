@@ -6,10 +6,6 @@
 
 #include "analysis/collect.h"
 
-#include <math.h>
-
-#define SPEED_UNCHANGED ((struct analysis_speed){.before = NAN, .after = NAN})
-
 /* Corrects the times of a point's observations, ordered as in a collection. Nothing is changed where CPU
  * times were not recorded, do not tell more than chance would, or change with the speedup, if only by a seventh of what the time per visit does: who
  * spins while it waits executes more in a visit that takes longer, and its CPU time says nothing of the machine. Nor where neither the effective time

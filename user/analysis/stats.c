@@ -83,8 +83,7 @@ double stats_discovery_limit(double *p, size_t n, double rate)
 {
 	double limit = -1;
 
-	if (n)
-		qsort(p, n, sizeof(*p), by_value);
+	qsort(p, n, sizeof(*p), by_value);
 	for (size_t i = 0; i < n; i++)
 		if (p[i] <= rate * (double)(i + 1) / (double)n)
 			limit = p[i];

@@ -9,14 +9,6 @@
 /* An interval of the gap that is wider says nothing about the bound. */
 #define WIDEST 0.05
 
-static const struct analysis_point *first_visited(const struct analysis *a)
-{
-	for (size_t i = 0; i < a->n_points; i++)
-		if (a->points[i].visits)
-			return &a->points[i];
-	return NULL;
-}
-
 static const struct analysis_line *find(const struct analysis_point *p, bool slowed)
 {
 	for (size_t i = 0; i < p->n_lines; i++)
@@ -112,7 +104,7 @@ int validation_make(const struct profile *p, uint64_t seed, struct validation *r
 
 	if (r)
 		return r;
-	point = first_visited(&a);
+	point = analysis_visited(&a);
 	fast = point ? find(point, false) : NULL;
 	slow = point ? find(point, true) : NULL;
 	v.experiments = p->n_experiments;

@@ -18,17 +18,14 @@ const char verdict_bursts[] = "visits come in bursts, choose a point that is pas
 
 const char *verdict_name(enum verdict v)
 {
-	switch (v) {
-	case VERDICT_HELPS:
-		return "helps";
-	case VERDICT_NO_EFFECT:
-		return "no effect";
-	case VERDICT_HURTS:
-		return "hurts";
-	case VERDICT_UNDECIDED:
-		break;
-	}
-	return "undecided";
+	static const char *const names[] = {
+		[VERDICT_UNDECIDED] = "undecided",
+		[VERDICT_HELPS] = "helps",
+		[VERDICT_NO_EFFECT] = "no effect",
+		[VERDICT_HURTS] = "hurts",
+	};
+
+	return names[v];
 }
 
 /* Speedups are what the run had on its grid: the nearest one stands for the column if it is this near. */
@@ -56,7 +53,7 @@ struct analysis_change analysis_shown(const struct analysis_line *line, size_t i
 	bool measured = speedup >= c->least_speedup - NEAR && speedup <= c->most_speedup + NEAR;
 
 	if (isfinite(c->at[i].low) && (measured || cell))
-		return (struct analysis_change){c->at[i].effect, c->at[i].low, c->at[i].high};
+		return c->at[i];
 	return cell ? (struct analysis_change){cell->effect, cell->low, cell->high} : (struct analysis_change){NAN, NAN, NAN};
 }
 
@@ -100,7 +97,7 @@ static bool is_flat(const struct analysis_line *line, const struct evidence *ev)
 
 		if (isnan(e->value))
 			continue;
-		if (!(fabs(e->value) + hypot(effect_half_width(e), fidelity_allowance(ev->allow, e->value)) <= NO_EFFECT))
+		if (!(fabs(e->value) + hypot(effect_half_width(e), fidelity_allowance(line->allow, e->value)) <= NO_EFFECT))
 			return false;
 		measured++;
 	}
@@ -110,18 +107,18 @@ static bool is_flat(const struct analysis_line *line, const struct evidence *ev)
 /* Seconds of run until the quarter that is nearest to deciding has decided: noise shrinks with the root of the number of
  * experiments, the method's own error does not. It has decided when its interval leaves what that error can make of nothing, or when it
  * lies within +-3 points. NaN: if it stays as it is, never. */
-static double missing(const struct evidence *ev, double run_s)
+static double missing(const struct analysis_line *line, const struct evidence *ev, double run_s)
 {
 	double least = INFINITY;
 
 	for (size_t i = 0; i < N_QUARTERS; i++) {
 		const struct effect *e = &ev->quarters[i];
 		double half = effect_half_width(e), target, factor, size = fabs(e->value), room = NO_EFFECT - size;
-		double own = fidelity_allowance(ev->allow, size);
+		double own = fidelity_allowance(line->allow, size);
 
 		if (isnan(e->value) || isnan(half))
 			continue;
-		target = fmax(size - fidelity_allowance(ev->allow, 0), room > own ? sqrt(room * room - own * own) : 0);
+		target = fmax(size - fidelity_allowance(line->allow, 0), room > own ? sqrt(room * room - own * own) : 0);
 		if (!(target > 0))
 			continue;
 		factor = half / target * (half / target);
@@ -168,7 +165,7 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 		if (is_flat(line, ev))
 			line->verdict = VERDICT_NO_EFFECT;
 		else
-			line->missing_s = missing(ev, run_s);
+			line->missing_s = missing(line, ev, run_s);
 	}
 	tell_best(line, best);
 }
@@ -225,7 +222,6 @@ int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_
 			lines[i].missing_s = NAN;
 		}
 	}
-	if (n)
-		qsort(lines, n, sizeof(*lines), by_worth);
+	qsort(lines, n, sizeof(*lines), by_worth);
 	return 0;
 }
