@@ -4,6 +4,8 @@
 #include "elf/object.h"
 #include "elf/object_private.h"
 
+#include "base/cleanup.h"
+
 #include <Zydis/Zydis.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@ int code_open(const struct elf_object *o, uint64_t vaddr, uint64_t size, struct 
 {
 	uint64_t left = elf_object_code_left(o, vaddr);
 	size_t n = size < left ? size : left;
-	unsigned char *bytes;
+	_cleanup_free_ unsigned char *bytes = NULL;
 	int r;
 
 	if (n == 0)
@@ -27,11 +29,9 @@ int code_open(const struct elf_object *o, uint64_t vaddr, uint64_t size, struct 
 	if (!bytes)
 		return -ENOMEM;
 	r = elf_object_read(o, vaddr, bytes, n);
-	if (r <= 0) {
-		free(bytes);
+	if (r <= 0)
 		return r < 0 ? r : -ERANGE;
-	}
-	*ret = (struct code){.bytes = bytes, .start = vaddr, .size = (size_t)r};
+	*ret = (struct code){.bytes = TAKE_PTR(bytes), .start = vaddr, .size = (size_t)r};
 	return 0;
 }
 
@@ -130,8 +130,7 @@ bool code_next(struct code *c, struct code_instruction *ret)
 int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, uint64_t offset, uint64_t *ret_before, uint64_t *ret_behind)
 {
 	struct code_instruction x;
-	struct code c = {0};
-	int r = 0;
+	_cleanup_(code_close) struct code c = {0};
 
 	if (code_open(o, s->addr, s->size, &c) < 0)
 		return 0;
@@ -143,17 +142,16 @@ int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, ui
 		if (c.at > offset) {
 			*ret_before = before;
 			*ret_behind = code_at_end(&c) ? 0 : c.at;
-			r = -EINVAL;
+			return -EINVAL;
 		}
 	}
-	code_close(&c);
-	return r;
+	return 0;
 }
 
 size_t code_returns(const struct elf_object *o, const struct elf_symbol *s, uint64_t *ret, size_t max)
 {
 	struct code_instruction x;
-	struct code c = {0};
+	_cleanup_(code_close) struct code c = {0};
 	size_t n = 0;
 
 	if (code_open(o, s->addr, s->size, &c) < 0)
@@ -165,20 +163,13 @@ size_t code_returns(const struct elf_object *o, const struct elf_symbol *s, uint
 			ret[n] = x.at - s->addr;
 		n++;
 	}
-	code_close(&c);
 	return n;
 }
 
 enum code_cost code_cost_at(const struct elf_object *o, uint64_t vaddr)
 {
-	enum code_cost cost = CODE_STEPPED;
+	_cleanup_(code_close) struct code c = {0};
 	struct code_instruction x;
-	struct code c = {0};
 
-	if (code_open(o, vaddr, ZYDIS_MAX_INSTRUCTION_LENGTH, &c) < 0)
-		return cost;
-	if (code_next(&c, &x))
-		cost = x.cost;
-	code_close(&c);
-	return cost;
+	return code_open(o, vaddr, ZYDIS_MAX_INSTRUCTION_LENGTH, &c) == 0 && code_next(&c, &x) ? x.cost : CODE_STEPPED;
 }

@@ -29,7 +29,7 @@ struct candidates {
 static void find_candidates(const struct elf_object *o, uint64_t vaddr, uint64_t left, struct candidates *ret)
 {
 	struct code_instruction x;
-	struct code c = {0};
+	_cleanup_(code_close) struct code c = {0};
 
 	ret->n = 0;
 	if (code_open(o, vaddr, left < MAX_BLOCK ? left : MAX_BLOCK, &c) < 0)
@@ -43,7 +43,6 @@ static void find_candidates(const struct elf_object *o, uint64_t vaddr, uint64_t
 		if (x.flow != CODE_NEXT)
 			break;
 	}
-	code_close(&c);
 }
 
 /* A function, as far as it matters where it may jump to. */
@@ -59,7 +58,7 @@ struct body {
 static void read_body(struct body *b, const struct elf_symbol *s)
 {
 	struct code_instruction x;
-	struct code c = {0};
+	_cleanup_(code_close) struct code c = {0};
 
 	if (s->size > b->left || code_open(b->o, s->addr, s->size, &c) < 0) {
 		b->opaque = true;
@@ -71,7 +70,6 @@ static void read_body(struct body *b, const struct elf_symbol *s)
 		b->opaque = x.flow == CODE_JUMP && !x.direct && !x.leaves;
 	}
 	b->opaque |= !code_at_end(&c);
-	code_close(&c);
 }
 
 /* Cold code, and whatever else was split off, jumps back into the function. */
@@ -105,7 +103,7 @@ struct hunt {
 static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 {
 	struct code_instruction x;
-	struct code c = {0};
+	_cleanup_(code_close) struct code c = {0};
 	struct elf_symbol s;
 	bool found = false;
 
@@ -115,7 +113,6 @@ static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 	while (!found && code_next(&c, &x))
 		found = x.direct && x.target == target;
 	found |= !code_at_end(&c);
-	code_close(&c);
 	return found;
 }
 
@@ -150,13 +147,10 @@ static uint64_t search_object(const struct body *b, uint64_t from, uint64_t limi
 	const struct elf_object *o = b->o;
 	struct hunt h = {.o = o, .from = from, .limit = limit, .left = b->left};
 	_cleanup_free_ unsigned char *bytes = NULL;
-	uint64_t searched = 0, room = 0;
-
-	for (size_t i = 0; i < o->n_segments; i++)
-		if (o->segments[i].exec && o->segments[i].filesz > room)
-			room = o->segments[i].filesz;
+	uint64_t searched = 0;
 	/* Some bytes more than are passed on by: a jump may lie across the chunks' border. */
-	room = (room < CHUNK ? room : CHUNK) + 8;
+	const size_t room = CHUNK + 8;
+
 	bytes = malloc(room);
 	if (!bytes)
 		return 0;
@@ -214,13 +208,12 @@ uint64_t code_behind_nop(const struct elf_object *o, uint64_t vaddr, enum code_c
 {
 	struct body b = {.o = o, .vaddr = vaddr, .left = MAX_SEARCHED};
 	struct code_instruction x = {.cost = CODE_STEPPED};
-	struct code c = {0};
+	_cleanup_(code_close) struct code c = {0};
 
 	if (code_open(o, vaddr, MAX_BLOCK, &c) < 0)
 		return vaddr;
 	while (code_next(&c, &x) && x.cost == CODE_NOP5)
 		;
-	code_close(&c);
 	if (x.cost >= CODE_NOP5 || x.at == vaddr || entered_at(&b, x.at + 1) <= x.at || x.at >= b.s.addr + b.s.size)
 		return vaddr;
 	*ret_cost = x.cost;
