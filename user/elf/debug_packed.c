@@ -34,10 +34,10 @@ struct mark {
 };
 
 struct chunk {
-	uint64_t index; /* UINT64_MAX: none */
+	uint64_t index;
 	uint64_t used;
-	unsigned char *bytes;
-	size_t n;
+	size_t n; /* 0: none is kept here */
+	unsigned char bytes[CHUNK];
 };
 
 struct debug_packed {
@@ -75,14 +75,6 @@ struct debug_packed *debug_packed_open(const struct debug_section *s)
 	p->size = s->stored > header ? s->stored - header : 0;
 	p->span = s->size / (MAX_MARKS - 1) > LEAST_SPAN ? s->size / (MAX_MARKS - 1) : LEAST_SPAN;
 	p->z_made = read_header(p) && inflateInit2(&p->z, -MAX_WBITS) == Z_OK;
-	for (int i = 0; p->z_made && i < CHUNKS; i++) {
-		p->chunks[i].index = UINT64_MAX;
-		p->chunks[i].bytes = malloc(CHUNK);
-		if (!p->chunks[i].bytes) {
-			debug_packed_close(p);
-			return NULL;
-		}
-	}
 	if (!p->z_made) {
 		debug_packed_close(p);
 		return NULL;
@@ -98,8 +90,6 @@ void debug_packed_close(struct debug_packed *p)
 		return;
 	for (size_t i = 0; i < p->n_marks; i++)
 		free(p->marks[i].window);
-	for (int i = 0; i < CHUNKS; i++)
-		free(p->chunks[i].bytes);
 	if (p->z_made)
 		(void)inflateEnd(&p->z);
 	free(p);
@@ -202,7 +192,7 @@ static const struct chunk *get(struct debug_packed *p, uint64_t index, bool *ret
 	struct chunk *c;
 
 	for (int i = 0; i < CHUNKS; i++)
-		if (p->chunks[i].index == index) {
+		if (p->chunks[i].n && p->chunks[i].index == index) {
 			p->chunks[i].used = ++p->turn;
 			return &p->chunks[i];
 		}
@@ -215,7 +205,7 @@ static const struct chunk *get(struct debug_packed *p, uint64_t index, bool *ret
 			return NULL;
 	}
 	c = oldest(p);
-	c->index = UINT64_MAX;
+	c->n = 0;
 	while (p->out < at) {
 		size_t n = at - p->out < CHUNK ? at - p->out : CHUNK;
 

@@ -3,6 +3,8 @@
 #include "elf/object.h"
 #include "elf/readers.h"
 
+#include "base/cleanup.h"
+
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -44,10 +46,8 @@ bool demangle_is_rust(const char *name)
 char *demangle_here(const char *name, bool arguments, bool result)
 {
 	int options = DMGL_ANSI | (arguments ? DMGL_PARAMS : 0) | (result ? 0 : DMGL_RET_DROP);
-	struct output *o;
-	char *r = NULL;
+	_cleanup_free_ struct output *o = malloc(sizeof(*o));
 
-	o = malloc(sizeof(*o));
 	if (!o)
 		return NULL;
 	o->n = 0;
@@ -60,10 +60,9 @@ char *demangle_here(const char *name, bool arguments, bool result)
 			ok = cplus_demangle_v3_callback(name, options, append, o);
 		}
 		if (ok && o->n)
-			r = strndup(o->text, o->n);
+			return strndup(o->text, o->n);
 	}
-	free(o);
-	return r;
+	return NULL;
 }
 
 void demangle_list_here(const char *const *list, size_t n, bool arguments, bool result, char **ret)
