@@ -2,9 +2,8 @@
 /* Which symbols are one function, by symbols that this file defines as compilers would; and symbols that come packed. */
 #include "elf/demangle.h"
 #include "dwarf/lines.h"
-#include "elf/minidebug.h"
 #include "elf/object.h"
-#include "elf/symbol_clone.h"
+#include "elf/symbols_private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -7,6 +7,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <libdwarf/dwarf.h>
 #include <limits.h>
 #include <string.h>
 
@@ -16,24 +17,16 @@
 static bool find_section(const struct elf_object *o, uint64_t *ret_vaddr, uint64_t *ret_size)
 {
 	Elf_Scn *s = NULL;
-	size_t names;
 	GElf_Shdr h;
 
-	if (elf_getshdrstrndx(o->elf, &names) < 0)
+	do
+		s = elf_object_next_section(o, s, ".eh_frame", &h);
+	while (s && (h.sh_type == SHT_NOBITS || !(h.sh_flags & SHF_ALLOC) || !h.sh_size));
+	if (!s)
 		return false;
-	while ((s = elf_nextscn(o->elf, s))) {
-		const char *name;
-
-		if (!gelf_getshdr(s, &h) || h.sh_type == SHT_NOBITS || !(h.sh_flags & SHF_ALLOC) || !h.sh_size)
-			continue;
-		name = elf_strptr(o->elf, names, h.sh_name);
-		if (!name || strcmp(name, ".eh_frame"))
-			continue;
-		*ret_vaddr = h.sh_addr;
-		*ret_size = h.sh_size;
-		return true;
-	}
-	return false;
+	*ret_vaddr = h.sh_addr;
+	*ret_size = h.sh_size;
+	return true;
 }
 
 /* .eh_frame_hdr begins with a version, three encodings, and a pointer to .eh_frame. */
@@ -58,7 +51,7 @@ static bool find_by_header(const struct elf_object *o, uint64_t *ret_vaddr)
 		pe = bytes[1];
 		c = (struct cfi_cursor){.p = bytes + 4, .end = bytes + got, .vaddr = ph.p_vaddr + 4};
 		*ret_vaddr = cfi_pointer(&c, pe);
-		return !c.bad && pe != CFI_PE_OMIT;
+		return !c.bad && pe != DW_EH_PE_omit;
 	}
 	return false;
 }

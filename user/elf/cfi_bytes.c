@@ -2,22 +2,11 @@
 /* Numbers and encoded pointers. */
 #include "elf/cfi_private.h"
 
+#include <libdwarf/dwarf.h>
 #include <string.h>
 
-enum { /* formats */
-       PE_ABSPTR = 0x00,
-       PE_ULEB128 = 0x01,
-       PE_UDATA2 = 0x02,
-       PE_UDATA4 = 0x03,
-       PE_UDATA8 = 0x04,
-       PE_SIGNED = 0x08, /* a signed pointer-sized value */
-       PE_SLEB128 = 0x09,
-       PE_SDATA2 = 0x0a,
-       PE_SDATA4 = 0x0b,
-       PE_SDATA8 = 0x0c,
-};
-
-enum { PE_PCREL = 0x10, PE_ALIGNED = 0x50, PE_RELATIVE = 0x70, PE_INDIRECT = 0x80 };
+/* That the low four bits lack: a signed pointer-sized value; all that it can be relative to; it is where the pointer is. */
+enum { PE_SIGNED = 0x08, PE_RELATIVE = 0x70, PE_INDIRECT = 0x80 };
 
 static void advance(struct cfi_cursor *c, size_t n)
 {
@@ -38,8 +27,8 @@ uint64_t cfi_u(struct cfi_cursor *c, size_t bytes)
 	return v;
 }
 
-/* The bits of a LEB128 number and how many there are; a tenth byte holds one bit that fits. */
-static uint64_t leb(struct cfi_cursor *c, unsigned int *ret_bits, bool *ret_sign, bool is_signed)
+/* A LEB128 number; a tenth byte holds one bit that fits. */
+static uint64_t leb(struct cfi_cursor *c, bool is_signed)
 {
 	uint64_t v = 0;
 	unsigned int shift = 0;
@@ -55,28 +44,19 @@ static uint64_t leb(struct cfi_cursor *c, unsigned int *ret_bits, bool *ret_sign
 			c->bad = true;
 		shift = shift < 70 ? shift + 7 : shift;
 	} while (byte & 0x80 && !c->bad);
-	*ret_bits = shift;
-	*ret_sign = byte & 0x40;
+	if (is_signed && byte & 0x40 && shift < 64)
+		v |= ~0ULL << shift;
 	return c->bad ? 0 : v;
 }
 
 uint64_t cfi_uleb(struct cfi_cursor *c)
 {
-	unsigned int bits;
-	bool sign;
-
-	return leb(c, &bits, &sign, false);
+	return leb(c, false);
 }
 
 int64_t cfi_sleb(struct cfi_cursor *c)
 {
-	unsigned int bits;
-	bool sign;
-	uint64_t v = leb(c, &bits, &sign, true);
-
-	if (sign && bits < 64)
-		v |= ~0ULL << bits;
-	return c->bad ? 0 : (int64_t)v;
+	return (int64_t)leb(c, true);
 }
 
 struct cfi_cursor cfi_part(struct cfi_cursor *c, uint64_t n)
@@ -96,22 +76,22 @@ struct cfi_cursor cfi_part(struct cfi_cursor *c, uint64_t n)
 static uint64_t value(struct cfi_cursor *c, uint8_t format)
 {
 	switch (format) {
-	case PE_ABSPTR:
+	case DW_EH_PE_absptr:
 	case PE_SIGNED:
-	case PE_UDATA8:
-	case PE_SDATA8:
+	case DW_EH_PE_udata8:
+	case DW_EH_PE_sdata8:
 		return cfi_u(c, 8);
-	case PE_ULEB128:
+	case DW_EH_PE_uleb128:
 		return cfi_uleb(c);
-	case PE_SLEB128:
+	case DW_EH_PE_sleb128:
 		return (uint64_t)cfi_sleb(c);
-	case PE_UDATA2:
+	case DW_EH_PE_udata2:
 		return cfi_u(c, 2);
-	case PE_SDATA2:
+	case DW_EH_PE_sdata2:
 		return (uint64_t)(int64_t)(int16_t)cfi_u(c, 2);
-	case PE_UDATA4:
+	case DW_EH_PE_udata4:
 		return cfi_u(c, 4);
-	case PE_SDATA4:
+	case DW_EH_PE_sdata4:
 		return (uint64_t)(int64_t)(int32_t)cfi_u(c, 4);
 	default:
 		c->bad = true;
@@ -130,12 +110,12 @@ uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t pe)
 {
 	uint64_t at = c->vaddr;
 
-	if (pe == PE_ALIGNED)
+	if (pe == DW_EH_PE_aligned)
 		return aligned(c);
 	switch (pe & (PE_RELATIVE | PE_INDIRECT)) {
 	case 0:
 		return value(c, pe & CFI_PE_FORMAT);
-	case PE_PCREL:
+	case DW_EH_PE_pcrel:
 		return at + value(c, pe & CFI_PE_FORMAT);
 	default:
 		c->bad = true;
@@ -145,9 +125,9 @@ uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t pe)
 
 void cfi_skip_pointer(struct cfi_cursor *c, uint8_t pe)
 {
-	if (pe == CFI_PE_OMIT)
+	if (pe == DW_EH_PE_omit)
 		return;
-	if ((pe & PE_RELATIVE) == PE_ALIGNED)
+	if ((pe & PE_RELATIVE) == DW_EH_PE_aligned)
 		(void)aligned(c);
 	else
 		(void)value(c, pe & CFI_PE_FORMAT);

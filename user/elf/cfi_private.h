@@ -19,10 +19,9 @@ int64_t cfi_sleb(struct cfi_cursor *c);
 /* Takes the next @n bytes away from @c as a cursor of their own. */
 struct cfi_cursor cfi_part(struct cfi_cursor *c, uint64_t n);
 
-/* DW_EH_PE_*: the low four bits are the format, the next three what it is relative to. */
-#define CFI_PE_OMIT 0xff
+/* Of DW_EH_PE_*, what the next three bits make it relative to left out. */
 #define CFI_PE_FORMAT 0x0f
-/* A pointer in encoding @pe, absolute or pcrel; other bases are bad: on x86-64 nothing defines them for code addresses. */
+/* A pointer in encoding @pe (DW_EH_PE_*), absolute or pcrel; other bases are bad: on x86-64 nothing defines them for code addresses. */
 uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t pe);
 /* Passes over a pointer of any encoding. */
 void cfi_skip_pointer(struct cfi_cursor *c, uint8_t pe);
@@ -70,5 +69,5 @@ int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_
 int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program);
 /* Executes an FDE's program over [lo, hi) and appends a row at lo and wherever something changes. -EBADMSG, -E2BIG, -ENOMEM. */
 int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi, uint64_t base, struct cfi_rows *out);
-/* -E2BIG, -ENOMEM. */
-int cfi_add_row(struct cfi_rows *out, struct cfi_row row);
+/* Appends @row unless the last of the rows from @first on says the same. -E2BIG, -ENOMEM. */
+int cfi_add_row(struct cfi_rows *out, size_t first, struct cfi_row row);

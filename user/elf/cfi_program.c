@@ -6,42 +6,9 @@
 #include "base/array.h"
 
 #include <errno.h>
+#include <libdwarf/dwarf.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-	/* The two high bits. */
-	OP_ADVANCE = 0x40,
-	OP_OFFSET = 0x80,
-	OP_RESTORE = 0xc0,
-
-	OP_NOP = 0x00,
-	OP_SET_LOC = 0x01,
-	OP_ADVANCE1 = 0x02,
-	OP_ADVANCE2 = 0x03,
-	OP_ADVANCE4 = 0x04,
-	OP_OFFSET_EXTENDED = 0x05,
-	OP_RESTORE_EXTENDED = 0x06,
-	OP_UNDEFINED = 0x07,
-	OP_SAME_VALUE = 0x08,
-	OP_REGISTER = 0x09,
-	OP_REMEMBER_STATE = 0x0a,
-	OP_RESTORE_STATE = 0x0b,
-	OP_DEF_CFA = 0x0c,
-	OP_DEF_CFA_REGISTER = 0x0d,
-	OP_DEF_CFA_OFFSET = 0x0e,
-	OP_DEF_CFA_EXPRESSION = 0x0f,
-	OP_EXPRESSION = 0x10,
-	OP_OFFSET_EXTENDED_SF = 0x11,
-	OP_DEF_CFA_SF = 0x12,
-	OP_DEF_CFA_OFFSET_SF = 0x13,
-	OP_VAL_OFFSET = 0x14,
-	OP_VAL_OFFSET_SF = 0x15,
-	OP_VAL_EXPRESSION = 0x16,
-	OP_ADVANCE8 = 0x1d,
-	OP_GNU_ARGS_SIZE = 0x2e,
-	OP_GNU_NEGATIVE_OFFSET = 0x2f,
-};
 
 enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };
 
@@ -57,8 +24,12 @@ struct machine {
 	struct cfi_rows *out;
 };
 
-int cfi_add_row(struct cfi_rows *out, struct cfi_row row)
+int cfi_add_row(struct cfi_rows *out, size_t first, struct cfi_row row)
 {
+	const struct cfi_row *last = out->n > first ? &out->all[out->n - 1] : NULL;
+
+	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
+		return 0;
 	if (out->n == out->max)
 		return -E2BIG;
 	if (array_room(out->all, out->n) < 0)
@@ -72,37 +43,31 @@ int cfi_add_row(struct cfi_rows *out, struct cfi_row row)
 static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
 {
 	static const uint8_t plt[] = {
-		0x77, 8,    /* breg7 (rsp) + 8 */
-		0x80, 0,    /* breg16 (rip) + 0 */
-		0x3f, 0x1a, /* lit15, and */
-		0x3b, 0x2a, /* lit11, ge */
-		0x33, 0x24, /* lit3, shl */
-		0x22,	    /* plus */
+		DW_OP_breg7,  8, /* rsp + 8 */
+		DW_OP_breg16, 0, /* rip + 0 */
+		DW_OP_lit15,  DW_OP_and, DW_OP_lit11, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus,
 	};
 	const size_t literal = 6;
 
 	if (x.bad || (size_t)(x.end - x.p) != sizeof(plt) || memcmp(x.p, plt, literal) ||
 	    memcmp(x.p + literal + 1, plt + literal + 1, sizeof(plt) - literal - 1))
 		return false;
-	*ret_first = x.p[literal] - 0x30;
+	*ret_first = x.p[literal] - DW_OP_lit0;
 	return *ret_first == 11 || *ret_first == 9 || *ret_first == 5;
 }
-
-#define OP_BREG_RBP 0x76
-#define OP_DEREF 0x06
 
 /* A function that aligns its stack keeps the CFA, from a register that it may need, in its frame: at a distance from rbp. */
 static bool is_drap_expression(struct cfi_cursor x, int64_t *ret_offset)
 {
-	if (x.bad || cfi_u(&x, 1) != OP_BREG_RBP)
+	if (x.bad || cfi_u(&x, 1) != DW_OP_breg6)
 		return false;
 	*ret_offset = cfi_sleb(&x);
-	return cfi_u(&x, 1) == OP_DEREF && !x.bad && x.p == x.end;
+	return cfi_u(&x, 1) == DW_OP_deref && !x.bad && x.p == x.end;
 }
 
 static bool is_at_rbp(struct cfi_cursor x)
 {
-	return !x.bad && cfi_u(&x, 1) == OP_BREG_RBP && !cfi_sleb(&x) && !x.bad && x.p == x.end;
+	return !x.bad && cfi_u(&x, 1) == DW_OP_breg6 && !cfi_sleb(&x) && !x.bad && x.p == x.end;
 }
 
 static struct cfi_row row_of(const struct machine *m)
@@ -127,14 +92,12 @@ static struct cfi_row row_of(const struct machine *m)
 	}
 	if (s->cfa == CFA_DRAP || s->rbp.rule == RULE_AT_RBP || s->rbp.rule == RULE_OTHER)
 		return row;
+	if (s->cfa == CFA_REGISTER && s->cfa_register != DWARF_RSP && s->cfa_register != DWARF_RBP)
+		return row;
 	if (s->rbp.rule == RULE_OFFSET) {
 		if (s->rbp.offset % 8 || s->rbp.offset < 8 * INT8_MIN || s->rbp.offset > 8 * INT8_MAX || !s->rbp.offset)
 			return row;
 		row.rbp_slot = (int8_t)(s->rbp.offset / 8);
-	}
-	if (s->cfa == CFA_REGISTER && s->cfa_register != DWARF_RSP && s->cfa_register != DWARF_RBP) {
-		row.rbp_slot = 0;
-		return row;
 	}
 	row.kind = s->cfa == CFA_PLT ? CFI_PLT : s->cfa_register == DWARF_RSP ? CFI_RSP : CFI_RBP;
 	row.cfa_offset = (int16_t)s->cfa_offset;
@@ -144,19 +107,7 @@ static struct cfi_row row_of(const struct machine *m)
 /* The state so far holds from here on. */
 static int emit(struct machine *m)
 {
-	struct cfi_rows *out = m->out;
-	struct cfi_row row;
-
-	if (!out || m->pc >= m->hi)
-		return 0;
-	row = row_of(m);
-	if (out->n > m->first) {
-		const struct cfi_row *last = &out->all[out->n - 1];
-
-		if (last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
-			return 0;
-	}
-	return cfi_add_row(out, row);
+	return m->out && m->pc < m->hi ? cfi_add_row(m->out, m->first, row_of(m)) : 0;
 }
 
 static int move_to(struct machine *m, uint64_t pc)
@@ -271,84 +222,69 @@ static int restore_state(struct machine *m)
 	return 0;
 }
 
-/* Rules that a row cannot say: elsewhere than on the stack, or computed. */
-static int elsewhere(struct machine *m, uint64_t reg, bool expression)
-{
-	if (expression)
-		(void)cfi_part(&m->code, cfi_uleb(&m->code));
-	else
-		(void)cfi_uleb(&m->code); /* a register, or an offset; signed or not, as long */
-	return set(m, reg, RULE_OTHER, 0);
-}
-
-/* Where a register is, computed. */
-static int expression(struct machine *m, uint64_t reg)
-{
-	struct cfi_cursor x = cfi_part(&m->code, cfi_uleb(&m->code));
-
-	return set(m, reg, is_at_rbp(x) ? RULE_AT_RBP : RULE_OTHER, 0);
-}
-
 static int extended(struct machine *m, uint8_t op)
 {
 	struct cfi_cursor *c = &m->code;
 	uint64_t reg;
 
 	switch (op) {
-	case OP_NOP:
+	case DW_CFA_nop:
 		return 0;
-	case OP_SET_LOC:
+	case DW_CFA_set_loc:
 		return move_to(m, cfi_pointer(c, m->cie->fde_encoding));
-	case OP_ADVANCE1:
+	case DW_CFA_advance_loc1:
 		return move_by(m, cfi_u(c, 1));
-	case OP_ADVANCE2:
+	case DW_CFA_advance_loc2:
 		return move_by(m, cfi_u(c, 2));
-	case OP_ADVANCE4:
+	case DW_CFA_advance_loc4:
 		return move_by(m, cfi_u(c, 4));
-	case OP_ADVANCE8:
+	case DW_CFA_MIPS_advance_loc8:
 		return move_by(m, cfi_u(c, 8));
-	case OP_REMEMBER_STATE:
+	case DW_CFA_remember_state:
 		return remember(m);
-	case OP_RESTORE_STATE:
+	case DW_CFA_restore_state:
 		return restore_state(m);
-	case OP_DEF_CFA_OFFSET:
+	case DW_CFA_def_cfa_offset:
 		return def_cfa_offset(m, clamped(cfi_uleb(c)));
-	case OP_DEF_CFA_OFFSET_SF:
+	case DW_CFA_def_cfa_offset_sf:
 		return m->state.cfa == CFA_REGISTER ? def_cfa_sf(m, m->state.cfa_register, cfi_sleb(c)) : -EBADMSG;
-	case OP_DEF_CFA_EXPRESSION:
+	case DW_CFA_def_cfa_expression:
 		return def_cfa_expression(m);
-	case OP_GNU_ARGS_SIZE:
+	case DW_CFA_GNU_args_size:
 		(void)cfi_uleb(c);
 		return 0;
 	}
 	/* All others begin with a register. */
 	reg = cfi_uleb(c);
 	switch (op) {
-	case OP_OFFSET_EXTENDED:
+	case DW_CFA_offset_extended:
 		return set_offset(m, reg, clamped(cfi_uleb(c)));
-	case OP_OFFSET_EXTENDED_SF:
+	case DW_CFA_offset_extended_sf:
 		return set_offset(m, reg, cfi_sleb(c));
-	case OP_GNU_NEGATIVE_OFFSET:
+	case DW_CFA_GNU_negative_offset_extended:
 		return set_offset(m, reg, -clamped(cfi_uleb(c)));
-	case OP_RESTORE_EXTENDED:
+	case DW_CFA_restore_extended:
 		return restore(m, reg);
-	case OP_UNDEFINED:
+	case DW_CFA_undefined:
 		return set(m, reg, RULE_UNDEFINED, 0);
-	case OP_SAME_VALUE:
+	case DW_CFA_same_value:
 		return set(m, reg, RULE_SAME, 0);
-	case OP_REGISTER:
-	case OP_VAL_OFFSET:
-	case OP_VAL_OFFSET_SF:
-		return elsewhere(m, reg, false);
-	case OP_EXPRESSION:
-		return expression(m, reg);
-	case OP_VAL_EXPRESSION:
-		return elsewhere(m, reg, true);
-	case OP_DEF_CFA:
+	case DW_CFA_register:
+	case DW_CFA_val_offset:
+	case DW_CFA_val_offset_sf:
+		/* Elsewhere than on the stack: a row cannot say it. */
+		(void)cfi_uleb(c); /* a register, or an offset; signed or not, as long */
+		return set(m, reg, RULE_OTHER, 0);
+	case DW_CFA_expression:
+		return set(m, reg, is_at_rbp(cfi_part(c, cfi_uleb(c))) ? RULE_AT_RBP : RULE_OTHER, 0);
+	case DW_CFA_val_expression:
+		(void)cfi_part(c, cfi_uleb(c));
+		return set(m, reg, RULE_OTHER, 0);
+	case DW_CFA_def_cfa:
 		return def_cfa(m, reg, clamped(cfi_uleb(c)));
-	case OP_DEF_CFA_SF:
+	case DW_CFA_def_cfa_sf:
 		return def_cfa_sf(m, reg, cfi_sleb(c));
-	case OP_DEF_CFA_REGISTER:
+	case DW_CFA_def_cfa_register:
 		/* After an expression the offset of before it holds, as unwinders have it; libgcrypt is written so. */
 		return m->state.has_offset ? def_cfa(m, reg, m->state.register_offset) : -EBADMSG;
 	default:
@@ -364,13 +300,13 @@ static int execute(struct machine *m)
 		uint8_t op = (uint8_t)cfi_u(&m->code, 1), low = op & 0x3f;
 
 		switch (op & 0xc0) {
-		case OP_ADVANCE:
+		case DW_CFA_advance_loc:
 			r = move_by(m, low);
 			break;
-		case OP_OFFSET:
+		case DW_CFA_offset:
 			r = set_offset(m, low, clamped(cfi_uleb(&m->code)));
 			break;
-		case OP_RESTORE:
+		case DW_CFA_restore:
 			r = restore(m, low);
 			break;
 		default:

@@ -215,19 +215,10 @@ static int by_start(const void *pa, const void *pb)
 
 static int put(struct cfi_rows *out, struct cfi_row row)
 {
-	struct cfi_row *last = out->n ? &out->all[out->n - 1] : NULL;
-
-	if (last && last->pc == row.pc) {
-		*last = row;
-		/* ... which may have made it equal to the one before. */
-		if (out->n < 2)
-			return 0;
+	/* It replaces one of the same place, and may be equal to the one before that. */
+	if (out->n && out->all[out->n - 1].pc == row.pc)
 		out->n--;
-		last--;
-	}
-	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
-		return 0;
-	return cfi_add_row(out, row);
+	return cfi_add_row(out, 0, row);
 }
 
 /* Entries do not overlap in sound files. Where they do, one that begins later cuts the one before it, and between two of the same start the

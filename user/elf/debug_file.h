@@ -72,6 +72,9 @@ static inline void debug_file_closep(struct debug_file **f)
  * NULL: it has none. */
 char *debug_file_real_path(int fd);
 
+/* A build id of @n bytes (at least one) as it is written: in lower-case hexadecimal. The caller frees; NULL: out of memory. */
+char *debug_build_id(const unsigned char *p, size_t n);
+
 /* Does it have units and line programs? */
 bool debug_file_has_lines(const struct debug_file *f);
 /* Does it have a full symbol table? */

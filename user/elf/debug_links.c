@@ -12,12 +12,10 @@
 #define MAX_LINK 4096		/* bytes of a section that names a file */
 #define MAX_SUMMED (8ULL << 30) /* bytes to read for a checksum; a file with holes can claim any size */
 
-static char *to_hex(const unsigned char *p, size_t n)
+char *debug_build_id(const unsigned char *p, size_t n)
 {
 	char *s = malloc(2 * n + 1);
 
-	if (s)
-		*s = 0;
 	for (size_t i = 0; s && i < n; i++)
 		(void)snprintf(s + 2 * i, 3, "%02x", p[i]);
 	return s;
@@ -39,9 +37,9 @@ static void add_supplement(struct debug_file *f, const unsigned char *p, size_t 
 	if (r.bad || id < 2 || id > 64 || id > (uint64_t)(r.end - r.at))
 		return;
 	if (is_other && !f->build_id) {
-		f->build_id = to_hex(r.at, id);
+		f->build_id = debug_build_id(r.at, id);
 	} else if (!is_other && len && !f->altlink.name) {
-		f->altlink.build_id = to_hex(r.at, id);
+		f->altlink.build_id = debug_build_id(r.at, id);
 		f->altlink.name = strdup(name);
 	}
 }
@@ -59,7 +57,7 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 	if (!strcmp(name, ".note.gnu.build-id") && !f->build_id && n > 16) {
 		memcpy(word, buf, sizeof(word));
 		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) && word[1] && word[1] <= n - 16 && word[1] <= 64)
-			f->build_id = to_hex(buf + 16, word[1]);
+			f->build_id = debug_build_id(buf + 16, word[1]);
 		return;
 	}
 	if (!strcmp(name, ".debug_sup")) {
@@ -73,7 +71,7 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 		memcpy(&f->debuglink.crc, buf + ((len + 4) & ~3UL), 4);
 		f->debuglink.name = strdup((char *)buf);
 	} else if (!strcmp(name, ".gnu_debugaltlink") && !f->altlink.name && n - len - 1 >= 2 && n - len - 1 <= 64) {
-		f->altlink.build_id = to_hex(buf + len + 1, n - len - 1);
+		f->altlink.build_id = debug_build_id(buf + len + 1, n - len - 1);
 		f->altlink.name = strdup((char *)buf);
 	}
 }

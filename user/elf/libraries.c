@@ -23,27 +23,18 @@ static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/li
 /* Calls @cb for the text of each entry of the dynamic section with @tag. */
 static int each_dynamic(const struct elf_object *o, int64_t tag, int (*cb)(const char *text, void *arg), void *arg)
 {
-	Elf_Scn *s = NULL;
 	GElf_Shdr h;
+	Elf_Data *d = elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
 	GElf_Dyn dyn;
 	int r = 0;
 
-	while ((s = elf_nextscn(o->elf, s))) {
-		Elf_Data *d;
+	for (int i = 0; r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+		const char *text = dyn.d_tag == tag ? elf_strptr(o->elf, h.sh_link, dyn.d_un.d_val) : NULL;
 
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNAMIC || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset ||
-		    h.sh_size > MAX_ENTRIES * sizeof(Elf64_Dyn) || !elf_object_has_strings(o, h.sh_link))
-			continue;
-		d = elf_getdata(s, NULL);
-		for (int i = 0; r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
-			const char *text = dyn.d_tag == tag ? elf_strptr(o->elf, h.sh_link, dyn.d_un.d_val) : NULL;
-
-			if (text && *text)
-				r = cb(text, arg);
-		}
-		return r;
+		if (text && *text)
+			r = cb(text, arg);
 	}
-	return 0;
+	return r;
 }
 
 struct search {
@@ -173,25 +164,16 @@ int library_each_needed(const struct elf_object *main, int (*cb)(const struct el
 /* Does the file call a function that loads libraries? */
 static int imports_dlopen(const struct elf_object *o, void *arg)
 {
-	Elf_Scn *s = NULL;
 	GElf_Shdr h;
+	Elf_Data *d = elf_object_linked_section(o, SHT_DYNSYM, MAX_SYMBOLS, &h);
 	GElf_Sym sym;
 
 	(void)arg;
-	while ((s = elf_nextscn(o->elf, s))) {
-		Elf_Data *d;
+	for (int i = 0; d && gelf_getsym(d, i, &sym); i++) {
+		const char *name = sym.st_shndx == SHN_UNDEF ? elf_strptr(o->elf, h.sh_link, sym.st_name) : NULL;
 
-		if (!gelf_getshdr(s, &h) || h.sh_type != SHT_DYNSYM || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset ||
-		    h.sh_size > MAX_SYMBOLS || !elf_object_has_strings(o, h.sh_link))
-			continue;
-		d = elf_getdata(s, NULL);
-		for (int i = 0; d && gelf_getsym(d, i, &sym); i++) {
-			const char *name = sym.st_shndx == SHN_UNDEF ? elf_strptr(o->elf, h.sh_link, sym.st_name) : NULL;
-
-			if (name && (!strcmp(name, "dlopen") || !strcmp(name, "dlmopen")))
-				return 1;
-		}
-		return 0; /* there is one such table */
+		if (name && (!strcmp(name, "dlopen") || !strcmp(name, "dlmopen")))
+			return 1;
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "elf/minidebug.h"
-#include "elf/object_private.h"
+#include "elf/symbols_private.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -17,21 +17,14 @@
 static Elf_Data *packed_section(const struct elf_object *o)
 {
 	Elf_Scn *s = NULL;
-	size_t names;
 	GElf_Shdr h;
 
-	if (elf_getshdrstrndx(o->elf, &names) < 0)
+	do
+		s = elf_object_next_section(o, s, SECTION, &h);
+	while (s && h.sh_type == SHT_NOBITS);
+	if (!s || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset || h.sh_size > MINIDEBUG_MAX)
 		return NULL;
-	while ((s = elf_nextscn(o->elf, s))) {
-		const char *name = gelf_getshdr(s, &h) ? elf_strptr(o->elf, names, h.sh_name) : NULL;
-
-		if (!name || strcmp(name, SECTION) || h.sh_type == SHT_NOBITS)
-			continue;
-		if (h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset || h.sh_size > MINIDEBUG_MAX)
-			return NULL;
-		return elf_rawdata(s, NULL);
-	}
-	return NULL;
+	return elf_rawdata(s, NULL);
 }
 
 static int corrupt(const struct elf_object *o, struct error *e, const char *what)
@@ -82,24 +75,21 @@ static int unpack(const struct elf_object *o, const Elf_Data *d, struct minidebu
 int minidebug_open(const struct elf_object *o, struct minidebug *ret, struct error *e)
 {
 	const Elf_Data *d = packed_section(o);
-	struct minidebug m = {0};
+	_cleanup_(minidebug_close) struct minidebug m = {0};
 	GElf_Ehdr h;
 	int r;
 
 	if (!d || !d->d_buf || !d->d_size)
 		return -ENOENT;
 	r = unpack(o, d, &m, e);
-	if (r == 0) {
-		m.elf = m.size ? elf_memory((char *)m.image, m.size) : NULL;
-		if (!m.elf || elf_kind(m.elf) != ELF_K_ELF || !gelf_getehdr(m.elf, &h) || h.e_ident[EI_CLASS] != ELFCLASS64 ||
-		    h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != EM_X86_64)
-			r = corrupt(o, e, "it unpacks to no ELF file for x86-64");
-	}
-	if (r < 0) {
-		minidebug_close(&m);
+	if (r < 0)
 		return r;
-	}
+	m.elf = m.size ? elf_memory((char *)m.image, m.size) : NULL;
+	if (!m.elf || elf_kind(m.elf) != ELF_K_ELF || !gelf_getehdr(m.elf, &h) || h.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != EM_X86_64)
+		return corrupt(o, e, "it unpacks to no ELF file for x86-64");
 	*ret = m;
+	m = (struct minidebug){0};
 	return 0;
 }
 

@@ -51,24 +51,13 @@ static int corrupt(struct error *e, const char *path, const char *what)
 
 static const char *machine_name(unsigned int machine)
 {
-	switch (machine) {
-	case EM_386:
-		return "32-bit x86";
-	case EM_ARM:
-		return "32-bit ARM";
-	case EM_AARCH64:
-		return "ARM64";
-	case EM_RISCV:
-		return "RISC-V";
-	case EM_PPC64:
-		return "POWER";
-	case EM_S390:
-		return "s390";
-	case EM_BPF:
-		return "BPF";
-	default:
-		return "another architecture";
-	}
+	static const char *const names[] = {
+		[EM_386] = "32-bit x86", [EM_ARM] = "32-bit ARM", [EM_AARCH64] = "ARM64", [EM_RISCV] = "RISC-V",
+		[EM_PPC64] = "POWER",	 [EM_S390] = "s390",	  [EM_BPF] = "BPF",
+	};
+	const char *name = machine < sizeof(names) / sizeof(names[0]) ? names[machine] : NULL;
+
+	return name ? name : "another architecture";
 }
 
 static int check_header(int fd, const char *path, uint64_t size, struct error *e)
@@ -109,15 +98,6 @@ static int check_header(int fd, const char *path, uint64_t size, struct error *e
 	return 0;
 }
 
-static char *hex(const unsigned char *p, size_t n)
-{
-	char *s = malloc(2 * n + 1);
-
-	for (size_t i = 0; s && i < n; i++)
-		(void)snprintf(s + 2 * i, 3, "%02x", p[i]);
-	return s;
-}
-
 static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 {
 	Elf_Data *d;
@@ -136,7 +116,7 @@ static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 			return;
 		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && !memcmp((char *)d->d_buf + name, "GNU", 4) && nh.n_descsz &&
 		    nh.n_descsz <= MAX_BUILD_ID) {
-			o->build_id = hex((unsigned char *)d->d_buf + desc, nh.n_descsz);
+			o->build_id = debug_build_id((unsigned char *)d->d_buf + desc, nh.n_descsz);
 			return;
 		}
 		at = next;
@@ -223,6 +203,32 @@ bool elf_object_has_strings(const struct elf_object *o, size_t index)
 	return s && gelf_getshdr(s, &h) && h.sh_type == SHT_STRTAB && !(h.sh_flags & SHF_COMPRESSED) && h.sh_size <= MAX_STRINGS;
 }
 
+Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, const char *name, GElf_Shdr *ret)
+{
+	size_t names;
+
+	if (elf_getshdrstrndx(o->elf, &names) < 0 || !elf_object_has_strings(o, names))
+		return NULL;
+	while ((after = elf_nextscn(o->elf, after))) {
+		const char *its = gelf_getshdr(after, ret) ? elf_strptr(o->elf, names, ret->sh_name) : NULL;
+
+		if (its && !strcmp(its, name))
+			break;
+	}
+	return after;
+}
+
+Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max, GElf_Shdr *ret)
+{
+	Elf_Scn *s = NULL;
+
+	while ((s = elf_nextscn(o->elf, s)))
+		if (gelf_getshdr(s, ret) && ret->sh_type == type && ret->sh_offset <= o->size && ret->sh_size <= o->size - ret->sh_offset &&
+		    ret->sh_size <= max && elf_object_has_strings(o, ret->sh_link))
+			return elf_getdata(s, NULL);
+	return NULL;
+}
+
 int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = calloc(1, sizeof(*o));
@@ -237,7 +243,7 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 	o->readers = readers;
 	o->rights = *file_rights_usual();
 	o->path = strdup(name);
-	o->symbols = symbol_index_new();
+	o->symbols = calloc(1, sizeof(*o->symbols));
 	if (!o->path || !o->symbols)
 		return fail(e, ENOMEM, "out of memory");
 	if (fstat(o->fd, &st) < 0)

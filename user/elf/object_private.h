@@ -44,10 +44,12 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 /* Can the section @index be taken for strings? Of bounded size, and not compressed: libelf would unpack it whole. */
 bool elf_object_has_strings(const struct elf_object *o, size_t index);
 
-struct symbol_index *symbol_index_new(void);
+/* The next section behind @after (NULL: of all) that is called @name; NULL: there is none. */
+Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, const char *name, GElf_Shdr *ret);
+/* The contents of the first section of @type that lies inside the file, has at most @max bytes, and links to sound strings; or NULL. */
+Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max, GElf_Shdr *ret);
+
 void symbol_index_free(struct symbol_index *x);
-/* As elf_object_each_function, but every alias too. */
-int symbol_index_each_name(const struct elf_object *o, int (*cb)(const char *name, void *arg), void *arg);
 
 /* Bytes from @vaddr to the end of the executable segment that holds it; 0 if none does. */
 uint64_t elf_object_code_left(const struct elf_object *o, uint64_t vaddr);

@@ -3,8 +3,7 @@
 
 #include "base/suggest.h"
 #include "elf/demangle.h"
-#include "elf/object.h"
-#include "elf/object_private.h"
+#include "elf/symbols_private.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -66,18 +65,16 @@ static int offer_symbol(const void *name, const char *readable, void *arg)
 	return 0;
 }
 
-static int add_name(const char *name, void *batch)
-{
-	return demangle_add(batch, name, name);
-}
-
 size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max)
 {
 	struct similar s = {.wanted = name, .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
 	struct demangle_batch b = {.take = offer_symbol, .arg = &s};
+	const struct symbol_index *x = o->symbols;
+	int r = symbols_load(o);
 	size_t n = 0;
 
-	(void)symbol_index_each_name(o, add_name, &b);
+	for (size_t i = 0; r == 0 && i < x->n; i++)
+		r = demangle_add(&b, x->all[i].own, x->all[i].own);
 	(void)demangle_end(&b);
 	for (size_t i = 0; i < s.n; i++) {
 		ret[n] = elf_demangle(s.best[i].item);

@@ -12,11 +12,6 @@
 /* Walked for every symbol without a size: a file with more does without. */
 #define MAX_SECTIONS 256
 
-struct symbol_index *symbol_index_new(void)
-{
-	return calloc(1, sizeof(struct symbol_index));
-}
-
 void symbol_index_free(struct symbol_index *x)
 {
 	if (!x)
@@ -53,19 +48,9 @@ bool symbol_table_find(const struct symbol_source *source, uint32_t type, struct
 /* Go's linker writes a section that nobody else does. */
 static bool is_go(const struct elf_object *o)
 {
-	Elf_Scn *s = NULL;
-	size_t names;
 	GElf_Shdr h;
 
-	if (elf_getshdrstrndx(o->elf, &names) < 0)
-		return false;
-	while ((s = elf_nextscn(o->elf, s))) {
-		const char *name = gelf_getshdr(s, &h) ? elf_strptr(o->elf, names, h.sh_name) : NULL;
-
-		if (name && (!strcmp(name, ".gopclntab") || !strcmp(name, ".data.rel.ro.gopclntab")))
-			return true;
-	}
-	return false;
+	return elf_object_next_section(o, NULL, ".gopclntab", &h) || elf_object_next_section(o, NULL, ".data.rel.ro.gopclntab", &h);
 }
 
 static const char *keep_copy(struct symbol_index *x, const char *name, size_t n)

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the symbols*.c files share. */
+/* What the symbols*.c files and minidebug.c share. */
 #pragma once
 
 #include "elf/debug_file.h"
-#include "elf/minidebug.h"
 #include "elf/object.h"
 #include "elf/object_private.h"
-#include "elf/symbol_clone.h"
 
 #include "base/error.h"
+
+/* The local symbols that compilers make of one function ("f.part.0", "f.cold", "f.isra.0.constprop.1"), in the order in which they are taken
+ * for the function itself. */
+enum symbol_kind {
+	SYMBOL_WHOLE,	/* no suffix */
+	SYMBOL_RENAMED, /* .lto_priv.N .llvm.N .__uniq.N: the function under a name that clashes with nothing; .localalias: its alias */
+	SYMBOL_COPY,	/* .isra.N .constprop.N: a copy with other arguments, entered instead of the function */
+	SYMBOL_PART,	/* .part.N: what inlining left over, called by the function and by the places that it was inlined into */
+	SYMBOL_COLD,	/* .cold, .cold.N: jumped to from the function's middle, never entered */
+};
 
 struct symbol {
 	uint64_t addr, size;
@@ -19,6 +27,16 @@ struct symbol {
 	uint32_t unit;	/* which source file's local symbols it stands among; 0: not known */
 	uint32_t order; /* in the table */
 	bool indirect;	/* STT_GNU_IFUNC */
+};
+
+/* Mini debug information: the section .gnu_debugdata of a stripped file holds, packed with xz, an ELF file with nothing but the
+ * symbols that the dynamic table lacks. Fedora and its kin ship all programs so. Unpacked, none is known to be larger than a few MiB. */
+#define MINIDEBUG_MAX (256ULL << 20)
+
+struct minidebug {
+	Elf *elf; /* over @image */
+	unsigned char *image;
+	uint64_t size;
 };
 
 struct symbol_index {
@@ -53,3 +71,11 @@ bool symbol_table_find(const struct symbol_source *s, uint32_t type, struct symb
 
 /* symbols.c */
 struct elf_symbol symbol_public(const struct symbol *s);
+/* How many bytes of @name are the function's own name; the rest are suffixes of the kinds above, one or several. *ret_kind is the
+ * last kind in their order: a part of a copy is a part. */
+size_t symbol_own_length(const char *name, enum symbol_kind *ret_kind);
+
+/* minidebug.c. -ENOENT: the file has none (@e is left alone). -ENOEXEC: corrupt; -EFBIG: larger than MINIDEBUG_MAX; -ENOMEM; @e says so. On success
+ * the contents of *ret are the caller's (minidebug_close). */
+int minidebug_open(const struct elf_object *o, struct minidebug *ret, struct error *e);
+void minidebug_close(struct minidebug *m); /* frees the contents; a zeroed one is allowed */

@@ -13,32 +13,6 @@
 #define NOTE_TYPE 3
 #define MAX_NOTES_SIZE (64U << 20) /* bytes of one section; a large database server has some 100 KiB */
 
-static const char *section_name(const struct elf_object *o, Elf_Scn *s, GElf_Shdr *h)
-{
-	size_t names;
-
-	if (elf_getshdrstrndx(o->elf, &names) < 0 || !gelf_getshdr(s, h) || !elf_object_has_strings(o, names))
-		return NULL;
-	return elf_strptr(o->elf, names, h->sh_name);
-}
-
-/* Where ".stapsdt.base" is. */
-static bool find_base(const struct elf_object *o, uint64_t *ret)
-{
-	Elf_Scn *s = NULL;
-	GElf_Shdr h;
-
-	while ((s = elf_nextscn(o->elf, s))) {
-		const char *name = section_name(o, s, &h);
-
-		if (name && !strcmp(name, ".stapsdt.base")) {
-			*ret = h.sh_addr;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The string at *at, which ends before @end; moves *at behind it. */
 static const char *take_string(const char **at, const char *end)
 {
@@ -50,8 +24,8 @@ static const char *take_string(const char **at, const char *end)
 	return s;
 }
 
-/* @base: NULL where the file has none. */
-static bool read_note(const struct elf_object *o, const char *at, size_t size, const uint64_t *base, struct usdt_probe *ret)
+/* @base: the section ".stapsdt.base"; NULL where the file has none. */
+static bool read_note(const struct elf_object *o, const char *at, size_t size, const GElf_Shdr *base, struct usdt_probe *ret)
 {
 	const char *end = at + size;
 	uint64_t addresses[3], shift = 0;
@@ -65,7 +39,7 @@ static bool read_note(const struct elf_object *o, const char *at, size_t size, c
 	if (!ret->name || !*ret->provider || !*ret->name)
 		return false;
 	if (base)
-		shift = *base - addresses[1];
+		shift = base->sh_addr - addresses[1];
 	ret->vaddr = addresses[0] + shift;
 	ret->semaphore = addresses[2] ? addresses[2] + shift : 0;
 	return elf_object_is_code(o, ret->vaddr);
@@ -74,8 +48,8 @@ static bool read_note(const struct elf_object *o, const char *at, size_t size, c
 static int read_notes(const struct elf_object *o, Elf_Data *d, int (*cb)(const struct usdt_probe *p, void *arg), void *arg)
 {
 	size_t at = 0, name, desc;
-	uint64_t base;
-	bool has_base = find_base(o, &base); /* once: a file may have as many sections as notes */
+	GElf_Shdr base;
+	bool has_base = elf_object_next_section(o, NULL, ".stapsdt.base", &base); /* once: a file may have as many sections as notes */
 	GElf_Nhdr nh;
 	int r = 0;
 
@@ -96,20 +70,13 @@ static int read_notes(const struct elf_object *o, Elf_Data *d, int (*cb)(const s
 int usdt_each(const struct elf_object *o, int (*cb)(const struct usdt_probe *p, void *arg), void *arg)
 {
 	Elf_Scn *s = NULL;
+	Elf_Data *d;
 	GElf_Shdr h;
-	int r = 0;
 
-	while (r == 0 && (s = elf_nextscn(o->elf, s))) {
-		const char *name = section_name(o, s, &h);
-		Elf_Data *d;
-
-		if (!name || strcmp(name, ".note.stapsdt") || h.sh_type != SHT_NOTE || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset ||
-		    h.sh_size > MAX_NOTES_SIZE)
-			continue;
-		d = elf_getdata(s, NULL);
-		if (d && d->d_buf)
-			r = read_notes(o, d, cb, arg);
-		break; /* there is one; libelf keeps what it reads */
-	}
-	return r;
+	/* There is one; libelf keeps what it reads. */
+	do
+		s = elf_object_next_section(o, s, ".note.stapsdt", &h);
+	while (s && (h.sh_type != SHT_NOTE || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset || h.sh_size > MAX_NOTES_SIZE));
+	d = s ? elf_getdata(s, NULL) : NULL;
+	return d && d->d_buf ? read_notes(o, d, cb, arg) : 0;
 }
