@@ -132,10 +132,10 @@ gets_on || gets_on || gets_on || why+=' it does not get on;' # the machine may h
 verdict "cozbpf is killed" "$why" complaint
 
 # --- again and again, under load: no EINTR, the same output, nothing left
-"$programs/output" 18000 >native.out 2>native.err
+"$programs/output" 12000 >native.out 2>native.err
 "$programs/eintr" 120 enough >eintr.out 2>&1 &
 eintr=$!
-"$programs/output" 18000 >out 2>err &
+"$programs/output" 12000 >out 2>err &
 output=$!
 turns=0
 sleep 0.3

@@ -15,17 +15,17 @@ if [ "${FULL:-0}" -eq 1 ]; then
 	calls=(--together --wakes --bar strict --seconds 60 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
 		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
-	together=(--together --bar loose --seconds 7)
-	for case in 'barrier-20ms/*' 'pingpong-pipe-5ms/*' 'hits/*'; do
+	together=(--together --bar loose --seconds 6)
+	for case in 'barrier-20ms/*' 'pingpong-pipe-5ms/*'; do
 		together+=(--case "$case")
 	done
-	apart=(--estimate reported --bar loose --seconds 7)
+	apart=(--estimate reported --bar loose --seconds 6)
 	for case in 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
-	older=(--estimate reported --bar loose --seconds 7 --pay older --case "barrier-20ms/a")
-	calls=(--estimate reported --bar loose --seconds 7 --case "pingpong-semaphore-5ms/a")
+	older=(--estimate reported --bar loose --seconds 6 --pay older --case "barrier-20ms/a")
+	calls=(--estimate reported --bar loose --seconds 6 --case "pingpong-semaphore-5ms/a")
 fi
 
 # Verdicts stand under their case's line, "NAME  (SOURCE:LINE, pay PAYER)"; the details go along as comments.

@@ -14,5 +14,5 @@ if [ "${FULL:-0}" -eq 1 ]; then
 	exit
 fi
 for case in classes/a queue/a; do
-	python3 latency.py "$COZBPF" "$BUILD/tests/truth" 10 10 50 auto "$case" || exit 1
+	python3 latency.py "$COZBPF" "$BUILD/tests/truth" 8 10 50 auto "$case" || exit 1
 done

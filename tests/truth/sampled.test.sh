@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # sampled:FILE:LINE and sampled:FUNCTION say what the exact point says: one case briefly, or with FULL=1 all of them against the bar, 3 points.
 # needs: root btf python3
+# tier: full
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 : "${COZBPF:?the path of cozbpf}" "${BUILD:?the build directory}"
