@@ -20,8 +20,10 @@ judge() { # NAME STATUS
 	none_left
 }
 
+# In the middle of the second experiment: there is nothing to drop between two.
 begun() {
 	await_line "$profile" '"experiment"' 15
+	sleep 0.2
 }
 
 # What a terminal sends, it sends to the whole process group, of which a test's cozbpf is not the first.

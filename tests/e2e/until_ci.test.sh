@@ -23,11 +23,11 @@ print(50 * (at["high"] - at["low"]))'
 run_on() {
 	local half
 	why=''
-	profiled "${options[@]}" --until-ci 12 -- "$pipeline" --round 2000 --seconds 9 || why+=" status $?;"
+	profiled "${options[@]}" --until-ci 12 -- "$pipeline" --round 2000 --seconds 8 || why+=" status $?;"
 	grep -q '^visits=' out || why+=' the program did not come to its end;'
 	holds 'len(experiments) >= 12' || why+=" $(ask 'len(experiments)') experiments;"
 	# Twelve points are known long before the program is done.
-	holds 'experiments[-1]["began"] - experiments[0]["began"] < 0.8 * 9e9' || why+=' it went on to the end;'
+	holds 'experiments[-1]["began"] - experiments[0]["began"] < 0.8 * 8e9' || why+=' it went on to the end;'
 	half=$(half_width)
 	python3 -c "import sys; sys.exit(not $half <= 12.01)" || why+=" +-$half points;"
 }

@@ -15,12 +15,9 @@ if [ "${FULL:-0}" -eq 1 ]; then
 	calls=(--together --wakes --bar strict --seconds 60 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
 		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
-	together=(--together --bar loose --seconds 6)
-	for case in 'barrier-20ms/*' 'pingpong-pipe-5ms/*'; do
-		together+=(--case "$case")
-	done
+	together=(--together --bar loose --seconds 6 --case 'barrier-20ms/*')
 	apart=(--estimate reported --bar loose --seconds 6)
-	for case in 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
+	for case in 'pingpong-pipe-5ms/a' 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
