@@ -134,7 +134,7 @@ while [ "$turns" -lt "$wanted" ] && [ -d "/proc/$eintr" ]; do
 	attached "$both" -d 0.2 --experiment 100 --fixed-line "$(line_of eintr burn)" --fixed-speedup 100
 	status=$?
 	if [ -d "/proc/$eintr" ]; then
-		[ "$status" -eq 0 ] || grep -q "process $output .*ended" complaint || why+=" turn $turns: $(head -n 1 complaint);"
+		[ "$status" -eq 0 ] || grep -qE "no process $output|process $output .*ended" complaint || why+=" turn $turns: $(head -n 1 complaint);"
 		facts "$eintr" 2>/dev/null | diff before - >>difference || [ ! -d "/proc/$eintr" ] || why+=" turn $turns: it is not as it was;"
 	fi
 	turns=$((turns + 1))
