@@ -12,7 +12,8 @@ static void work_and_rest(void)
 	}
 }
 
-static void start(struct driven *d, enum abi_payer payer, const char *disabled, void (*body)(void))
+/* @calls: with probes on all of the C library's calls, which the kernel takes seconds to remove. */
+static void start(struct driven *d, enum abi_payer payer, const char *disabled, void (*body)(void), bool calls)
 {
 	struct session_options o = {
 		.payer = payer, .sync = ABI_SYNC_PTHREAD, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .disabled = disabled};
@@ -20,8 +21,7 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled, 
 
 	driven_open(d, &o);
 	driven_fork(d, body);
-	/* The kernel takes seconds to remove probes on all of the C library's calls. */
-	if (body == driven_hand_over && session_sync_libraries(d->session, &e) != 1)
+	if (calls && session_sync_libraries(d->session, &e) != 1)
 		fail_msg("no C library: %s", e.text);
 	driven_go(d);
 }
@@ -32,7 +32,7 @@ static void hold_books_balance(void **state)
 
 	(void)state;
 	REQUIRE_FEATURE("task_work", "BPF task work");
-	start(&d, ABI_PAY_HOLD, NULL, driven_hand_over);
+	start(&d, ABI_PAY_HOLD, NULL, driven_hand_over, true);
 	driven_books_balance(&d, true);
 	assert_true(session_exit_ns(d.session) > 0);
 	driven_no_complaint(&d);
@@ -45,7 +45,7 @@ static void books_balance_without_the_scheduler(void **state)
 
 	(void)state;
 	REQUIRE_BPF();
-	start(&d, ABI_PAY_NONE, "task_work,send_signal_task,sched_switch,sched_waking,switch_raw", driven_hand_over);
+	start(&d, ABI_PAY_NONE, "task_work,send_signal_task,sched_switch,sched_waking,switch_raw", driven_hand_over, true);
 	driven_books_balance(&d, false);
 	driven_no_complaint(&d);
 	driven_stop(&d);
@@ -60,7 +60,7 @@ static void samples_stand_for_cpu_time(const char *disabled, double tolerance)
 	uint64_t cpu;
 	double ratio;
 
-	start(&d, ABI_PAY_NONE, disabled, work_and_rest);
+	start(&d, ABI_PAY_NONE, disabled, work_and_rest, false);
 	cpu = driven_cpu_ns(&d);
 	driven_experiment(&d, 0, &a, &b, &owed);
 	cpu = driven_cpu_ns(&d) - cpu;

@@ -79,11 +79,11 @@ fi
 
 # --- a profile, and the process afterwards
 fds_before=$(ls "/proc/$victim/fd" | wc -l)
-attached attach "$victim" -p progress -d 1.5 --experiment 100
+attached attach "$victim" -p progress -d 2 --experiment 100
 status=$?
 why=''
 [ "$status" -eq 0 ] || why+=" status $status;"
-holds "len(experiments) >= 4" || why+=" experiments: $(ask 'len(experiments)');"
+holds "len(experiments) >= 5" || why+=" experiments: $(ask 'len(experiments)');"
 holds "visits('progress') > 100" || why+=" visits: $(ask "visits('progress')");"
 holds "any('hostile.c' in x['selected'] for x in experiments)" || why+=' no line of the program;'
 [ "$(ls "/proc/$victim/fd" | wc -l)" -eq "$fds_before" ] || why+=' descriptors were left;'

@@ -33,8 +33,8 @@ if [ -z "$why" ]; then
 	odd=$(share odd.c "${odd_ns:?}")
 	even=$(share even.c "${even_ns:?}")
 	[ "${overlaid:?}" -gt 10 ] || why+=" only $overlaid loads where another plug-in had been: nothing is shown;"
-	{ [ "$odd" -ge 50 ] && [ "$odd" -le 160 ]; } 2>/dev/null || why+=" the first has $odd % of the samples that its CPU time asks for;"
-	{ [ "$even" -ge 50 ] && [ "$even" -le 160 ]; } 2>/dev/null || why+=" the second has $even %;"
+	{ [ "$odd" -ge 60 ] && [ "$odd" -le 130 ]; } 2>/dev/null || why+=" the first has $odd % of the samples that its CPU time asks for;"
+	{ [ "$even" -ge 60 ] && [ "$even" -le 130 ]; } 2>/dev/null || why+=" the second has $even %;"
 	printf '# %s %%, %s %%; %s times in the same place\n' "$odd" "$even" "$overlaid"
 fi
 verdict 'plug-ins that come and go have their own lines' "$why" "$tmp/err" "$tmp/out"

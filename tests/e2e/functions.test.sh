@@ -52,8 +52,8 @@ fixed() {
 by_lines() {
 	local why=''
 	profiled -p worker --experiment 100 -- "$programs/clones" 100 || why+=' it failed;'
-	# A sample can fall into a line of what the program includes.
-	holds 'runs[0]["granularity"] == "line" and all(".c:" in x["selected"] or ".h:" in x["selected"] for x in experiments)' ||
+	# A sample can fall into a line of the header that the program includes.
+	holds 'runs[0]["granularity"] == "line" and all("clones.c:" in x["selected"] or "helper.h:" in x["selected"] for x in experiments)' ||
 		why+=" not by line: $(ask '{x["selected"] for x in experiments}');"
 	[ ! -s err ] || why+=' something on stderr;'
 	verdict 'lines where there are some' "$why" err

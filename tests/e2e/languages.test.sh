@@ -47,11 +47,11 @@ stages() {
 # Function by function, with the runtime and the library left out.
 functions() { # NAME POINT DECODE FILTER
 	local why=''
-	profiled -p "done=$2" --granularity function --experiment 200 -- ./stages 2 || why+=' it failed;'
+	profiled -p "done=$2" --granularity function --experiment 200 -- ./stages 3 || why+=' it failed;'
 	holds "{'$3', '$4'} & {x['selected'] for x in experiments} and samples['$3'] + samples['$4'] > 0.9 * sum(samples.values())" &&
 		holds "sum(n for s, n in samples.items() if s in ('$3', '$4') or 'main' in s or 'progress' in s) > 0.95 * sum(samples.values())" ||
 		why+=" samples: $(ask 'samples');"
-	holds 'visits("done") > 30' || why+=" visits: $(ask 'visits("done")');"
+	holds 'visits("done") > 50' || why+=" visits: $(ask 'visits("done")');"
 	verdict "$1" "$why" err
 }
 

@@ -84,7 +84,7 @@ in_shares() { # MORE LESS
 	# A visit stands for 2 ms of execution. The two lines have the share of all that their samples in the profile have.
 	local ours
 	ours="sum(n for at, n in samples.items() if at.endswith('/$(line_of shares more)') or at.endswith('/$(line_of shares less)'))"
-	holds "visits('$1') + visits('$2') > max(250, 0.8 * total('executed_ns') / 2e6 * $ours / sum(samples.values()))" ||
+	holds "visits('$1') + visits('$2') > max(400, 0.8 * total('executed_ns') / 2e6 * $ours / sum(samples.values()))" ||
 		why+=" $(ask "visits('$1') + visits('$2')") samples of $1 and $2 only;"
 	holds "abs(visits('$1') / (visits('$1') + visits('$2')) - 0.75) < 4 * (0.1875 / (visits('$1') + visits('$2'))) ** 0.5" ||
 		why+=" $(ask "visits('$1')") of $(ask "visits('$1') + visits('$2')") samples are in three quarters of the time, $1;"
@@ -95,7 +95,7 @@ sampled() {
 	more=sampled:$(line_of shares more)
 	less=sampled:$(line_of shares less)
 	profiled --fixed-speedup 0 --experiment 400 -p "$more" -p "$less" -p m=sampled:more -p l=sampled:shares:less -p progress -- \
-		"$programs/shares" 4 || why+=' it failed;'
+		"$programs/shares" 6 || why+=' it failed;'
 	in_shares "$more" "$less"
 	in_shares m l
 	# Points are read one after the other: a sample of each experiment may come in between.

@@ -32,10 +32,10 @@ fi
 scoped() {
 	local name=$1 why=''
 	shift
-	system "$@" -d 1.2 -p "ours=$tmp/in-scope:progress" -p "other=$tmp/out-of-scope:progress" || why+=" status $?;"
+	system "$@" -d 2 -p "ours=$tmp/in-scope:progress" -p "other=$tmp/out-of-scope:progress" || why+=" status $?;"
 	holds "visits('ours') > 50" || why+=" $(ask "visits('ours')") visits;"
 	holds "visits('other') == 0" || why+=" $(ask "visits('other')") visits out of scope;"
-	holds "len(experiments) > 4" || why+=" $(ask 'len(experiments)') experiments;"
+	holds "len(experiments) > 5" || why+=" $(ask 'len(experiments)') experiments;"
 	verdict "$name" "$why" complaint
 }
 
