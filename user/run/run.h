@@ -183,7 +183,7 @@ void run_scope_look(struct run *r, pid_t pid, uint64_t when);
 bool run_scope_is_over(struct run *r);
 
 /* inject.c: attach on a kernel that cannot pause threads: the processes get a payment handler, which they lose when we leave. */
-/* Before there is a second thread: whoever does it is forked off. Nothing, unless the run injects. */
+/* Forks a process that injects, so call it before there is a second thread. Does nothing unless the run injects. */
 int run_inject_open(struct run *r, struct error *e);
 /* Into all that is in scope: refused where a process that was named refuses; of the others it is said. */
 int run_inject_all(struct run *r, struct error *e);

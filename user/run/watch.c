@@ -109,7 +109,7 @@ bool run_is_stopped(struct run *r, uint64_t now)
 {
 	bool was, is = is_stopped(r, &was);
 
-	/* Whoever stops the whole job with SIGSTOP stops us as well; that we go on is told. */
+	/* SIGSTOP for the whole job stops this process as well; the loop notes when it goes on. */
 	if ((was || r->stops.job) && runner_drop(r->runner, now))
 		r->stops.dropped++;
 	r->stops.job = false;
