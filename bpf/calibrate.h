@@ -16,7 +16,7 @@ static __always_inline bool calibrate_ask(struct task_struct *task, u64 now)
 		return false;
 	thread_enter(t, control.epoch);
 	if (!config.has_task_work) {
-		pay_signal(task, t, 1, now);
+		pay_signal(task, t, 1, false, now);
 		return true;
 	}
 	ledger_raise(t->clock.local + 1, 1, 0);

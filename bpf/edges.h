@@ -32,7 +32,7 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
  * CPU's clock to be its own, the thread that gets the CPU next would have to stay and pay the sleeper's debt as well. */
 static __always_inline bool is_transient_wake(const struct thread *t, bool pays_in_shim)
 {
-	return config.payer == ABI_PAY_HOLD && (t->pause.owes_sleep || pays_in_shim);
+	return config.payer != ABI_PAY_SLEEP && (t->pause.owes_sleep || (pays_in_shim && t->pause.sleeps));
 }
 
 #define TASK_DEAD 0x80 /* include/linux/sched.h: its last switch */

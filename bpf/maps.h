@@ -47,6 +47,7 @@ struct thread {
 		u64 paying_waited;			 /* of that, runnable */
 		u64 paid_seen, delivery_seen, spun_seen; /* of the slot's counters, folded in */
 		u32 owes_sleep; /* an event outside of the scope ended its last wait: it must sleep its debt, not be held for it (R6) */
+		u32 sleeps;	/* the pause that the library takes, or is asked to take, is slept */
 		u32 pending;	/* a callback is scheduled */
 		u32 work;	/* which of its two task works is next */
 		u32 last_slice; /* holding, and no further callback will go on with it */

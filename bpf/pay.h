@@ -115,8 +115,15 @@ static __always_inline bool pay_may_signal(const struct task_struct *task)
 	return pay_handled();
 }
 
-/* Raises the payment signal for the current thread, which is about to return to user mode. */
-static __always_inline void pay_signal(struct task_struct *task, struct thread *t, s64 owed, u64 now)
+/* What the library is to pay of @owed; negative: asleep. */
+static __always_inline s64 pay_amount(const struct thread *t, s64 owed)
+{
+	owed = ledger_min(owed, (s64)config.max_pay_ns);
+	return t->pause.sleeps ? -owed : owed;
+}
+
+/* Raises the payment signal for the current thread, which is about to return to user mode. @asleep: it must sleep what it owes (R6). */
+static __always_inline void pay_signal(struct task_struct *task, struct thread *t, s64 owed, bool asleep, u64 now)
 {
 	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
 	long err;
@@ -125,7 +132,8 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 		count(COUNTER_no_slot);
 		return;
 	}
-	s->owed_ns = ledger_min(owed, (s64)config.max_pay_ns);
+	t->pause.sleeps = asleep | (config.payer == ABI_PAY_SLEEP);
+	s->owed_ns = pay_amount(t, owed);
 	s->raised_at = now;
 	ADD(s->asked, 1);
 	t->pause.signalled_at = now;
@@ -153,8 +161,8 @@ static __always_inline void pay_extend(struct thread *t)
 	s64 owed = thread_due(t), most = (s64)config.max_pay_ns;
 
 	if (s)
-		s->owed_ns = ledger_min(owed, most);
-	if (owed > most && config.payer == ABI_PAY_HOLD && !sync_by_calls())
+		s->owed_ns = pay_amount(t, owed);
+	if (owed > most && config.payer != ABI_PAY_SLEEP && t->pause.sleeps && !sync_by_calls())
 		t->pause.owes_sleep = 1; /* the rest is slept, too: pay_asleep */
 }
 
@@ -163,7 +171,7 @@ static __always_inline void pay_extend(struct thread *t)
 #define PAY_ASLEEP_NS 200000 /* shorter ones are not worth a signal and a sleep */
 #define PAY_AWAY_NS 2000000
 
-/* R6 under hold: what accrued while the thread slept until something outside woke it must be slept, too. In virtual time it is not awake
+/* R6 under hold and spin: what accrued while the thread slept until something outside woke it must be slept, too. In virtual time it is not awake
  * yet: held, it would keep a CPU from threads that run, for as long as the debt is (100 ms for a timer thread of a 200 ms period). */
 static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 {
@@ -219,11 +227,11 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	/* A thread that pays with the shim must not be held as well, whatever the delay mode: what the sleep pays is booked when it is over. */
 	if (pay_signalled(t, now))
 		return false;
-	asleep = config.payer == ABI_PAY_HOLD && pay_asleep(t, owed);
+	asleep = config.payer != ABI_PAY_SLEEP && pay_asleep(t, owed);
 	if ((config.payer != ABI_PAY_HOLD || asleep) && pay_may_signal(task)) {
 		if (!pay_unanswered(t)) {
 			pay_note_latency(t, now, sum);
-			pay_signal(task, t, owed, now);
+			pay_signal(task, t, owed, asleep, now);
 			return false;
 		}
 		count(COUNTER_signal_blocked);

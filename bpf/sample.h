@@ -67,7 +67,7 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	if (owed < config.threshold_ns || pay_waits(t) || pay_unanswered(t) || !pay_may_signal(task))
 		return;
 	pay_note_latency(t, now, sum);
-	pay_signal(task, t, owed, now);
+	pay_signal(task, t, owed, config.payer != ABI_PAY_SLEEP && pay_asleep(t, owed), now);
 }
 
 /* Between the ticks of each CPU on average, with the periods that its clocks have now; ns. */

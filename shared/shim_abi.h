@@ -41,7 +41,7 @@ struct shim_slot {
 	unsigned int tid;	    /* ledger writes; 0: free */
 	unsigned int asked;	    /* ledger increments with every payment signal it raises */
 	long long owed_ns;	    /* ledger writes before the signal what to pay, and while `paying` what it comes to since the payment began;
-				     * the shim takes it (exchange with 0) */
+				     * the shim takes it (exchange with 0). Negative: to be slept, whatever the shim's way is */
 	unsigned long long paid_ns; /* shim adds what it was really stopped for; the ledger folds it in, clamped */
 	unsigned int payments;	    /* shim increments when a payment is over */
 	unsigned int paying;	    /* shim: 1 while it pays */

@@ -41,7 +41,7 @@ static void pay_asleep(int signo)
 		return;
 	slot->paying = 1;
 	/* The ledger writes anew, when the thread comes by, what it owes by then. */
-	while ((owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL)) > (int64_t)until) {
+	while ((owed = -__atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL)) > (int64_t)until) {
 		struct timespec t;
 
 		until = (uint64_t)owed;

@@ -75,7 +75,7 @@ measured() {
 effect='(lambda t: round(100 * (1 - t(0.5) / t(0)), 1))(lambda s: sum(x["duration"] for x in experiments if x["speedup"] == s) / sum(x["points"]["progress"]["delta"] for x in experiments if x["speedup"] == s))'
 measured || measured || measured
 [ "$(wc -l <complaint)" -eq 1 ] && grep -q "injecting a payment handler into process $victim .*--no-inject" complaint || why+=' not the one line about it;'
-holds 'runs[0]["pay"] == "sleep" and "injected" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
+holds 'runs[0]["pay"] == "spin" and "injected" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
 holds 'total("paid") > 0.8 * total("growth")' || why+=" paid $(ask 'total("paid")') of $(ask 'total("growth")');"
 facts "$victim" | diff before - >difference || why+=' it is not as it was;'
 verdict 'sign and size of an effect' "$why" complaint difference

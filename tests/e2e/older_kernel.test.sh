@@ -20,8 +20,8 @@ source "$directory/helpers.sh"
 why=''
 profiled --pay hold -p progress -- "$programs/launch"
 [ "$?" -eq 125 ] || why+=' hold is not refused;'
-grep -q '^cozbpf: .*--pay hold needs BPF task work.*--pay sleep' "$tmp/err" || why+=' the line does not name the reason and the remedy;'
+grep -q '^cozbpf: .*--pay hold needs BPF task work.*--pay spin' "$tmp/err" || why+=' the line does not name the reason and the remedy;'
 profiled -p progress -- "$programs/launch" || why+=' auto fails;'
-holds 'runs[0]["pay"] == "sleep" and "task work" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
+holds 'runs[0]["pay"] == "spin" and "task work" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
 verdict 'with an older kernel: the payer' "$why" "$tmp/err"
 exit $status

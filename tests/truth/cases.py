@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Callable, Optional, Tuple
 
 SPEEDUPS = (25, 50, 75, 100)
+KEEP_CPU = ("hold", "spin", "auto", "older")  # payers that do not lend a paused thread's CPU to others
 
 
 def cpus():
@@ -177,7 +178,7 @@ def independent_cases():
         if threads > 2:
             args.append("--no-pin")
         # Payers that sleep have no CPU edge: with more threads than CPUs a sleeper's time goes to others.
-        payers = None if threads <= 2 else ("hold", "spin", "auto")
+        payers = None if threads <= 2 else KEEP_CPU
         yield from both_lines(
             f"independent-{threads}", "independent", r / 2, r / 2, args, independent(threads), 3 if threads <= 4 else 6,
             cpus=1 if threads == 1 else 2, payers=payers,
@@ -185,7 +186,7 @@ def independent_cases():
     for threads in (2, 4, 8, 16):
         yield from both_lines(
             f"foreign-{threads}", "independent", r / 2, r / 2, ["--round", number(r), "--threads", str(threads), "--no-pin"],
-            independent(threads), 8, payers=("hold", "spin", "auto"), foreign=True,
+            independent(threads), 8, payers=KEEP_CPU, foreign=True,
         )
 
 
@@ -214,8 +215,6 @@ def lock_cases():
                 )
 
 
-# See independent_cases.
-KEEP_CPU = ("hold", "spin", "auto")
 
 
 def crowd_cases(name, program, a, b, args, period, busy, **rest):
@@ -302,7 +301,7 @@ def process_cases():
     r = 5000
     args = ["--round", number(r), "--share-a", f"{100 / 1.5:.6f}"]
     yield from both_lines("programs", "stage", r, 0.5 * r, args, lambda a, b: max(a, b + 0.3 * 5000), 3, 3,
-                          payers=("hold", "spin", "auto"), **timing(r, True))
+                          payers=KEEP_CPU, **timing(r, True))
 
 
 def shape_cases():

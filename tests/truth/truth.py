@@ -33,7 +33,9 @@ VALIDATE_BAR = 3.0
 
 
 PAYERS = {p: ("--pay", p) for p in ("auto", "sleep", "hold", "spin")}
-PAYERS["older"] = ("--pay", "sleep", "--disable", "task_work,send_signal_task,uprobe_multi")
+OLDER = ("--disable", "task_work,send_signal_task,uprobe_multi")
+PAYERS["older"] = ("--pay", "auto", *OLDER)
+PAYERS["older-sleep"] = ("--pay", "sleep", *OLDER)
 
 
 class Failure(Exception):
@@ -444,7 +446,7 @@ def parse(argv):
     p.add_argument("--slow-by", choices=("samples", "probe"), help="of --validate: how the line is slowed (default: the profiler's)")
     p.add_argument("--real", action="store_true", help="beside it: the work really made shorter, without a profiler")
     p.add_argument("--coz", action="store_true", help="beside it: what Coz makes of it in the same time (COZ=TREE: of a newer build)")
-    p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: sleep, as a kernel without task work has it")
+    p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: the default of a kernel without task work")
     p.add_argument("--sync", choices=("sched", "pthread"), help="how waits are followed (default: the profiler's)")
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
     p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")

@@ -50,10 +50,14 @@ int run_choose_payer(struct run *r, struct error *e)
 			    "program with cozbpf run instead",
 			    r->options.kind == RUN_SYSTEM ? "cozbpf attach can inject a payment handler, or " : "");
 	r->preload = r->dynamic && r->options.kind == RUN_LAUNCH;
-	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it. */
-	r->payer = r->options.pay != RUN_PAY_AUTO ? payers[r->options.pay] : keep_cpu ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
+	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it; elsewhere spin, which keeps the CPU as
+	 * well. A thread that sleeps a pause leaves its CPU to others, which is wrong as soon as there are more of them than CPUs. */
+	r->payer = r->options.pay != RUN_PAY_AUTO      ? payers[r->options.pay]
+		   : keep_cpu			       ? ABI_PAY_HOLD
+		   : r->options.sync == RUN_SYNC_SCHED ? ABI_PAY_SPIN
+						       : ABI_PAY_SLEEP;
 	if (r->payer == ABI_PAY_HOLD && !work)
-		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay sleep");
+		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay spin");
 	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH)
 		return fail(e, EOPNOTSUPP, "%s is a static executable: the payer's library cannot be loaded into it; %s", r->path,
 			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");

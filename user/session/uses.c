@@ -45,7 +45,7 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 
 static void use_try(size_t i, const char *disabled, struct feature *ret)
 {
-	enum abi_payer best = feature_usable("task_work", disabled) ? ABI_PAY_HOLD : ABI_PAY_SLEEP;
+	enum abi_payer best = feature_usable("task_work", disabled) ? ABI_PAY_HOLD : ABI_PAY_SPIN;
 	bool many = uses[i].options.sync == ABI_SYNC_SCHED;
 	struct refusal why;
 	int r = try_with(i, many ? best : ABI_PAY_SLEEP, many, disabled, &why);

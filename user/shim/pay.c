@@ -180,10 +180,23 @@ static long long sleep_towards(long long deadline, long long *latency_ns)
 	return slept;
 }
 
+/* What is owed since the payment began, at most SHIM_MAX_PAY_NS; *ret_sleeps: it is to be slept. Taken, not read: real-time signals queue, and while
+ * the program blocks ours several may have; the debt is one. */
+static long long take_owed(struct shim_slot *slot, bool *ret_sleeps)
+{
+	long long owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
+
+	*ret_sleeps = owed < 0 || payer == SHIM_PAY_SLEEP;
+	if (owed <= -SHIM_MAX_PAY_NS || owed >= SHIM_MAX_PAY_NS)
+		return SHIM_MAX_PAY_NS;
+	return owed < 0 ? -owed : owed;
+}
+
 static void handle_payment(int signo, siginfo_t *info, void *context)
 {
-	long long start = now_ns(), owed, slept = 0, took;
+	long long start = now_ns(), slept = 0, took;
 	struct shim_slot *slot = shim_own_slot();
+	bool sleeps;
 
 	(void)signo;
 	(void)info;
@@ -194,18 +207,12 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 	}
 	__atomic_store_n(&slot->paying, 1, __ATOMIC_RELEASE);
 	start = shim_payment_began(slot, start);
-	/* Taken, not read: real-time signals queue, and while the program blocks ours several may have; the debt is one. */
-	owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
-	while (owed > 0) {
-		long long until = owed < SHIM_MAX_PAY_NS ? owed : SHIM_MAX_PAY_NS;
-
-		if (payer == SHIM_PAY_SLEEP && until - (now_ns() - start) >= SPIN_BELOW_NS)
+	for (long long until = take_owed(slot, &sleeps), before = 0; until > before && before < SHIM_MAX_PAY_NS; until = take_owed(slot, &sleeps)) {
+		if (sleeps && until - (now_ns() - start) >= SPIN_BELOW_NS)
 			slept += sleep_towards(start + until, own_latency(slot));
 		spin_until(start + until);
 		/* The debt may have grown meanwhile: the ledger then wrote all that is owed since this payment began. */
-		owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
-		if (owed <= until || until == SHIM_MAX_PAY_NS)
-			break;
+		before = until;
 	}
 	took = now_ns() - start;
 	(void)__atomic_add_fetch(&slot->spun_ns, (unsigned long long)(took - slept), __ATOMIC_RELEASE);
