@@ -30,7 +30,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ABI_MAX_CHAINS);
 	__type(key, struct abi_chain);
-	__type(value, u64);
+	__type(value, struct abi_sample_sum);
 } chains SEC(".maps");
 
 struct chain_walk {
@@ -98,12 +98,13 @@ static __always_inline u64 sites_of_sample(const struct frame *interrupted, bool
 	return chain_gather(own.ip, own.sp, own.bp, in_call, modules_of(task));
 }
 
-/* Counts the sites in chain_here together. Verified once, like all that returns a number and is not inlined. */
-__noinline int chain_count_sample(void)
+/* Counts the sites in chain_here together, for a sample that stands for @weight ns. Verified once, like all that returns a number and is not inlined.
+ */
+__noinline int chain_count_sample(u64 weight)
 {
 	u32 zero = 0;
 	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
-	u64 one = 1, *n;
+	struct abi_sample_sum one = {1, weight}, *n;
 
 	if (!c)
 		return 0;
@@ -117,7 +118,8 @@ __noinline int chain_count_sample(void)
 			return 0;
 		}
 	}
-	ADD(*n, 1);
+	ADD(n->count, 1);
+	ADD(n->ns, weight);
 	return 1;
 }
 

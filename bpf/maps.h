@@ -116,7 +116,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ABI_MAX_SAMPLES);
 	__type(key, struct abi_sample_key);
-	__type(value, u64);
+	__type(value, struct abi_sample_sum);
 } samples __weak SEC(".maps");
 
 struct {

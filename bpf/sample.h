@@ -10,10 +10,10 @@
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
 
-static __always_inline void count_sample(u64 code)
+static __always_inline void count_sample(u64 code, u64 weight)
 {
 	struct abi_sample_key key = {.code = code};
-	u64 one = 1, *n = bpf_map_lookup_elem(&samples, &key);
+	struct abi_sample_sum one = {1, weight}, *n = bpf_map_lookup_elem(&samples, &key);
 
 	if (!n) {
 		if (!bpf_map_update_elem(&samples, &key, &one, BPF_NOEXIST))
@@ -24,7 +24,8 @@ static __always_inline void count_sample(u64 code)
 			return;
 		}
 	}
-	ADD(*n, 1);
+	ADD(n->count, 1);
+	ADD(n->ns, weight);
 }
 
 struct prompt {
@@ -175,9 +176,9 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	} else {
 		ADD(sum->samples, 1);
 		if (config.inclusive)
-			chain_count_sample();
+			chain_count_sample(weight);
 		else
-			count_sample(code);
+			count_sample(code, weight);
 	}
 	sampled_count(weight);
 	if (!experiment_active(epoch))

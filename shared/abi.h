@@ -109,6 +109,12 @@ _Static_assert(sizeof(struct abi_proc) == 8, "abi_proc");
 #define ABI_KERNEL_OBJECT 0x7fffffffU
 #define ABI_CODE_PC(code) ((abi_u32)(code))
 
+/* Samples of one place, or of one chain. */
+struct abi_sample_sum {
+	abi_u64 count;
+	abi_u64 ns; /* execution that they stand for */
+};
+
 /* How to find the caller's frame. */
 enum abi_row_kind {
 	ABI_ROW_NONE,	/* not known: by frame pointer, if there is one */

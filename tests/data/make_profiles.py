@@ -65,7 +65,7 @@ def native(path, repeats, noise):
     records.append({"type": "runtime", "time": runtime, "samples": sum(SAMPLES.values()), "unattributed": 0,
                     "machine_ns": 4 * runtime, "own_cpu_ns": runtime // 100, "kernel_cpu_ns": runtime // 50, "scope_cpu_ns": 2 * runtime,
                     "foreign_cpu_ns": runtime // 2})
-    records += [{"type": "samples", "location": DIRECTORY + location, "count": count} for location, count in sorted(SAMPLES.items())]
+    records += [{"type": "samples", "location": DIRECTORY + location, "count": count, "ns": 0} for location, count in sorted(SAMPLES.items())]
     with open(os.path.join(HERE, path), "w", encoding="utf-8") as f:
         for record in records:
             f.write(json.dumps(record, separators=(",", ":")) + "\n")

@@ -82,6 +82,7 @@ class Case:
     cpus: int = 2
     payers: Optional[Tuple[str, ...]] = None  # where it is defined; None: with any
     short: bool = False  # rounds so short that a wake-up, which the arithmetic leaves out, is some points of them
+    spins: bool = False  # threads wait by spinning: the report may be off if it says so
     foreign: bool = False  # an unrelated process keeps one CPU busy
     executes: str = ""  # where something sleeps, or waits for real time, beside it: which of the two kinds of work take CPU time
     kind: str = "effect"
@@ -223,6 +224,17 @@ def crowd_cases(name, program, a, b, args, period, busy, **rest):
     return both_lines(name, program, a, b, args, period, 3, 1, payers=KEEP_CPU if busy else None, **rest)
 
 
+def spinning_cases():
+    """Threads that wait without blocking. Inside 0.75, outside 0.25 of a round. a: 25 and 50 in full, half as much beyond the knee at 2/3. b: nothing. The barrier with 1 : 0.6:
+    a helps up to 40 %."""
+    for r, bar in ((5000, 2), (1500, 5)):
+        for kind in ("spin", "trylock", "adaptive"):
+            args = ["--round", number(r), "--kind", kind, "--share-a", "75"]
+            yield from both_lines(f"spins-{kind}-{number(r / 1000)}ms", "lock", 0.75 * r, 0.25 * r, args, locked, bar, spins=kind != "adaptive", **timing(r, False))
+        args = ["--round", number(r), "--kind", "spin", "--share-a", "62.5"]
+        yield from both_lines(f"spins-barrier-{number(r / 1000)}ms", "barrier", r, 0.6 * r, args, slower, bar, spins=True, **timing(r, False))
+
+
 def many_lock_cases():
     # Taken: 8 ms inside, 5 of them a, and 0.5 outside. The lock is always taken, by one after the other, whatever the threads: a visit each
     # 8 ms. a: s * 62.5 %. b: nothing. A CPU is busy for 0.56 of the time beside, so whoever got the lock has one.
@@ -279,7 +291,7 @@ def waiting_cases():
     # No blocking call says that a thread waits: what it is made to pay after the last hit of the other's work comes on top of its wait.
     for r, bar in ((20000, 3),):
         args = ["--round", number(r), "--share-a", "60"]
-        yield from both_lines(f"spinwait-{number(r / 1000)}ms", "spinwait", 0.6 * r, 0.4 * r, args, alternating, bar, **timing(r, False))
+        yield from both_lines(f"spinwait-{number(r / 1000)}ms", "spinwait", 0.6 * r, 0.4 * r, args, alternating, bar, spins=True, **timing(r, False))
     # a, asleep for b meanwhile: 7 ms and 5 ms, the knee at 2/7; 4 ms and 8 ms, nothing helps.
     for name, share in (("overlap", 700 / 12), ("overlap-outside", 400 / 12)):
         r = 12000
@@ -310,6 +322,11 @@ def shape_cases():
                           **timing(10000, False))
     yield from both_lines("phases", "phases", 2000, 1000, ("--round", "3000", "--share-a", f"{200 / 3:.6f}"), lambda a, b: (a + b) / 2, 3,
                           cpus=1, **timing(5000, False))
+    # The same with phases of seconds, so that a line's experiments fall into its own. Halves; a tenth and the rest, with a ninth of the visits in a second;
+    # a fifth that comes once in 30 s.
+    for name, a, b, visits in (("2s", 2000, 2000, 1000), ("5s", 2000, 2000, 2500), ("tenth", 1000, 9000, 1000), ("once", 2000, 8000, 3000)):
+        args = ("--round", number(a + b), "--share-a", number(100 * a / (a + b)), "--window", str(visits))
+        yield from both_lines(f"phases-{name}", "phases", a, b, args, lambda a, b: (a + b) / 2, 3, cpus=1)
     # The full length of c is that of b: 8 ms. ceil is taken a little early: at a = k b the other is back just when the lock is given.
     # a is 3.2 b, 2.4, 1.6 and 0.8 b at 75 %: nowhere nearer to another answer than 0.2 b, 1.6 ms, which is more than a few pauses.
     yield from both_lines("contention", "contention", 25600, 8000, ("--round", "33600", "--share-a", f"{1600 / 21:.6f}"),
@@ -326,7 +343,7 @@ def other_cases():
 
 CASES = [
     case
-    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, many_lock_cases, pool_cases, handover_cases, waiting_cases, process_cases,
+    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, spinning_cases, many_lock_cases, pool_cases, handover_cases, waiting_cases, process_cases,
                    shape_cases, other_cases)
     for case in family()
 ]

@@ -15,7 +15,7 @@ if [ "${FULL:-0}" -eq 1 ]; then
 	calls=(--together --wakes --bar strict --seconds 60 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
 		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
-	together=(--together --bar loose --seconds 6 --case 'barrier-20ms/*')
+	together=(--together --bar loose --seconds 6 --case 'barrier-20ms/*' --case 'phases-2s/*')
 	apart=(--estimate reported --bar loose --seconds 6)
 	for case in 'pingpong-pipe-5ms/a' 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
 		apart+=(--case "$case")

@@ -37,6 +37,8 @@ def show(found):
         print(f"95 % intervals: {covering} of {len(found.intervals)} hold the truth, median half-width {half:.2f} points")
     if found.flat:
         print(f"lines without effect: {sum(found.flat)} of {len(found.flat)} runs call one helpful or harmful")
+    if found.spinning:
+        print(f"threads spin, says the report: {', '.join(sorted(found.spinning))}")
     if found.knees:
         missed = sorted({name for name, off in found.knees if off is None or abs(off) > KNEE_BAR})
         seen = [abs(off) for _, off in found.knees if off is not None]

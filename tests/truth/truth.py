@@ -72,6 +72,7 @@ class Runner:
         self.intervals = []  # (covers the truth, half-width in points) of each reported cell
         self.shared = {}  # profiles of runs whose lines are judged apart
         self.flat = []  # of each run of a line without effect: was it called one that helps or hurts?
+        self.spinning = set()  # cases whose report says that threads spin
         self.knees = []  # (name, distance in points of line speedup or None) of each run of a line with a knee
         self.errors = {}  # of each group (see Case.group): {cell's name: error in points}
 
@@ -129,7 +130,7 @@ class Runner:
             lines = sum((c.program, c.args, c.foreign) == key[:3] for c in CASES)
             self.shared[key] = self.profile(case, pay, lines * self.options.seconds, (0, *SPEEDUPS), together=True)[0]
         own = self.shared[key].of_line(place_of(case))
-        if any(s not in own.cells for s in SPEEDUPS):
+        if self.options.estimate != "reported" and any(s not in own.cells for s in SPEEDUPS) or any(s not in reported(own, case) for s in SPEEDUPS):
             print("    drawn too rarely among all lines of its program: a run of its own")
             return self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))[0]
         return own
@@ -234,6 +235,11 @@ class Runner:
         complaint = None
         if case.foreign and min(p.foreign() for p in runs) < FOREIGN_SEEN:
             complaint = f"foreign load not owned to ({100 * min(p.foreign() for p in runs):.1f} %)"
+        if case.name in self.spinning and case.spins:
+            print("    its report says that threads spin: whatever it is off by")
+            return 0.0, complaint
+        if case.name in self.spinning:
+            complaint = "its report says that threads spin, and they do not"
         size = worst_size if case.worst and self.options.bar == "strict" else mean_size
         return size(error.values()), complaint
 
@@ -265,6 +271,12 @@ class Runner:
         note = said.get("verdict") or "no verdict"
         if case.flat:
             self.flat.append(note in ("helps", "hurts"))
+        if any(point.get("spins") for point in profile.reported["points"]):
+            self.spinning.add(case.name)
+            note += ", threads spin"
+        share = said.get("presence", 1)
+        if share != 1:
+            note += f", runs {100 * share:.0f} % of the time"
         knee, found = case.knee, said["curve"].get("knee")
         if knee is not None:
             self.knees.append((case.name, None if found is None else 100 * found - knee))

@@ -16,7 +16,7 @@
 
 static struct analysis_line line(const char *name, double share, double half, double allowed_share)
 {
-	struct analysis_line l = {.selected = name, .share = share, .experiments = 30, .allow = {.share = allowed_share}};
+	struct analysis_line l = {.selected = name, .share = share, .experiments = 30, .allow = {.share = allowed_share, .presence = {1, 1, 0}}};
 
 	l.curve.at[1].effect = 0.2;
 	l.curve.at[1].low = 0.2 - half;

@@ -144,6 +144,41 @@ static void too_few_say_nothing(void **state)
 	profile_free(&p);
 }
 
+/* By chance a line had no experiment in the last quarter, which others had: the curve says what is shown there, less surely. */
+static void a_quarter_without_experiments(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+	struct analysis_change near, far;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 5);
+	for (int i = 0; i < 30; i++) {
+		double s = 0.05 * (double)rng_below(&rng, 13), period = 2 * MS * (1 - 0.4 * s) * (1 + 0.03 * (rng_unit(&rng) - 0.5));
+
+		sample_visits(&p, "a.c:1", s, (uint64_t)(250 * period), 250);
+		sample_visits(&p, "b.c:1", 0.05 * (double)rng_below(&rng, 21), (uint64_t)(500 * MS), 250);
+	}
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	near = analysis_shown(find(&a, "a.c:1"), 1);
+	far = analysis_shown(find(&a, "a.c:1"), 3);
+	assert_true(near.low <= 0.2 && 0.2 <= near.high);
+	assert_true(far.low <= 0.4 && 0.4 <= far.high);
+	/* A knee right behind the last experiment, at 60 %, would leave it at 24. */
+	assert_true(far.low <= 0.245);
+	assert_true(far.high - far.low > near.high - near.low);
+	analysis_free(&a);
+	/* Where no line was tried there, nothing is shown. */
+	for (size_t i = 0; i < p.n_experiments; i++)
+		if (p.experiments[i].x.speedup > 0.65)
+			p.experiments[i].x.speedup = 0.1;
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	assert_true(isnan(analysis_shown(find(&a, "a.c:1"), 3).effect));
+	analysis_free(&a);
+	profile_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +186,7 @@ int main(void)
 		cmocka_unit_test(a_straight_line_has_no_knee),
 		cmocka_unit_test(experiments_without_visits_count),
 		cmocka_unit_test(too_few_say_nothing),
+		cmocka_unit_test(a_quarter_without_experiments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void count(const struct analysis *a, double effect, struct score *s)
 		s->helps += l->verdict == VERDICT_HELPS;
 		s->hurts += l->verdict == VERDICT_HURTS;
 		s->flat += l->verdict == VERDICT_NO_EFFECT;
-		s->bursts += l->bursts;
+		s->bursts += l->undecided == UNDECIDED_BURSTS;
 		wrong += called;
 	}
 	s->profiles++;

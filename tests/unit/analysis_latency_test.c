@@ -243,13 +243,10 @@ static void a_slow_machine_is_taken_out(void **state)
 	assert_true(widths[1] < widths[0] * 0.7);
 }
 
-/* What is under way, and what leaves, say the mean as well. */
-static void littles_law_beside_it(void **state)
+/* Twelve experiments of requests back to back: 250 in 500 ms, of 4 ms, and of 3 ms at 50 %. Two and one and a half are under way. @read: of those,
+ * how many are at the experiments' ends. */
+static struct analysis analyse_flight(struct profile *p, double read)
 {
-	struct profile p = {0};
-	struct analysis a;
-
-	(void)state;
 	for (int i = 0; i < 12; i++) {
 		static struct counted c;
 		double s = i % 2 ? 0.5 : 0;
@@ -257,15 +254,39 @@ static void littles_law_beside_it(void **state)
 
 		c = (struct counted){.n = 0};
 		count(&c, 4 * MS * (1 - s / 2), 250);
-		l = add(&p, LINE, s, &c);
-		/* 250 in 500 ms, each of 4 ms: two are under way; of 3 ms: one and a half. */
-		l->in_flight_begin = i % 4 < 2 ? 2 : s > 0 ? 1 : 2;
-		l->in_flight_end = 2;
+		l = add(p, LINE, s, &c);
+		l->in_flight_begin = lround(read * 100 * (s > 0 ? 1 : 2));
+		l->in_flight_end = lround(read * 100 * 2);
+		p->experiments[p->n_experiments - 1].points[0].departures *= 100;
 	}
-	a = analysed(&p);
+	return analysed(p);
+}
+
+/* What is under way, and what leaves, say the mean as well. */
+static void littles_law_beside_it(void **state)
+{
+	struct profile p = {0};
+	struct analysis a = analyse_flight(&p, 1);
+
+	(void)state;
 	near_to(a.points[0].intervals->ns[LATENCY_LITTLE], 4 * MS, 1, "the mean by Little's law");
 	near_to(at(&a, LATENCY_MEAN, 1)->effect, 0.25, 0.001, "the effect on the mean");
-	near_to(at(&a, LATENCY_LITTLE, 1)->effect, 1.0 / 8, 0.001, "the effect by Little's law");
+	near_to(at(&a, LATENCY_LITTLE, 1)->effect, 0.25, 0.001, "the effect by Little's law");
+	assert_true(a.points[0].intervals->little && a.points[0].lines[0].latency->little);
+	analysis_free(&a);
+	profile_free(&p);
+}
+
+/* Where the readings of what is under way do not agree with the timed mean, there are too few of them to be told. */
+static void littles_law_disagrees(void **state)
+{
+	struct profile p = {0};
+	struct analysis a = analyse_flight(&p, 0.74);
+
+	(void)state;
+	near_to(at(&a, LATENCY_MEAN, 1)->effect, 0.25, 0.001, "the effect on the mean");
+	assert_true(isnan(at(&a, LATENCY_LITTLE, 1)->effect));
+	assert_false(a.points[0].intervals->little || a.points[0].lines[0].latency->little);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -347,7 +368,7 @@ static void the_report_says_it(void **state)
 	says(text, "13 begun before the experiment, 11 ends without a begin, 12 begins");
 	says(text, "14 lost (too many in flight)");
 	says(text, "\na.c:1     p50 ");
-	says(text, "mean, by Little's law");
+	says(text, "The mean by Little's law is not told");
 	says(text, "A percentile is told where");
 	assert_null(strstr(text, "percentiles are blurred"));
 	free(text);
@@ -430,6 +451,7 @@ int main(void)
 		cmocka_unit_test(intervals_hold_what_they_promise),
 		cmocka_unit_test(a_slow_machine_is_taken_out),
 		cmocka_unit_test(littles_law_beside_it),
+		cmocka_unit_test(littles_law_disagrees),
 		cmocka_unit_test(counters_only),
 		cmocka_unit_test(the_report_says_it),
 		cmocka_unit_test(nothing_matched),

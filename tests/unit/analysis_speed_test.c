@@ -149,6 +149,8 @@ static void pauses_show_who_spins(void **state)
 		assert_int_equal(line_of(&a, FLAT)->verdict, VERDICT_NO_EFFECT);
 		assert_true(half_width(line_of(&a, FLAT)) < half_width(line_of(&spun, FLAT)) / 2);
 		assert_true(spun.points[0].speed.slope == 0);
+		assert_true(spun.points[0].speed.spins);
+		assert_false(a.points[0].speed.spins);
 		end(&a, &p);
 		end(&spun, &q);
 	}

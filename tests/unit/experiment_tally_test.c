@@ -37,7 +37,7 @@ static void drain(const struct backend_sample *samples, size_t n)
 
 static void samples_are_summed_by_line(void **state)
 {
-	static const struct backend_sample samples[] = {{0x1000, 3}, {0x3010, 5}, {0x10ff, 4}, {0x3210, 9}};
+	static const struct backend_sample samples[] = {{0x1000, 3, .ns = 30}, {0x3010, 5, .ns = 1}, {0x10ff, 4, .ns = 7}, {0x3210, 9}};
 	struct profile_samples *list;
 	struct tally_sums sums;
 	size_t n;
@@ -56,6 +56,8 @@ static void samples_are_summed_by_line(void **state)
 	assert_int_equal(list[0].count, 14);
 	assert_string_equal(list[1].location, LINE_A);
 	assert_int_equal(list[1].count, 10);
+	assert_int_equal(list[0].ns, 1);
+	assert_int_equal(list[1].ns, 67);
 	free(list);
 }
 

@@ -89,7 +89,7 @@ static struct profile_point points[] = {
 	{.kind = PROFILE_THROUGHPUT, .name = "q\t\"\n\x1b\xff", .delta = 1},
 	{.kind = PROFILE_LATENCY, .name = "l", .arrivals = 3, .departures = 2, .difference = -2},
 };
-static struct profile_samples samples[] = {{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4"}, {"c.c:1", 2, NULL}};
+static struct profile_samples samples[] = {{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4"}, {"c.c:1", 2, NULL, 7000000}};
 
 static void write_all(enum profile_format format)
 {
@@ -122,9 +122,9 @@ static void json_is_as_specified(void **state)
 	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"q\\t\\\"\\n\\u001b?\",\"delta\":1}\n"));
 	assert_non_null(strstr(text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
 	assert_non_null(strstr(text, "{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/"
-				     "b.c:12\",\"count\":40,"
+				     "b.c:12\",\"count\":40,\"ns\":0,"
 				     "\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
-				     "{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2}\n"));
+				     "{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2,\"ns\":7000000}\n"));
 }
 
 static void text_is_as_specified(void **state)

@@ -95,6 +95,49 @@ static void table_and_verdicts(void **state)
 	profile_free(&p);
 }
 
+/* @pay: how @threads threads, which keep two of two CPUs busy, were paused. A line that helps. The text is the caller's. */
+static char *print_crowd(const char *pay, uint64_t threads)
+{
+	struct profile p = {0};
+	char *text;
+
+	for (unsigned int i = 0; i < 60; i++) {
+		double s = i % 3 ? 0.25 * (1 + i % 4) : 0;
+		struct profile_experiment *x =
+			&sample_visits(&p, "/src/app/hot.c:10", s, (uint64_t)(500 * MS), (uint64_t)(200 / (1 - s / 2)) + i % 2)->x;
+
+		x->threads = threads;
+		x->elapsed = 500 * MS;
+		x->executed_ns = 980 * MS;
+		p.runtime_ns += x->elapsed;
+	}
+	p.machine.scope_of_ns = 2 * p.runtime_ns;
+	p.runs[0].pay = strdup(pay);
+	text = print(&p, NULL, NULL);
+	profile_free(&p);
+	return text;
+}
+
+/* Threads that sleep their pauses, and others that wait for a CPU: that cannot be right, and is not told as if it were. */
+static void lent_cpus_are_told(void **state)
+{
+	static const struct {
+		const char *pay;
+		uint64_t threads;
+		bool told;
+	} cases[] = {{"sleep", 8, true}, {"spin", 8, false}, {"sleep", 2, false}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = print_crowd(cases[i].pay, cases[i].threads);
+
+		(cases[i].told ? says : says_not)(text, "undecided (slept)");
+		(cases[i].told ? says : says_not)(text, "use --pay spin");
+		(cases[i].told ? says_not : says)(text, "helps");
+		free(text);
+	}
+}
+
 /* One experiment in seven holds most of the visits: the reader is told to look for another point, for more time would not help. */
 static void bursts_are_told(void **state)
 {
@@ -499,6 +542,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_and_verdicts),
 		cmocka_unit_test(bursts_are_told),
+		cmocka_unit_test(lent_cpus_are_told),
 		cmocka_unit_test(held_sleepers_are_told),
 		cmocka_unit_test(disturbed_lines_are_marked),
 		cmocka_unit_test(json_says_the_same),

@@ -6,6 +6,7 @@
 #include "analysis/fidelity.h"
 #include "analysis/latency.h"
 #include "analysis/line.h"
+#include "analysis/presence.h"
 #include "analysis/speed.h"
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
@@ -13,6 +14,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 /* Bounds for hostile files; a line takes about 4 KiB. Lines with the most experiments are kept. */
 #define MAX_POINTS 128
@@ -21,15 +23,20 @@
 
 const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS] = {0.25, 0.5, 0.75, 1};
 
-/* Where a line's observations are, and what its share of the samples is. */
-struct line_place {
-	size_t first, n;
-};
-
 struct line_info {
 	const char *function;
 	double share;
 	double seen; /* samples in all experiments that watched it */
+};
+
+/* What is known of all points' lines. */
+struct run_info {
+	struct line_info *lines;
+	double *line_ns;
+	struct run_presence presence;
+	size_t max_lines; /* of a point */
+	enum undecided undecided;
+	double elapsed_s; /* of all experiments */
 };
 
 /* Shares by the runs' sample logs. False if there is none (a killed run). */
@@ -77,6 +84,17 @@ static void describe_lines(const struct profile *p, const struct collection *c, 
 			info[c->obs[i].line].function = p->experiments[c->obs[i].experiment].x.function;
 	if (!shares_from_log(p, c, info))
 		shares_from_experiments(p, c, info);
+}
+
+/* The time that each line's samples in the run stand for. */
+static void find_times(const struct profile *p, const struct collection *c, struct run_info *run)
+{
+	run->presence = (struct run_presence){(double)p->runtime_ns, run->line_ns};
+	for (size_t i = 0; i < c->n_lines; i++) {
+		const struct profile_samples *s = profile_find_samples(p, c->lines[i]);
+
+		run->line_ns[i] = s && s->ns ? (double)s->ns : NAN;
+	}
 }
 
 static int by_size(const void *a, const void *b)
@@ -153,14 +171,33 @@ static int take_out_what_differs(struct point_context *ctx, struct observation *
 	return r;
 }
 
-static int analyse_point(struct collection *c, const struct collected_point *from, const struct line_info *info, size_t max_lines, double run_s,
-			 struct rng *rng, struct analysis_point *point)
+static int analyse_lines(struct point_context *ctx, const struct observation *obs, const struct line_place *places, const struct collection *c,
+			 const struct run_info *run, struct analysis_point *point, struct evidence *evidence)
+{
+	_cleanup_free_ struct analysis_presence *presence = calloc(point->n_lines + 1, sizeof(*presence));
+	int r = presence ? presence_find(ctx, obs, places, point->n_lines, &run->presence, presence) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < point->n_lines; i++) {
+		struct analysis_line *line = &point->lines[i];
+		uint32_t id = obs[places[i].first].line;
+
+		line->selected = c->lines[id];
+		line->function = run->lines[id].function;
+		line->share = run->lines[id].share;
+		r = line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line, &evidence[i]);
+	}
+	return r;
+}
+
+static int analyse_point(struct collection *c, const struct collected_point *from, const struct run_info *run, struct rng *rng,
+			 struct analysis_point *point)
 {
 	_cleanup_(point_context_free) struct point_context ctx = {0};
 	struct observation *obs = c->obs + from->first;
 	size_t n_lines = 0;
 	_cleanup_free_ struct line_place *places = place_lines(obs, from->n, &n_lines);
 	_cleanup_free_ struct evidence *evidence = NULL;
+	enum undecided why = run->undecided;
 	double visits = 0;
 	int r = point_context_init(&ctx, obs, from->n, rng);
 
@@ -169,8 +206,8 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 	r = take_out_what_differs(&ctx, obs, from->n, &point->speed);
 	if (r)
 		return r;
-	if (n_lines > max_lines)
-		n_lines = max_lines;
+	if (n_lines > run->max_lines)
+		n_lines = run->max_lines;
 	evidence = calloc(n_lines + 1, sizeof(*evidence));
 	point->lines = calloc(n_lines + 1, sizeof(*point->lines));
 	if (!evidence || !point->lines)
@@ -181,23 +218,16 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 	for (size_t i = 0; i < from->n; i++)
 		visits += obs[i].visits;
 	point->visits = visits < 0x1p63 ? (uint64_t)visits : UINT64_MAX;
-	for (size_t i = 0; i < n_lines; i++) {
-		struct analysis_line *line = &point->lines[i];
-		uint32_t id = obs[places[i].first].line;
-
-		line->selected = c->lines[id];
-		line->function = info[id].function;
-		line->share = info[id].share;
-		r = line_analyse(&ctx, obs + places[i].first, places[i].n, line, &evidence[i]);
-		if (r)
-			return r;
-	}
-	if (from->measured)
+	r = analyse_lines(&ctx, obs, places, c, run, point, evidence);
+	if (r == 0 && from->measured)
 		r = analyse_intervals(&ctx, obs, from->n, places, LATENCY_LINES / c->n_points, point);
+	if (r == 0)
+		r = point_placebo(&ctx, &point->placebo);
 	if (r)
 		return r;
-	r = point_placebo(&ctx, &point->placebo);
-	return r ? r : verdicts(point->lines, evidence, n_lines, from->kind == PROFILE_THROUGHPUT && point_has_bursts(&ctx), run_s);
+	if (why == UNDECIDED_OPEN && from->kind == PROFILE_THROUGHPUT && point_has_bursts(&ctx))
+		why = UNDECIDED_BURSTS;
+	return verdicts(point->lines, evidence, n_lines, why, run->elapsed_s);
 }
 
 static int sum_fidelity(const struct profile *p, struct analysis *a)
@@ -236,28 +266,68 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 	return 0;
 }
 
+/* Of the CPUs' time, what the program's threads take where there is none to spare. */
+#define CPUS_SHORT 0.8
+
+/* Did paused threads leave their CPUs to others that waited for one? There is R4 (bpf/README.md) where a pause keeps the CPU, only. */
+static bool lends_cpus(const struct profile *p)
+{
+	double cpus = (double)p->machine.scope_of_ns / (double)p->runtime_ns, executed = 0, elapsed = 0, threads = 0;
+
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_experiment *x = &p->experiments[i].x;
+		const char *pay = p->experiments[i].run < p->n_runs ? p->runs[p->experiments[i].run].pay : NULL;
+
+		if (!pay || strcmp(pay, "sleep") != 0)
+			continue;
+		threads = fmax(threads, (double)x->threads);
+		if (x->speedup > 0)
+			continue;
+		executed += (double)x->executed_ns;
+		elapsed += (double)x->elapsed;
+	}
+	return p->machine.scope_of_ns && threads > cpus + 0.5 && executed > CPUS_SHORT * cpus * elapsed;
+}
+
+static int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)
+{
+	run->lines = calloc(c->n_lines + 1, sizeof(*run->lines));
+	run->line_ns = calloc(c->n_lines + 1, sizeof(*run->line_ns));
+	if (!run->lines || !run->line_ns)
+		return -ENOMEM;
+	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT ? MAX_LINES / n_points : MAX_LINES_PER_POINT;
+	run->elapsed_s = elapsed_s;
+	run->undecided = lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
+	describe_lines(p, c, run->lines);
+	find_times(p, c, run);
+	return 0;
+}
+
+static void run_info_free(struct run_info *run)
+{
+	free(run->lines);
+	free(run->line_ns);
+}
+
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 {
 	_cleanup_(collection_free) struct collection c = {0};
+	_cleanup_(run_info_free) struct run_info run = {0};
 	_cleanup_(analysis_free) struct analysis a = {0};
-	_cleanup_free_ struct line_info *info = NULL;
-	size_t n, max_lines;
 	struct rng rng;
+	size_t n;
 	int r = collect(p, &c);
 
 	if (r)
 		return r;
 	n = c.n_points < MAX_POINTS ? c.n_points : MAX_POINTS;
-	max_lines = n && MAX_LINES / n < MAX_LINES_PER_POINT ? MAX_LINES / n : MAX_LINES_PER_POINT;
-	info = calloc(c.n_lines + 1, sizeof(*info));
 	a.points = calloc(n + 1, sizeof(*a.points));
-	if (!info || !a.points || sum_fidelity(p, &a))
+	if (!a.points || sum_fidelity(p, &a) || run_info_make(p, &c, n, a.elapsed_ns / 1e9, &run))
 		return -ENOMEM;
-	describe_lines(p, &c, info);
 	rng_seed(&rng, seed);
 	a.n_points = n;
 	for (size_t i = 0; i < n; i++) {
-		r = analyse_point(&c, &c.points[i], info, max_lines, a.elapsed_ns / 1e9, &rng, &a.points[i]);
+		r = analyse_point(&c, &c.points[i], &run, &rng, &a.points[i]);
 		if (r)
 			return r;
 	}

@@ -9,7 +9,19 @@
 /* What a reader is told about a line. */
 enum verdict { VERDICT_UNDECIDED, VERDICT_HELPS, VERDICT_NO_EFFECT, VERDICT_HURTS };
 const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", "hurts" */
-extern const char verdict_bursts[];	  /* why a line is undecided whose `bursts` is set, and what to do, in words */
+
+/* Why nothing is decided about any line of a point, whatever its intervals are. */
+enum undecided {
+	UNDECIDED_OPEN,	  /* nothing of the kind */
+	UNDECIDED_BURSTS, /* visits come in bursts: averages hang on few experiments */
+	UNDECIDED_LENT,	  /* paused threads left their CPUs to others (delay mode sleep), of which there were more than CPUs */
+	N_UNDECIDED,
+};
+/* A word for the table, the reason and what to do, and what that means. All NULL for UNDECIDED_OPEN. */
+struct undecided_words {
+	const char *mark, *why, *more;
+};
+extern const struct undecided_words undecided_words[N_UNDECIDED];
 
 /* An effect and its 95 % interval; NaN where it cannot be told. */
 struct analysis_change {
@@ -34,8 +46,9 @@ struct analysis_curve {
 	/* 95 %; NaN: not known. Where the experiments at just this speedup say otherwise than the curve, or as surely, it is they that
 	 * speak: a curve can have more than one knee. */
 	struct analysis_change at[ANALYSIS_CURVE_POINTS];
-	double slope, slope_low, slope_high; /* effect per speedup, from 0 on up to the knee; 95 %; NaN: not known */
-	double least_speedup, most_speedup;  /* that were measured: beyond, the curve is a guess */
+	double slope, slope_low, slope_high; /* effect per speedup in the line's experiments, from 0 on up to the knee; 95 %; NaN: not known */
+	double least_speedup, most_speedup;  /* that were measured, of this line */
+	double run_least, run_most;	     /* ... of any line of the point: beyond, the curve is a guess */
 	double knee, knee_low, knee_high;    /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
 	double knee_effect;		     /* at the knee */
 	double slope_after;		     /* effect per speedup, beyond it */
@@ -66,15 +79,25 @@ struct analysis_latency {
 	struct analysis_latency_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup */
 	size_t n_cells;
 	struct analysis_change at[N_LATENCY_STATISTICS][ANALYSIS_CURVE_POINTS];
+	bool little; /* at each speedup the mean by Little's law agrees with the timed one; else its effects are not known */
 };
 
 /* Of a latency point. */
 struct analysis_intervals {
 	double ns[N_LATENCY_STATISTICS]; /* at 0 % */
+	bool little;			 /* there the mean by Little's law agrees with the timed one */
 	double intervals;
 	double in_flight;			  /* mean */
 	double unmatched, unended, crossed, lost; /* as in struct profile_latency */
 	double distance_ns;			  /* between samples: what a single interval may be off by, times the speedup */
+};
+
+/* Phase correction (analysis/presence.h): a line that runs in some phases of the program only is tried in those, and its effect there is not that on
+ * the whole run. */
+struct analysis_presence {
+	double share;  /* of the run's time in which the line runs as it did in its experiments; 1: all, or not known; above 1: it ran less there */
+	double factor; /* that effects were multiplied by: @share, and for latencies how many intervals are under way there, relative to the mean */
+	double error;  /* 95 % half-width of the factor, relative to it */
 };
 
 /* What the method's own error depends on (analysis/fidelity.h). */
@@ -82,6 +105,7 @@ struct analysis_allowance {
 	double share;	 /* of an effect, that it may be off by; NaN: nothing known, nothing allowed */
 	double sampling; /* share of a thread's time that samples take */
 	double scatter;	 /* by how much of that two threads may differ in one visit */
+	struct analysis_presence presence;
 };
 
 struct analysis_line {
@@ -97,7 +121,7 @@ struct analysis_line {
 	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
 	double foreign;			  /* mean share of the wait time behind other programs in the line's experiments */
 	double missing_s;		  /* undecided: about how many more seconds of run would decide; NaN unknown */
-	bool bursts;			  /* undecided, because the point's visits come in bursts: averages hang on few experiments */
+	enum undecided undecided;	  /* why the verdict is VERDICT_UNDECIDED, beside its interval */
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
@@ -106,6 +130,7 @@ struct analysis_speed {
 	double slope;	      /* of the log of the time per visit, by the log of the CPU time per visit; 0: nothing was changed */
 	double before, after; /* how much experiments of one kind differ: standard deviation, relative to their mean; NaN: nothing was changed */
 	double share;	      /* of an effect: what the CPU time per visit changed with it, which may be the program's doing, times the slope */
+	bool spins;	      /* the CPU time per visit follows the pauses: threads execute while they wait, which no event tells */
 };
 
 struct analysis_point {

@@ -20,8 +20,12 @@ static bool is_asked(const struct analysis_line *l)
 static double factor_of(const struct analysis_line *l, double half, bool *ret_floor)
 {
 	double effect = l->curve.at[AT_50].effect, low = l->curve.at[AT_50].low, high = l->curve.at[AT_50].high;
-	double own = fidelity_allowance(l->allow, effect), now = fmax(effect - low, high - effect), noise, target;
+	struct analysis_allowance method = l->allow;
+	double own, now = fmax(effect - low, high - effect), noise, target;
 
+	/* More time takes away what is not known of the factor by which the effect was multiplied. */
+	method.presence.error = 0;
+	own = fidelity_allowance(method, effect);
 	*ret_floor = false;
 	if (isnan(now) || l->experiments < MIN_EXPERIMENTS)
 		return NAN;

@@ -52,7 +52,7 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 	o->window = (double)x->duration;
 	o->flight = ((double)p->latency->in_flight_begin + (double)p->latency->in_flight_end) / 2;
 	o->departures = (double)p->departures;
-	o->scale = o->length_scale = 1;
+	o->length_scale = 1;
 	o->work = log((double)x->executed_ns / m.count);
 	o->stretch = log((double)x->elapsed / (double)x->duration);
 }
@@ -73,7 +73,7 @@ static void read_work(const struct profile_experiment *x, const struct profile_p
 
 static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
 {
-	struct observation o = {.work = NAN, .stretch = NAN};
+	struct observation o = {.work = NAN, .stretch = NAN, .scale = 1};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
 
 	o.key = (uint16_t)lround(speedup * 1000);
@@ -84,11 +84,13 @@ static struct observation read_point(const struct profile_experiment *x, const s
 		return o;
 	}
 	if (p->kind == PROFILE_LATENCY) {
-		o.num[READ_WHOLE] = o.num[READ_TIMED] = (double)p->difference * (double)x->duration;
+		o.flight = (double)p->difference;
+		o.num[READ_WHOLE] = o.num[READ_TIMED] = o.flight * (double)x->duration;
 		o.visits = o.den[READ_WHOLE] = o.den[READ_TIMED] = (double)p->departures;
 		return o;
 	}
 	o.visits = (double)p->delta;
+	o.flight = 1;
 	o.num[READ_WHOLE] = (double)(x->settled_duration ? x->settled_duration : x->duration);
 	o.den[READ_WHOLE] = (double)(x->settled_duration ? p->settled_delta : p->delta);
 	o.timed = p->timed && p->timed_visits >= 2 && p->effective_ns > 0;
@@ -106,6 +108,10 @@ static struct observation observe(const struct profile_experiment *x, uint64_t s
 	double weight = fidelity_weight(x, settled_period_ns);
 
 	o.sampling_ns = (double)x->period_ns;
+	o.duration = (double)x->duration;
+	o.elapsed = fidelity_length(x);
+	o.passed = (double)(p->kind == PROFILE_LATENCY ? p->departures : p->delta);
+	o.selected_ns = (double)x->selected_ns;
 	o.foreign = fidelity_share(x->foreign);
 	o.weight = weight;
 	for (int how = 0; how < N_READINGS; how++) {

@@ -32,11 +32,15 @@ struct observation {
 	double work;				 /* log of the CPU time per visit, in ns; NaN: not known */
 	double stretch;				 /* log of how much longer the real time is than the effective one, by pauses; NaN: not known */
 	double foreign;				 /* share of the wait time behind other programs */
+	double duration, elapsed;		 /* effective, and with the delays */
+	double passed;				 /* visits, or departures, that nothing was done to */
+	double selected_ns;			 /* execution that the line's samples stand for; 0: not known */
+	double flight;				 /* under way on average; 1 for a throughput point */
 	double weight;				 /* the experiment's: one over its variance, relative to an undisturbed one (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
 	/* A latency point that measured. */
 	const struct profile_latency *latency; /* the profile's; NULL: it did not */
-	double window, flight, departures;     /* the experiment's length, what was under way, what left */
+	double window, departures;	       /* the experiment's length, what left */
 	double scale;			       /* of times, to the mean pace (analysis/drift.h) */
 	double length_scale;		       /* of the intervals' lengths, to the pace of their middle */
 };

@@ -48,11 +48,11 @@ static size_t make_points(const struct observation *obs, size_t n, enum reading 
 }
 
 struct draws {
-	double at[ANALYSIS_CURVE_POINTS][DRAWS], slope[DRAWS], knee[DRAWS];
+	double at[ANALYSIS_CURVE_POINTS][DRAWS], edge[DRAWS], slope[DRAWS], knee[DRAWS]; /* edge: at the largest speedup that was measured */
 	size_t n, knees;
 };
 
-static void draw_all(const struct fit_point *points, size_t n, bool straight, const struct curve_base *base, struct rng *rng,
+static void draw_all(const struct fit_point *points, size_t n, bool straight, double most, const struct curve_base *base, struct rng *rng,
 		     struct fit_point *scratch, struct draws *d)
 {
 	for (size_t i = 0; i < DRAWS; i++) {
@@ -70,6 +70,7 @@ static void draw_all(const struct fit_point *points, size_t n, bool straight, co
 			continue;
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
+		d->edge[d->n] = fit_at(&f, most);
 		/* Where there is no knee, those that chance puts into a draw near 0, with any slope before them, are no doubt about it. */
 		d->slope[d->n] = straight ? fit_straight(scratch, n).slope : f.slope;
 		if (!isnan(f.knee))
@@ -82,6 +83,7 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 {
 	/* The bootstrap of few points is too narrow: residuals have fewer degrees of freedom than points. */
 	double df = (double)n - (double)f->parameters, widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
+	double edge = fit_at(f, ret->most_speedup), edge_half = widen * stats_deviation(d->edge, d->n);
 
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		double effect = fit_at(f, analysis_curve_speedups[k]), half = widen * stats_deviation(d->at[k], d->n);
@@ -90,6 +92,11 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 		if (d->n > DRAWS / 2) {
 			ret->at[k].low = effect - half;
 			ret->at[k].high = effect + half;
+		}
+		/* Beyond what was measured the curve goes on as it does there. A knee just behind it would leave the effect where it is. */
+		if (analysis_curve_speedups[k] > ret->most_speedup + 1e-9 && d->n > DRAWS / 2) {
+			ret->at[k].low = fmin(ret->at[k].low, edge - edge_half);
+			ret->at[k].high = fmax(ret->at[k].high, edge + edge_half);
 		}
 	}
 	ret->slope = f->slope;
@@ -131,7 +138,7 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 		return 0;
 	ret->least_speedup = obs[0].key / 1000.0;
 	ret->most_speedup = obs[n - 1].key / 1000.0;
-	draw_all(points, made, isnan(f.knee), base, rng, points + n, d);
+	draw_all(points, made, isnan(f.knee), ret->most_speedup, base, rng, points + n, d);
 	conclude(&f, made, d, ret);
 	return 0;
 }

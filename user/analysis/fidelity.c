@@ -65,8 +65,9 @@ double fidelity_weight(const struct profile_experiment *x, uint64_t settled_peri
 struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling)
 {
 	if (!(period_ns > 0) || !(visit_ns > 0))
-		return (struct analysis_allowance){NAN, 0, 0};
+		return (struct analysis_allowance){.share = NAN, .presence = {1, 1, 0}};
 	return (struct analysis_allowance){
+		.presence = {1, 1, 0},
 		.share = fmin(METHOD_SHARE + PERIOD_SHARE * period_ns / visit_ns, MOST_SHARE),
 		.sampling = sampling > 0 ? fmin(sampling, MOST_SAMPLING) : 0,
 		.scatter = SCATTER_PART / sqrt(fmax(visit_ns / period_ns, LEAST_SAMPLES)),
@@ -80,5 +81,5 @@ double fidelity_allowance(struct analysis_allowance allow, double effect)
 	if (isnan(allow.share))
 		return 0;
 	points = METHOD_POINTS + POINTS_OF_SHARE * fmax(0, fmin(allow.share, MOST_SHARE) - LONG_SHARE);
-	return hypot(points, allow.scatter * allow.sampling) + allow.share * fabs(effect);
+	return hypot(points, allow.scatter * allow.sampling) * allow.presence.factor + hypot(allow.share, allow.presence.error) * fabs(effect);
 }

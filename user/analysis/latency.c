@@ -40,6 +40,14 @@ static void compute(const struct histogram_sums *s, double ret[N_LATENCY_STATIST
 	ret[LATENCY_LITTLE] = s->flight > 0 && s->departures > 0 ? s->flight / s->departures : NAN;
 }
 
+/* Does the mean by Little's law say what the timed one does? What is under way is read twice an experiment: of few experiments that is no mean. */
+#define AGREES 0.1
+
+static bool little_agrees(const double ns[N_LATENCY_STATISTICS])
+{
+	return fabs(ns[LATENCY_LITTLE] / ns[LATENCY_MEAN] - 1) <= AGREES;
+}
+
 /* Has statistic @i of so many intervals enough of them to be sure of anything? */
 static bool enough(size_t i, double intervals)
 {
@@ -244,6 +252,22 @@ static void widen(struct analysis_latency *l, struct analysis_allowance allow)
 	}
 }
 
+/* All effects on statistic @i; NaN leaves them out. */
+static void scale(struct analysis_latency *l, size_t i, double factor)
+{
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		change_scale(&l->at[i][k], factor);
+	for (size_t c = 0; c < l->n_cells; c++)
+		change_scale(&l->cells[c].change[i], factor);
+}
+
+/* From the line's own experiments to the whole run. A percentile of the whole run does not follow from one of a part of it: none is told. */
+static void scale_to_run(struct analysis_latency *l, double factor)
+{
+	for (size_t i = 0; factor != 1 && i < N_LATENCY_STATISTICS; i++)
+		scale(l, i, isnan(statistics[i].quantile) ? factor : NAN);
+}
+
 int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct analysis_allowance allow,
 		 struct rng *rng, struct analysis_latency **ret)
 {
@@ -269,6 +293,12 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step, con
 			return r;
 	}
 	let_cells_speak(l);
+	l->little = little_agrees(base->ns);
+	for (size_t c = 0; c < l->n_cells; c++)
+		l->little &= little_agrees(l->cells[c].ns);
+	if (!l->little)
+		scale(l, LATENCY_LITTLE, NAN);
+	scale_to_run(l, allow.presence.factor);
 	widen(l, allow);
 	*ret = TAKE_PTR(l);
 	return 0;
@@ -283,6 +313,7 @@ int latency_point(const struct observation *obs, size_t n, const struct latency_
 		return -ENOMEM;
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
 		out->ns[i] = base->ns[i];
+	out->little = little_agrees(base->ns);
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_latency *l = obs[i].latency;
 

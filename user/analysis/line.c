@@ -119,6 +119,10 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 	for (size_t i = 0; i < n; i++) {
 		ctx->sampling_ns += obs[i].sampling_ns / (double)n;
 		ctx->tick_ns += obs[i].tick_ns / (double)n;
+		if (obs[i].key && (!ctx->least_key || obs[i].key < ctx->least_key))
+			ctx->least_key = obs[i].key;
+		if (obs[i].key > ctx->most_key)
+			ctx->most_key = obs[i].key;
 	}
 	ctx->zeros = calloc(n + 1, sizeof(*ctx->zeros));
 	if (!ctx->zeros || !scratch)
@@ -408,7 +412,39 @@ static void let_cells_speak(struct analysis_line *line)
 		}
 }
 
-int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line, struct evidence *ret)
+void change_scale(struct analysis_change *c, double factor)
+{
+	c->effect *= factor;
+	c->low *= factor;
+	c->high *= factor;
+}
+
+/* From the line's own experiments to the whole run. The chance of "no effect" is the same for both. */
+static void scale_to_run(struct analysis_line *line, struct evidence *ev)
+{
+	double factor = line->allow.presence.factor;
+
+	if (factor == 1)
+		return;
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		change_scale(&line->curve.at[k], factor);
+	line->curve.knee_effect *= factor;
+	line->curve.slope_after *= factor;
+	for (size_t i = 0; i < line->n_cells; i++) {
+		struct analysis_cell *c = &line->cells[i];
+
+		c->effect *= factor;
+		c->low *= factor;
+		c->high *= factor;
+	}
+	for (size_t q = 0; q < N_QUARTERS; q++) {
+		ev->quarters[q].value *= factor;
+		ev->quarters[q].se *= factor;
+	}
+}
+
+int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_presence presence, struct analysis_line *line,
+		 struct evidence *ret)
 {
 	_cleanup_(baseline_free) struct baseline base = {0};
 	struct evidence ev = {.best = {SIZE_MAX, SIZE_MAX}, .best_any = SIZE_MAX};
@@ -431,15 +467,21 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	r = curve_make(obs + zeros, n - zeros, base.how, &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
 	if (r)
 		return r;
+	line->curve.run_least = ctx->least_key / 1000.0;
+	line->curve.run_most = ctx->most_key / 1000.0;
 	let_cells_speak(line);
-	allow_for_method(line);
-	*ret = ev;
-	if (isnan(ev.chance))
-		return 0;
 	/* Student's t holds where experiments scatter evenly, the permutation test holds whatever their tails: the verdict takes both, and one sign.
 	 */
-	r = permutation_test(obs + zeros, n - zeros, base.obs, base.n, base.how, fidelity_allowance(line->allow, 0), *ctx->rng, &p);
-	ret->chance = p.chance;
-	ret->sign = p.sign;
-	return r;
+	if (!isnan(ev.chance)) {
+		r = permutation_test(obs + zeros, n - zeros, base.obs, base.n, base.how, fidelity_allowance(line->allow, 0), *ctx->rng, &p);
+		if (r)
+			return r;
+		ev.chance = p.chance;
+		ev.sign = p.sign;
+	}
+	line->allow.presence = presence;
+	scale_to_run(line, &ev);
+	allow_for_method(line);
+	*ret = ev;
+	return 0;
 }

@@ -9,10 +9,11 @@ struct point_context {
 	struct observation *zeros; /* a copy of those at 0 %, line by line */
 	size_t n_zeros;
 	struct noise noise[N_READINGS];
-	bool timed_pays;    /* see enum reading */
-	double speed_share; /* of an effect, that the correction for the machine's speed may be off by */
-	double sampling_ns; /* mean time between samples; 0: not known */
-	double tick_ns;	    /* mean time that a sample takes */
+	bool timed_pays;		  /* see enum reading */
+	double speed_share;		  /* of an effect, that the correction for the machine's speed may be off by */
+	double sampling_ns;		  /* mean time between samples; 0: not known */
+	double tick_ns;			  /* mean time that a sample takes */
+	unsigned int least_key, most_key; /* speedups that any line was tried at, above 0; 0: none */
 	/* The 0 % experiments of all lines are one baseline: at 0 % nothing is paused, so which line was selected makes no
 	 * difference - unless the program has phases. Lines are drawn from the samples, so that a line's 0 % experiments
 	 * fall into the phases in which it runs, and then only its own are comparable. They are pooled if the lines' 0 %
@@ -21,6 +22,11 @@ struct point_context {
 	bool pooled;
 	double *pool_resampled[N_READINGS]; /* RESAMPLES each, made at the first use */
 	struct rng *rng;
+};
+
+/* Where a line's observations are. */
+struct line_place {
+	size_t first, n;
 };
 
 /* Quarters of the range of speedups: cells of a fine grid are too thin for a verdict, their quarter is not. */
@@ -47,7 +53,9 @@ void line_baseline(const struct point_context *ctx, const struct observation *ob
 unsigned int line_cell_step(const struct observation *obs, size_t n);
 /* Adds what is no noise to an interval (fidelity_allowance). Both are 95 % half-widths of independent errors. */
 void line_widen(struct analysis_allowance allow, double effect, double *low, double *high);
+void change_scale(struct analysis_change *c, double factor);
 /* At just one speedup: do the experiments there say otherwise than the curve, or as surely? */
 bool line_cell_speaks(const struct analysis_change *curve, const struct analysis_change *cell);
-/* Fills cells and evidence of the line whose observations are @obs. -ENOMEM. */
-int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_line *line, struct evidence *ret);
+/* Fills cells and evidence of the line whose observations are @obs and whose part of the run is @presence. -ENOMEM. */
+int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_presence presence, struct analysis_line *line,
+		 struct evidence *ret);

@@ -185,6 +185,17 @@ static bool independent(const struct contrast *c, const struct scatter *s)
 	return y > 0 && x <= INDEPENDENT * INDEPENDENT * y;
 }
 
+/* Of how much longer pauses make the real time: a thread that executes while it waits executes in a third of that, or in all. */
+#define SPINNING 0.1
+
+/* Do threads execute while they wait? Said if chance would show it in one of a thousand runs, however many lines there are (chi-squared). */
+static bool spins(const struct trend *t)
+{
+	double variance = t->left / t->freedom, chance = t->lines + 4 * sqrt(2 * t->lines) + 6;
+
+	return t->freedom >= MIN_FREEDOM && t->explained > variance * chance && t->explained - variance * t->lines > SPINNING * SPINNING * t->zz;
+}
+
 static double slope_of(const struct scatter *s)
 {
 	double slope, rho2;
@@ -234,13 +245,17 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 		len = line_cell_length(obs + i, n - i, 1);
 		scatter_add(&within, v + i, len);
 	}
+	for (size_t i = 0, len; i < n; i += len) {
+		len = line_length(obs + i, n - i);
+		trend_add(&trend, v + i, len, &zero);
+	}
+	ret[lengths].spins = spins(&trend);
 	slope = slope_of(&within);
 	if (!(slope > 0))
 		return 0;
 	for (size_t i = 0, len; i < n; i += len) {
 		len = line_length(obs + i, n - i);
 		compare_line(obs + i, v + i, len, &zero, slope, &between);
-		trend_add(&trend, v + i, len, &zero);
 	}
 	share = follows(&between, &within);
 	if ((!independent(&between, &within) && !level(&trend)) || share > MOST_FOLLOWING)
@@ -254,6 +269,7 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 		.before = sqrt(within.yy / within.freedom),
 		.after = sqrt(fmax(0, variance) / within.freedom),
 		.share = slope * share,
+		.spins = ret[lengths].spins,
 	};
 	return 1;
 }

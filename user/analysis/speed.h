@@ -11,5 +11,6 @@
  * spins while it waits executes more in a visit that takes longer, and its CPU time says nothing of the machine. Nor where neither the effective time
  * nor the pauses change by enough to show that they do not. Where intervals were measured, their lengths are corrected by what their middle follows,
  * apart from their mean: that, and the CPU time, hang on how many long ones there were by chance as well. *ret tells of times, not of lengths.
- * Returns whether something was changed. -ENOMEM. */
+ * Also tells whether threads
+ * spin while they wait. Returns whether something was changed. -ENOMEM. */
 int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret);

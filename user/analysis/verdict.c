@@ -14,7 +14,14 @@
 #define SYSTEMATIC 0.01
 #define DISCOVERY_RATE 0.05
 
-const char verdict_bursts[] = "visits come in bursts, choose a point that is passed evenly";
+const struct undecided_words undecided_words[N_UNDECIDED] = {
+	[UNDECIDED_BURSTS] = {"bursts", "visits come in bursts, choose a point that is passed evenly",
+			      "The average of few large numbers and many small ones says little, however wide its interval."},
+	[UNDECIDED_LENT] =
+		{"slept", "paused threads slept while others waited for a CPU, use --pay spin or --pay hold",
+		 "There were more threads than CPUs, and those that went on used the paused threads' CPUs, as they would not in the faster "
+		 "program. Effects can be off by any amount."},
+};
 
 const char *verdict_name(enum verdict v)
 {
@@ -50,7 +57,7 @@ struct analysis_change analysis_shown(const struct analysis_line *line, size_t i
 	const struct analysis_curve *c = &line->curve;
 	double speedup = analysis_curve_speedups[i];
 	const struct analysis_cell *cell = cell_near(line, speedup);
-	bool measured = speedup >= c->least_speedup - NEAR && speedup <= c->most_speedup + NEAR;
+	bool measured = speedup >= c->run_least - NEAR && speedup <= c->run_most + NEAR;
 
 	if (isfinite(c->at[i].low) && (measured || cell))
 		return c->at[i];
@@ -202,7 +209,7 @@ static int by_worth(const void *a, const void *b)
 	return x->experiments < y->experiments ? 1 : x->experiments > y->experiments ? -1 : 0;
 }
 
-int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, bool bursts, double run_s)
+int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, enum undecided why, double run_s)
 {
 	_cleanup_free_ double *chances = calloc(n + 1, sizeof(*chances));
 	size_t known = 0;
@@ -216,8 +223,8 @@ int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_
 	limit = stats_discovery_limit(chances, known, DISCOVERY_RATE);
 	for (size_t i = 0; i < n; i++) {
 		decide(&lines[i], &evidence[i], limit, run_s);
-		lines[i].bursts = bursts;
-		if (bursts) {
+		lines[i].undecided = why;
+		if (why != UNDECIDED_OPEN) {
 			lines[i].verdict = VERDICT_UNDECIDED;
 			lines[i].missing_s = NAN;
 		}

@@ -4,6 +4,6 @@
 
 #include "analysis/line.h"
 
-/* Sets verdict, best_effect, best_speedup, missing_s and bursts of the lines of one point, and sorts the lines. @run_s: time spent
- * on experiments so far. @bursts: the point's visits come in bursts, nothing is decided. @evidence has one entry for each line. -ENOMEM. */
-int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, bool bursts, double run_s);
+/* Sets verdict, best_effect, best_speedup, missing_s and undecided of the lines of one point, and sorts the lines. @run_s: time spent
+ * on experiments so far. @why: nothing is decided, and why. @evidence has one entry for each line. -ENOMEM. */
+int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, enum undecided why, double run_s);

@@ -80,7 +80,8 @@ struct backend_latency {
 struct backend_sample {
 	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
-	bool more; /* the next one is another frame of the same samples' call chain, with the same count */
+	bool more;   /* the next one is another frame of the same samples' call chain, with the same count */
+	uint64_t ns; /* execution that they stand for */
 };
 
 /* Every function returns 0 or a negative errno. */

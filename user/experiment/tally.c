@@ -209,14 +209,15 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 }
 
 /* Once in a group. */
-static bool count_line(struct tally *t, struct line_entry *l, uint64_t n)
+static bool count_line(struct tally *t, struct line_entry *l, const struct backend_sample *s)
 {
 	if (l->group == t->group)
 		return false;
 	l->group = t->group;
-	add(&l->line.total, n);
-	add(&l->line.recent, n);
-	add(&t->sums.recent, n);
+	add(&l->line.total, s->count);
+	add(&l->line.ns, s->ns);
+	add(&l->line.recent, s->count);
+	add(&t->sums.recent, s->count);
 	return true;
 }
 
@@ -240,10 +241,10 @@ int tally_drain(struct tally *t)
 			found = false;
 			add(&t->sums.samples, samples[i].count);
 		}
-		if (a->line && count_line(t, a->line, samples[i].count) && a->copy)
+		if (a->line && count_line(t, a->line, &samples[i]) && a->copy)
 			add(&a->copy->count, samples[i].count);
 		for (size_t k = 0; k < a->n_callers; k++)
-			(void)count_line(t, a->callers[k], samples[i].count);
+			(void)count_line(t, a->callers[k], &samples[i]);
 		found |= a->line != NULL;
 		if (!samples[i].more && !found)
 			add(&t->sums.without_line, samples[i].count);
@@ -358,6 +359,7 @@ int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 			list[n++] = (struct profile_samples){
 				.location = (char *)l->line.name,
 				.count = l->line.total,
+				.ns = l->line.ns,
 				.inlined = describe_copies(l),
 			};
 	qsort(list, n, sizeof(*list), larger_first);

@@ -39,6 +39,11 @@ void profile_add_up_samples(struct profile *p)
 				s[i].inlined = other;
 			}
 			profile_add_count(&s[out].count, s[i].count);
+			/* Of one run only it would be too little. */
+			if (s[out].ns && s[i].ns)
+				profile_add_count(&s[out].ns, s[i].ns);
+			else
+				s[out].ns = 0;
 			fields_free(&samples_fields, &s[i]);
 		} else {
 			s[++out] = s[i];
@@ -75,6 +80,34 @@ int profile_move_samples(struct profile *p, struct profile_samples *s, size_t n)
 	for (size_t i = 0; i < n; i++)
 		p->samples[p->n_samples++] = s[i];
 	return 0;
+}
+
+void profile_clear_samples(struct profile *p)
+{
+	for (size_t i = 0; i < p->n_samples; i++)
+		fields_free(&samples_fields, &p->samples[i]);
+	free(p->samples);
+	p->samples = NULL;
+	p->n_samples = 0;
+}
+
+int profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n)
+{
+	profile_clear_samples(p);
+	p->samples = calloc(n + 1, sizeof(*p->samples));
+	for (size_t i = 0; p->samples && i < n; i++) {
+		struct profile_samples *to = &p->samples[p->n_samples++];
+
+		*to = s[i];
+		to->location = strdup(s[i].location);
+		to->inlined = s[i].inlined ? strdup(s[i].inlined) : NULL;
+		if (!to->location || (s[i].inlined && !to->inlined)) {
+			profile_clear_samples(p);
+			break;
+		}
+	}
+	profile_add_up_samples(p);
+	return p->samples ? 0 : -ENOMEM;
 }
 
 static void add_machine(struct profile_machine *m, const struct profile_machine *more)

@@ -331,11 +331,9 @@ void profile_free(struct profile *p)
 		free(x->points);
 		fields_free(&experiment_fields, &x->x);
 	}
-	for (size_t i = 0; i < p->n_samples; i++)
-		fields_free(&samples_fields, &p->samples[i]);
+	profile_clear_samples(p);
 	free(p->runs);
 	free(p->experiments);
-	free(p->samples);
 	*p = (struct profile){0};
 }
 

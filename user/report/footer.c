@@ -285,11 +285,11 @@ static void print_unattributed(const struct report *r)
 			  100 * none / all);
 }
 
-static bool any_verdict(const struct analysis *a, enum verdict v, bool bursts)
+static bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why)
 {
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++)
-			if (a->points[i].lines[j].verdict == v && a->points[i].lines[j].bursts == bursts)
+			if (a->points[i].lines[j].verdict == v && a->points[i].lines[j].undecided == why)
 				return true;
 	return false;
 }
@@ -308,16 +308,15 @@ void footer_print(const struct report *r)
 	print_runs(r);
 	print_attribution(r);
 	print_unattributed(r);
-	if (any_verdict(r->a, VERDICT_HURTS, false))
+	if (any_verdict(r->a, VERDICT_HURTS, UNDECIDED_OPEN))
 		paragraph(r, 2,
 			  "A negative effect means contention: if the line gets faster, threads meet more often where they "
 			  "get in "
 			  "each other's way (a lock, a cache line, a queue). Look there before you make it faster.");
-	if (any_verdict(r->a, VERDICT_UNDECIDED, true))
-		paragraph(r, 2,
-			  "Undecided (bursts): %s. The average of few large numbers and many small ones says little, however wide its interval.",
-			  verdict_bursts);
-	if (any_verdict(r->a, VERDICT_UNDECIDED, false))
+	for (enum undecided why = UNDECIDED_OPEN + 1; why < N_UNDECIDED; why++)
+		if (any_verdict(r->a, VERDICT_UNDECIDED, why))
+			paragraph(r, 2, "Undecided (%s): %s. %s", undecided_words[why].mark, undecided_words[why].why, undecided_words[why].more);
+	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_OPEN))
 		paragraph(r, 2,
 			  "Undecided: the intervals are still too wide, in parentheses about how much longer to run. "
 			  "Further runs "

@@ -161,10 +161,12 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	struct json_object *o = json_object_new_object();
 	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
 		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
-		add_string(o, "undecided_why", l->bursts ? verdict_bursts : NULL) | add_number(o, "best_speedup", l->best_speedup) |
+		add_string(o, "undecided_why", undecided_words[l->undecided].why) | add_number(o, "best_speedup", l->best_speedup) |
 		add_number(o, "best_effect", l->best_effect) | add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) |
-		add_number(o, "allowed_share", l->allow.share) | add_number(o, "sampling_share", l->allow.sampling) | add(o, "cells", cells_of(l)) |
-		add(o, "curve", curve_of(&l->curve)) | add(o, "inlined", copies_of(all, l->selected));
+		add_number(o, "allowed_share", l->allow.share) | add_number(o, "sampling_share", l->allow.sampling) |
+		add_number(o, "presence", l->allow.presence.share) | add_number(o, "presence_factor", l->allow.presence.factor) |
+		add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve)) |
+		add(o, "inlined", copies_of(all, l->selected));
 
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
@@ -185,6 +187,7 @@ static struct json_object *point_of(const struct profile *all, const struct anal
 	int r = add_string(o, "name", p->name) | add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
 		add_count(o, "visits", p->visits) | add_number(o, "placebo", p->placebo) | add(o, "lines", lines);
 
+	r |= add(o, "spins", json_object_new_boolean(p->speed.spins));
 	if (p->speed.slope > 0)
 		r |= add(o, "machine_speed", speed_of(&p->speed));
 	if (p->intervals)

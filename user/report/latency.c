@@ -25,6 +25,8 @@ void latency_print_head(const struct report *r, const struct analysis_intervals 
 
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
 		text_duration(in->ns[i], text[i]);
+	if (!in->little)
+		(void)snprintf(text[LATENCY_LITTLE], NUMBER_ROOM, "not told");
 	paragraph(r, 2, "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.", text[LATENCY_MEAN], text[LATENCY_LITTLE],
 		  text[LATENCY_P50], text[LATENCY_P90], text[LATENCY_P99], text[LATENCY_P999]);
 	(void)snprintf(flight, sizeof(flight), isfinite(in->in_flight) ? "%.1f" : "-", in->in_flight);
@@ -70,6 +72,14 @@ static bool lacks_tail(const struct report *r, const struct analysis_point *poin
 	return false;
 }
 
+static bool lacks_little(const struct report *r, const struct analysis_point *point)
+{
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
+		if (point->lines[i].latency && !point->lines[i].latency->little)
+			return true;
+	return false;
+}
+
 bool latency_print_lines(const struct report *r, const struct analysis_point *point)
 {
 	static const char *const titles[] = {"line", "of the latency", "25 %", "50 %", "75 %", "100 %"};
@@ -86,9 +96,15 @@ bool latency_print_lines(const struct report *r, const struct analysis_point *po
 		ok = scols_table_new_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT) != NULL;
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
 		for (size_t k = 0; ok && point->lines[i].latency && k < N_TOLD; k++)
-			ok = add_row(r, tb, &point->lines[i], k);
+			if (told[k] != LATENCY_LITTLE || point->lines[i].latency->little)
+				ok = add_row(r, tb, &point->lines[i], k);
 	ok = ok && scols_print_table(tb) == 0;
 	scols_unref_table(tb);
+	if (lacks_little(r, point))
+		paragraph(r, 2,
+			  "The mean by Little's law is not told where it is more than 10 %% away from the timed mean: it takes how many requests are "
+			  "under way, which is "
+			  "read at the two ends of each experiment only. More experiments give more readings.");
 	if (lacks_tail(r, point))
 		paragraph(r, 2,
 			  "A percentile is told where some intervals of each speedup lie beyond it: for p99.9 that takes thousands. "

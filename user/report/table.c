@@ -41,12 +41,12 @@ static const char *verdict_color(enum verdict v)
 	return NULL;
 }
 
-static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM])
+static void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM])
 {
 	double s = line->missing_s;
 
-	if (line->bursts)
-		(void)snprintf(text, NUMBER_ROOM, "undecided (bursts)");
+	if (line->undecided != UNDECIDED_OPEN)
+		(void)snprintf(text, NUMBER_ROOM, "undecided (%s)", undecided_words[line->undecided].mark);
 	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
 		(void)snprintf(text, NUMBER_ROOM, "%s", verdict_name(line->verdict));
 	else if (s > 86400)
@@ -57,12 +57,14 @@ static void text_verdict(const struct analysis_line *line, char text[NUMBER_ROOM
 		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f min)", ceil(s / 60));
 	else
 		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f s)", ceil(s));
+	if (spins)
+		(void)strncat(text, " (spins)", NUMBER_ROOM - strlen(text) - 1);
 	/* A mark that the footer explains. */
 	if (line->foreign > ANALYSIS_FOREIGN_FLAG)
 		(void)strncat(text, " *", NUMBER_ROOM - strlen(text) - 1);
 }
 
-static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line)
+static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line, bool spins)
 {
 	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
@@ -85,12 +87,37 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 		text_effect(r, shown.effect, shown.low, shown.high, text);
 		ok = ok && scols_line_set_data(row, AT_25 + i, text) == 0;
 	}
-	text_verdict(line, text);
+	text_verdict(line, spins, text);
 	ok = ok && scols_line_set_data(row, VERDICT, text) == 0;
 	if (ok && r->color && verdict_color(line->verdict))
 		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT), verdict_color(line->verdict));
 	(void)snprintf(text, sizeof(text), "%zu", line->experiments);
 	return ok && scols_line_set_data(row, EXPERIMENTS, text) == 0;
+}
+
+/* Which lines run in some phases of the program only. */
+static void print_phases(const struct report *r, const struct analysis_point *point)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
+		const struct analysis_line *line = &point->lines[i];
+		double share = line->allow.presence.share;
+		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
+
+		if (share == 1)
+			continue;
+		told++;
+		if (share < 1)
+			paragraph(r, 2, "%s runs during %.*f %% of the time: its effects are those on the whole run.", name, share < 0.1 ? 1 : 0,
+				  100 * share);
+		else
+			paragraph(r, 2, "%s ran %.1f times as much in the whole run as in its experiments: its effects are those on the whole run.",
+				  name, share);
+	}
+	if (told && point->intervals)
+		paragraph(r, 2, "Percentiles are not told of %s: those of the whole run do not follow from those of a part of it.",
+			  told > 1 ? "these lines" : "that line");
 }
 
 bool table_print(const struct report *r, const struct analysis_point *point)
@@ -109,8 +136,14 @@ bool table_print(const struct report *r, const struct analysis_point *point)
 	for (size_t i = 0; ok && i < N_COLUMNS; i++)
 		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, columns[i].flags) != NULL;
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
-		ok = add_line(r, tb, &point->lines[i]);
+		ok = add_line(r, tb, &point->lines[i], point->speed.spins);
 	ok = ok && scols_print_table(tb) == 0;
 	scols_unref_table(tb);
+	print_phases(r, point);
+	if (point->speed.spins)
+		paragraph(r, 2,
+			  "Warning: threads spin here; effects may read low. What a visit executes follows the pauses, so threads execute while they "
+			  "wait for each other, "
+			  "and no event says that they wait. The shorter their rounds are, the more that matters: see cozbpf-method(7).");
 	return ok;
 }

@@ -96,8 +96,8 @@ char *text_verdict_long(const struct analysis_line *line)
 	double before = c->knee_effect / c->knee, after = c->slope_after / before;
 	int r;
 
-	if (line->bursts)
-		r = asprintf(&text, "undecided: %s", verdict_bursts);
+	if (line->undecided != UNDECIDED_OPEN)
+		r = asprintf(&text, "undecided: %s", undecided_words[line->undecided].why);
 	else if (line->verdict == VERDICT_UNDECIDED && line->missing_s > 0)
 		r = asprintf(&text, "undecided: needs about %.0f s more", ceil(line->missing_s));
 	else if (line->verdict == VERDICT_HURTS)

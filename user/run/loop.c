@@ -125,9 +125,12 @@ static int on_signal(struct loop *l, const struct signalfd_siginfo *info, struct
 	if (info->ssi_code <= 0)
 		send_signal(l->run, (int)signo);
 	if (signo == SIGTSTP) {
+		uint64_t since_ns = clock_monotonic_ns();
+
 		l->run->stops.job = true;
 		status_clear(&l->status);
 		(void)raise(SIGSTOP);
+		l->run->stops.ns += clock_monotonic_ns() - since_ns;
 	}
 	if (signo == SIGINT) {
 		l->run->interrupted = true;

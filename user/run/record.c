@@ -140,41 +140,41 @@ bool run_say_write_error(struct run *r)
 	return r->write_error != 0;
 }
 
-int run_write_log(struct run *r, struct error *e)
+int run_take_samples(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct profile_samples *samples = NULL;
 	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
-	struct runner_status status;
-	struct profile_runtime t;
 	size_t n = 0;
 	int err = runner_samples(r->runner, &samples, &n);
 
+	if (err == 0)
+		err = profile_set_samples(&r->profile, samples, n);
+	r->profile.runtime_ns = end > r->start_ns + r->stops.ns ? end - r->start_ns - r->stops.ns : 0;
+	return err < 0 ? fail(e, -err, "cannot collect the samples: %s", strerror(-err)) : 0;
+}
+
+int run_write_log(struct run *r, struct error *e)
+{
+	struct runner_status status;
+	struct profile_runtime t;
+	int err = run_take_samples(r, e);
+
 	if (err < 0)
-		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
-	r->profile.runtime_ns = end > r->start_ns ? end - r->start_ns : 0;
+		return err;
 	runner_get_status(r->runner, &status);
 	t = (struct profile_runtime){
-		.time = r->profile.runtime_ns,
+		.time = r->profile.runtime_ns + r->stops.ns,
 		.samples = status.samples_in_scope - status.samples_without_line,
 		.unattributed = status.samples_without_line + session_samples_outside(r->session),
 	};
 	run_machine_end(r, &t);
+	t.time = r->profile.runtime_ns;
 	r->profile.machine = (struct profile_machine){0};
 	profile_machine_add_run(&r->profile.machine, &t);
 	r->profile.sampled = t.samples;
 	r->profile.unattributed = t.unattributed;
 	if (r->writer && !r->write_error)
-		r->write_error = profile_write_log(r->writer, &t, samples, n);
-	r->profile.samples = calloc(n ? n : 1, sizeof(*samples));
-	if (!r->profile.samples)
-		return fail(e, ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		r->profile.samples[i] = (struct profile_samples){copy(samples[i].location), samples[i].count, copy(samples[i].inlined)};
-		r->profile.n_samples = i + 1;
-		if (!r->profile.samples[i].location)
-			return fail(e, ENOMEM, "out of memory");
-	}
-	profile_add_up_samples(&r->profile);
+		r->write_error = profile_write_log(r->writer, &t, r->profile.samples, r->profile.n_samples);
 	return 0;
 }
 

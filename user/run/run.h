@@ -115,9 +115,11 @@ struct run {
 	int write_error;				   /* negative: the profile could not be written to; nothing more is */
 	bool said_write_error;
 	struct {
-		bool job;	/* we were stopped, with the program if it was the terminal, since run_is_stopped was called last */
-		bool was;	/* of attach: a process was, then */
-		size_t dropped; /* experiments, for that */
+		bool job;	   /* we were stopped, with the program if it was the terminal, since run_is_stopped was called last */
+		bool was;	   /* of attach: a process was, then */
+		size_t dropped;	   /* experiments, for that */
+		uint64_t since_ns; /* when it was stopped; 0: it is not */
+		uint64_t ns;	   /* for how long it was, before that */
 	} stops;
 	bool terminated; /* by us, at the end of --duration */
 	int wait_status;
@@ -230,6 +232,8 @@ int run_write_startup(struct run *r, struct error *e);
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 /* Copies an experiment. -ENOMEM. */
 int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+/* The samples so far and the length of the run, into the profile that is kept. */
+int run_take_samples(struct run *r, struct error *e);
 int run_write_log(struct run *r, struct error *e);
 /* Closes the profile: after the log. Before run_free, so that an error that only close tells of is told. */
 void run_close_profile(struct run *r);

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "code/map.h"
 #include "experiment/runner.h"
@@ -37,10 +38,11 @@ bool run_certainty_due(const struct run *r, uint64_t now)
 
 void run_certainty_look(struct run *r, uint64_t now)
 {
+	struct error e = {0};
 	struct analysis a;
 
 	r->looked_at = r->profile.n_experiments;
-	if (analyse(&r->profile, r->options.seed, &a) < 0)
+	if (run_take_samples(r, &e) < 0 || analyse(&r->profile, r->options.seed, &a) < 0)
 		return; /* no memory now: the next look may have some */
 	r->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
 	analysis_free(&a);
@@ -113,6 +115,12 @@ bool run_is_stopped(struct run *r, uint64_t now)
 	if ((was || r->stops.job) && runner_drop(r->runner, now))
 		r->stops.dropped++;
 	r->stops.job = false;
+	if (is && !r->stops.since_ns)
+		r->stops.since_ns = now;
+	if (!is && r->stops.since_ns) {
+		r->stops.ns += now - r->stops.since_ns;
+		r->stops.since_ns = 0;
+	}
 	return is;
 }
 

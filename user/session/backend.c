@@ -182,13 +182,13 @@ static int end(void *b)
 }
 
 /* Of all the table's entries, key by key and value by value; *ret_n: how many. Empties it. */
-static int drain(const struct bpf_map *map, void *keys, uint64_t *counts, uint32_t max, uint32_t *ret_n)
+static int drain(const struct bpf_map *map, void *keys, struct abi_sample_sum *sums, uint32_t max, uint32_t *ret_n)
 {
 	unsigned char batch[sizeof(struct abi_chain)]; /* room for a key, whatever the kernel needs of it */
 	_map_call_ bool raised = map_call_begin();
 
 	*ret_n = max;
-	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, batch, keys, counts, ret_n, NULL) < 0 && errno != ENOENT)
+	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, batch, keys, sums, ret_n, NULL) < 0 && errno != ENOENT)
 		return -errno;
 	return 0;
 }
@@ -205,11 +205,11 @@ static size_t sites_of(const struct abi_chain *c)
 static int inclusive_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct abi_chain *keys = calloc(ABI_MAX_CHAINS, sizeof(*keys));
-	_cleanup_free_ uint64_t *counts = calloc(ABI_MAX_CHAINS, sizeof(*counts));
+	_cleanup_free_ struct abi_sample_sum *sums = calloc(ABI_MAX_CHAINS, sizeof(*sums));
 	struct backend_sample *out;
 	size_t total = 0, used = 0;
 	uint32_t n;
-	int r = keys && counts ? drain(s->skel->maps.chains, keys, counts, ABI_MAX_CHAINS, &n) : -ENOMEM;
+	int r = keys && sums ? drain(s->skel->maps.chains, keys, sums, ABI_MAX_CHAINS, &n) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -220,7 +220,8 @@ static int inclusive_samples(struct session *s, struct backend_sample **ret, siz
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		for (size_t k = 0, sites = sites_of(&keys[i]); k < sites; k++)
-			out[used++] = (struct backend_sample){.addr = keys[i].sites[k], .count = counts[i], .more = k + 1 < sites};
+			out[used++] =
+				(struct backend_sample){.addr = keys[i].sites[k], .count = sums[i].count, .ns = sums[i].ns, .more = k + 1 < sites};
 	*ret = out;
 	*ret_n = used;
 	return 0;
@@ -229,10 +230,10 @@ static int inclusive_samples(struct session *s, struct backend_sample **ret, siz
 static int first_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct abi_sample_key *keys = calloc(ABI_MAX_SAMPLES, sizeof(*keys));
-	_cleanup_free_ uint64_t *counts = calloc(ABI_MAX_SAMPLES, sizeof(*counts));
+	_cleanup_free_ struct abi_sample_sum *sums = calloc(ABI_MAX_SAMPLES, sizeof(*sums));
 	struct backend_sample *out;
 	uint32_t n;
-	int r = keys && counts ? drain(s->skel->maps.samples, keys, counts, ABI_MAX_SAMPLES, &n) : -ENOMEM;
+	int r = keys && sums ? drain(s->skel->maps.samples, keys, sums, ABI_MAX_SAMPLES, &n) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -240,7 +241,7 @@ static int first_samples(struct session *s, struct backend_sample **ret, size_t 
 	if (!out)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = (struct backend_sample){.addr = keys[i].code, .count = counts[i]};
+		out[i] = (struct backend_sample){.addr = keys[i].code, .count = sums[i].count, .ns = sums[i].ns};
 	*ret = out;
 	*ret_n = n;
 	return 0;

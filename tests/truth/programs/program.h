@@ -153,7 +153,7 @@ static inline void program_start(struct program *p, int argc, char **argv)
 		case 'a': p->speedup_a = program_number(name, optarg, 0, 100); break;
 		case 'b': p->speedup_b = program_number(name, optarg, 0, 100); break;
 		case 't': p->threads = (long)program_number(name, optarg, 1, 1024); break;
-		case 'w': p->window = (long)program_number(name, optarg, 1, 64); break;
+		case 'w': p->window = (long)program_number(name, optarg, 1, 1e6); break;
 		case 'M': p->more_us = program_number(name, optarg, 0, 1e7); break;
 		case 'z': p->asleep_us = program_number(name, optarg, 0, 1e7); break;
 		case 'g': p->gap_us = program_number(name, optarg, 0.1, 1e6); break;
@@ -240,6 +240,14 @@ static inline uint64_t visits_so_far(uint64_t *ret_last_ns)
 	return n;
 }
 
+/* The closing line. Leaves. */
+static inline void program_print(uint64_t visits, uint64_t elapsed_ns)
+{
+	printf("visits=%llu elapsed_ns=%llu period_ns=%.0f\n", (unsigned long long)visits, (unsigned long long)elapsed_ns,
+	       visits ? (double)elapsed_ns / (double)visits : 0.0);
+	exit(0);
+}
+
 /* Lets the threads run for the asked time, prints the mean time from visit to visit and leaves. The first tenth of the
  * time (at most 0.2 s) does not count: threads are still being placed and queues filled. @last prints what else the
  * program counted. */
@@ -259,7 +267,5 @@ static inline void program_finish(const struct program *p, void (*last)(void))
 	elapsed -= first_ns;
 	if (last)
 		last();
-	printf("visits=%llu elapsed_ns=%llu period_ns=%.0f\n", (unsigned long long)n, (unsigned long long)elapsed,
-	       n ? (double)elapsed / (double)n : 0.0);
-	exit(0);
+	program_print(n, elapsed);
 }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/presence.h"
+
+#include "analysis/stats.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* Fewer experiments have no spread. */
+#define MIN_EXPERIMENTS 4
+/* What a factor can be off by beside chance: the beginning and the end of a run, in which there are no experiments. */
+#define SYSTEMATIC 0.03
+
+/* A quotient of sums over experiments, num / den, and its squared standard error relative to it (NaN: not known). */
+struct ratio {
+	double num, den, variance;
+};
+
+/* What is added up; @visit_ns: the time per visit at 0 %, NaN if it is not known. */
+typedef double (*quantity)(const struct observation *o, double visit_ns);
+
+static double duration(const struct observation *o, double visit_ns)
+{
+	(void)visit_ns;
+	return o->duration;
+}
+
+/* At the mean pace: what a visit takes can differ from phase to phase (analysis/speed.h, analysis/drift.h). */
+static double paced(const struct observation *o, double visit_ns)
+{
+	(void)visit_ns;
+	return o->duration * o->scale;
+}
+
+static double passed(const struct observation *o, double visit_ns)
+{
+	(void)visit_ns;
+	return o->passed;
+}
+
+static double selected(const struct observation *o, double visit_ns)
+{
+	(void)visit_ns;
+	return o->selected_ns;
+}
+
+static double in_flight(const struct observation *o, double visit_ns)
+{
+	(void)visit_ns;
+	return o->flight * o->duration;
+}
+
+/* How long it would have taken without the virtual speedup. */
+static double original(const struct observation *o, double visit_ns)
+{
+	return o->key == 0 || isnan(visit_ns) ? o->duration : o->passed * visit_ns / o->scale;
+}
+
+static struct ratio ratio_make(const struct observation *obs, size_t n, quantity num, quantity den, double visit_ns)
+{
+	struct ratio r = {0, 0, NAN};
+	double residuals = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		r.num += num(&obs[i], visit_ns);
+		r.den += den(&obs[i], visit_ns);
+	}
+	if (n < 2 || !(r.num > 0) || !(r.den > 0))
+		return r;
+	for (size_t i = 0; i < n; i++) {
+		double e = num(&obs[i], visit_ns) - r.num / r.den * den(&obs[i], visit_ns);
+
+		residuals += e * e;
+	}
+	r.variance = residuals / (r.num * r.num) * (double)n / (double)(n - 1);
+	return r;
+}
+
+static double value(const struct ratio *r)
+{
+	return r->num > 0 && r->den > 0 ? r->num / r->den : NAN;
+}
+
+/* One line, as its experiments show it. */
+struct own {
+	struct ratio visit;   /* time per visit at 0 % */
+	struct ratio density; /* the line's samples, by the time that they stand for, per time that the program would have taken */
+	struct ratio flight;  /* under way on average at 0 %; 1 for a throughput point */
+	size_t experiments;
+	double by_visits; /* share of the time that rests on the number of visits */
+	double samples;
+};
+
+static struct own own_make(const struct point_context *ctx, const struct observation *obs, size_t n)
+{
+	struct own own = {.experiments = n};
+	const struct observation *base;
+	size_t n_base;
+
+	line_baseline(ctx, obs, n, &base, &n_base);
+	own.visit = ratio_make(base, n_base, paced, passed, NAN);
+	own.flight = ratio_make(base, n_base, in_flight, duration, NAN);
+	own.density = ratio_make(obs, n, selected, original, value(&own.visit));
+	for (size_t i = 0; i < n; i++) {
+		own.samples += obs[i].selected_ns / fmax(obs[i].sampling_ns, 1);
+		own.by_visits += obs[i].key ? original(&obs[i], value(&own.visit)) / own.density.den : 0;
+	}
+	return own;
+}
+
+/* @line_ns of the line's samples in @run_ns, that the run would have taken; @flight: under way on average in the whole run. */
+static struct analysis_presence presence_of(const struct own *own, double line_ns, double run_ns, double flight, double sampling_ns)
+{
+	struct analysis_presence p = {1, 1, 0};
+	double share = line_ns / run_ns / value(&own->density), density = own->density.variance, rest, error;
+
+	if (own->experiments < MIN_EXPERIMENTS || isnan(density) || !(line_ns > 0) || !isfinite(share))
+		return p;
+	/* Few samples scatter by their number, however evenly the experiments share them. */
+	density = fmax(density, 1 / fmax(own->samples, 1));
+	if (own->by_visits > 0 && !isnan(own->visit.variance))
+		density += own->by_visits * own->by_visits * own->visit.variance;
+	rest = 1 / fmax(1, (line_ns - own->density.num) / fmax(sampling_ns, 1));
+	/* The experiments are a part of the run: only the rest can differ from them. */
+	error = stats_t_quantile((double)own->experiments - 1) * sqrt(density + rest) * fmax(0, 1 - own->density.den / run_ns);
+	if (!(fabs(log(share)) > hypot(error, SYSTEMATIC)))
+		return p;
+	p = (struct analysis_presence){share, share, error};
+	/* Of the intervals of a latency point, those of the phase are the more, the more are under way there (Little's law). */
+	if (value(&own->flight) > 0 && flight > 0) {
+		p.factor *= value(&own->flight) / flight;
+		p.error =
+			hypot(p.error, isnan(own->flight.variance) ? 0 : stats_t_quantile((double)own->experiments - 1) * sqrt(own->flight.variance));
+	}
+	return p;
+}
+
+int presence_find(const struct point_context *ctx, const struct observation *obs, const struct line_place *places, size_t n_places,
+		  const struct run_presence *run, struct analysis_presence *ret)
+{
+	struct ratio flight = ratio_make(ctx->zeros, ctx->n_zeros, in_flight, duration, NAN);
+	_cleanup_free_ struct own *own = calloc(n_places + 1, sizeof(*own));
+	double run_ns = run->time_ns;
+
+	if (!own)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_places; i++) {
+		const struct observation *line = obs + places[i].first;
+
+		own[i] = own_make(ctx, line, places[i].n);
+		for (size_t j = 0; j < places[i].n; j++)
+			run_ns += original(&line[j], value(&own[i].visit)) - line[j].elapsed;
+	}
+	for (size_t i = 0; i < n_places; i++) {
+		uint32_t line = obs[places[i].first].line;
+
+		ret[i] = (struct analysis_presence){1, 1, 0};
+		if (run->time_ns > 0 && run_ns > 0)
+			ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight), ctx->sampling_ns);
+	}
+	return 0;
+}
