@@ -118,8 +118,8 @@ static __always_inline bool pay_may_signal(const struct task_struct *task)
 /* What the library is to pay of @owed; negative: asleep. */
 static __always_inline s64 pay_amount(const struct thread *t, s64 owed)
 {
-	owed = ledger_min(owed, (s64)config.max_pay_ns);
-	return t->pause.sleeps ? -owed : owed;
+	/* No branch: the verifier would follow both ways from here on. */
+	return ledger_min(owed, (s64)config.max_pay_ns) * (1 - 2 * (s64)(t->pause.sleeps & 1));
 }
 
 /* Raises the payment signal for the current thread, which is about to return to user mode. @asleep: it must sleep what it owes (R6). */
