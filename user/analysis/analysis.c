@@ -7,6 +7,7 @@
 #include "analysis/latency.h"
 #include "analysis/line.h"
 #include "analysis/presence.h"
+#include "analysis/runs.h"
 #include "analysis/speed.h"
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
@@ -14,88 +15,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
-/* Bounds for hostile files; a line takes about 4 KiB. Lines with the most experiments are kept. */
+/* Bound for hostile files. */
 #define MAX_POINTS 128
-#define MAX_LINES_PER_POINT 512
-#define MAX_LINES 16384
 
 const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS] = {0.25, 0.5, 0.75, 1};
-
-struct line_info {
-	const char *function;
-	double share;
-	double seen; /* samples in all experiments that watched it */
-};
-
-/* What is known of all points' lines. */
-struct run_info {
-	struct line_info *lines;
-	double *line_ns;
-	struct run_presence presence;
-	size_t max_lines; /* of a point */
-	enum undecided undecided;
-	double elapsed_s; /* of all experiments */
-};
-
-/* Shares by the runs' sample logs. False if there is none (a killed run). */
-static bool shares_from_log(const struct profile *p, const struct collection *c, struct line_info *info)
-{
-	double total = 0;
-
-	for (size_t i = 0; i < p->n_samples; i++)
-		total += (double)p->samples[i].count;
-	/* A sample can belong to several lines. */
-	if (p->sampled)
-		total = (double)p->sampled;
-	total += (double)p->unattributed;
-	if (!(total > 0))
-		return false;
-	for (size_t i = 0; i < c->n_lines; i++) {
-		const struct profile_samples *hit = profile_find_samples(p, c->lines[i]);
-
-		info[i].share = hit ? fmin(1, (double)hit->count / total) : 0;
-	}
-	return true;
-}
-
-/* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the experiments that watched
- * it, scaled up. */
-static void shares_from_experiments(const struct profile *p, const struct collection *c, struct line_info *info)
-{
-	for (size_t i = 0; i < p->n_experiments; i++) {
-		const struct profile_experiment *x = &p->experiments[i].x;
-		struct line_info *line = &info[c->line_of[i]];
-
-		if (p->experiments[i].n_points == 0 || x->samples == 0)
-			continue;
-		line->share += (double)x->selected_samples;
-		line->seen += (double)x->samples;
-	}
-	for (size_t i = 0; i < c->n_lines; i++)
-		info[i].share = info[i].seen > 0 ? fmin(1, info[i].share / info[i].seen) : NAN;
-}
-
-static void describe_lines(const struct profile *p, const struct collection *c, struct line_info *info)
-{
-	for (size_t i = 0; i < c->n_obs; i++)
-		if (!info[c->obs[i].line].function)
-			info[c->obs[i].line].function = p->experiments[c->obs[i].experiment].x.function;
-	if (!shares_from_log(p, c, info))
-		shares_from_experiments(p, c, info);
-}
-
-/* The time that each line's samples in the run stand for. */
-static void find_times(const struct profile *p, const struct collection *c, struct run_info *run)
-{
-	run->presence = (struct run_presence){(double)p->runtime_ns, run->line_ns};
-	for (size_t i = 0; i < c->n_lines; i++) {
-		const struct profile_samples *s = profile_find_samples(p, c->lines[i]);
-
-		run->line_ns[i] = s && s->ns ? (double)s->ns : NAN;
-	}
-}
 
 static int by_size(const void *a, const void *b)
 {
@@ -264,49 +188,6 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 	a->stolen = a->elapsed_ns > 0 ? stolen / a->elapsed_ns : 0;
 	a->late_ns = n_late ? stats_quantile(late, n_late, 0.5) : 0;
 	return 0;
-}
-
-/* Of the CPUs' time, what the program's threads take where there is none to spare. */
-#define CPUS_SHORT 0.8
-
-/* Did paused threads leave their CPUs to others that waited for one? There is R4 (bpf/README.md) where a pause keeps the CPU, only. */
-static bool lends_cpus(const struct profile *p)
-{
-	double cpus = (double)p->machine.scope_of_ns / (double)p->runtime_ns, executed = 0, elapsed = 0, threads = 0;
-
-	for (size_t i = 0; i < p->n_experiments; i++) {
-		const struct profile_experiment *x = &p->experiments[i].x;
-		const char *pay = p->experiments[i].run < p->n_runs ? p->runs[p->experiments[i].run].pay : NULL;
-
-		if (!pay || strcmp(pay, "sleep") != 0)
-			continue;
-		threads = fmax(threads, (double)x->threads);
-		if (x->speedup > 0)
-			continue;
-		executed += (double)x->executed_ns;
-		elapsed += (double)x->elapsed;
-	}
-	return p->machine.scope_of_ns && threads > cpus + 0.5 && executed > CPUS_SHORT * cpus * elapsed;
-}
-
-static int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)
-{
-	run->lines = calloc(c->n_lines + 1, sizeof(*run->lines));
-	run->line_ns = calloc(c->n_lines + 1, sizeof(*run->line_ns));
-	if (!run->lines || !run->line_ns)
-		return -ENOMEM;
-	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT ? MAX_LINES / n_points : MAX_LINES_PER_POINT;
-	run->elapsed_s = elapsed_s;
-	run->undecided = lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
-	describe_lines(p, c, run->lines);
-	find_times(p, c, run);
-	return 0;
-}
-
-static void run_info_free(struct run_info *run)
-{
-	free(run->lines);
-	free(run->line_ns);
 }
 
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What all points of an analysis share: lines' functions, shares and times, and what is true of the runs as a whole. Internal to the package. */
+#pragma once
+
+#include "analysis/presence.h"
+
+/* Of a line, in all runs. */
+struct line_info {
+	const char *function;
+	double share;
+	double seen; /* samples in all experiments that watched it */
+};
+
+/* What is known of all points' lines. */
+struct run_info {
+	struct line_info *lines;
+	double *line_ns; /* what presence.line_ns is */
+	struct run_presence presence;
+	size_t max_lines; /* of a point */
+	enum undecided undecided;
+	double elapsed_s; /* of all experiments */
+};
+
+/* Of @p's runs, for at most @n_points points; @elapsed_s: of all experiments. Points into @p. The contents of *run are the caller's (run_info_free),
+ * also after -ENOMEM. */
+int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run);
+void run_info_free(struct run_info *run);
