@@ -21,7 +21,7 @@ else
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
-	older=(--estimate reported --bar loose --seconds 6 --pay older --case "barrier-20ms/a" --case "independent-8/a")
+	older=(--estimate reported --bar loose --seconds 6 --pay older --case "independent-8/a")
 	calls=(--estimate reported --bar loose --seconds 6 --case "pingpong-semaphore-5ms/a")
 fi
 

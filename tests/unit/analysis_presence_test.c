@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Phase correction: programs whose lines run in some phases only, played step by step. */
+/* Phase correction: programs whose lines run in some phases only, played step by step.
+ * Built plain: it simulates for long, and with sanitizers takes twenty times as long. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 
