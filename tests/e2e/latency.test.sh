@@ -85,7 +85,11 @@ ns, cells = point["intervals"]["ns"], point["lines"][0]["latency"]["cells"]
 assert 0 < ns["p50"] <= ns["p90"] <= ns["p99"] and abs(ns["mean"] / ns["p50"] - 1) < 0.5, ns
 assert [c["speedup"] for c in cells] == [0.5], cells
 for name in ("mean", "p50", "p90", "p99", "little"):
-    assert cells[0][name]["low"] <= cells[0][name]["effect"] <= cells[0][name]["high"], cells[0]
+    # What is under way is read twice an experiment: too rarely here, now and then, to agree with the timed mean.
+    if name != "little" or cells[0][name]["effect"] is not None:
+        assert cells[0][name]["low"] <= cells[0][name]["effect"] <= cells[0][name]["high"], cells[0]
+    else:
+        assert any(abs(x["little"] / x["mean"] - 1) > 0.1 for x in (ns, {n: cells[0][n]["ns"] for n in ("little", "mean")})), cells[0]
 END
 	# The text form has Coz's keys alone, and the older reading of them.
 	profile=$tmp/profile.coz
