@@ -15,15 +15,6 @@
 
 #define MS 1000000.0
 
-static const struct analysis_line *find(const struct analysis *a, const char *line)
-{
-	for (size_t i = 0; i < a->points[0].n_lines; i++)
-		if (strcmp(a->points[0].lines[i].selected, line) == 0)
-			return &a->points[0].lines[i];
-	fail_msg("no line %s", line);
-	return NULL;
-}
-
 static double knee(double s)
 {
 	return s < 0.4 ? s : 0.4;
@@ -69,7 +60,7 @@ static void intervals_cover(void **state)
 		add_line(&p, "b.c:1", none, 60, 0.02, &rng);
 		assert_int_equal(analyse(&p, seed, &a), 0);
 		for (size_t l = 0; l < 2; l++) {
-			const struct analysis_line *line = find(&a, l ? "b.c:1" : "a.c:1");
+			const struct analysis_line *line = sample_line(&a, l ? "b.c:1" : "a.c:1");
 
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 				double truth = (l ? none : knee)(analysis_curve_speedups[k]);
@@ -103,8 +94,8 @@ static void a_straight_line_has_no_knee(void **state)
 	rng_seed(&rng, 3);
 	add_line(&p, "a.c:1", straight, 60, 0.02, &rng);
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	assert_true(isnan(find(&a, "a.c:1")->curve.knee));
-	assert_true(fabs(find(&a, "a.c:1")->curve.at[1].effect - 0.15) < 0.02);
+	assert_true(isnan(sample_line(&a, "a.c:1")->curve.knee));
+	assert_true(fabs(sample_line(&a, "a.c:1")->curve.at[1].effect - 0.15) < 0.02);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -123,7 +114,7 @@ static void experiments_without_visits_count(void **state)
 		for (int i = 0; i < 3; i++)
 			sample_visits(&p, "a.c:1", s / 100.0, i == 0 ? 200000000 : 300000000, i == 0 ? 0 : 2);
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	line = find(&a, "a.c:1");
+	line = sample_line(&a, "a.c:1");
 	assert_true(fabs(line->curve.at[1].effect) < 1e-6);
 	analysis_free(&a);
 	profile_free(&p);
@@ -139,7 +130,7 @@ static void too_few_say_nothing(void **state)
 	sample_visits(&p, "a.c:1", 0.5, 500000000, 120);
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		assert_true(isnan(find(&a, "a.c:1")->curve.at[k].effect));
+		assert_true(isnan(sample_line(&a, "a.c:1")->curve.at[k].effect));
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -161,8 +152,8 @@ static void a_quarter_without_experiments(void **state)
 		sample_visits(&p, "b.c:1", 0.05 * (double)rng_below(&rng, 21), (uint64_t)(500 * MS), 250);
 	}
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	near = analysis_shown(find(&a, "a.c:1"), 1);
-	far = analysis_shown(find(&a, "a.c:1"), 3);
+	near = analysis_shown(sample_line(&a, "a.c:1"), 1);
+	far = analysis_shown(sample_line(&a, "a.c:1"), 3);
 	assert_true(near.low <= 0.2 && 0.2 <= near.high);
 	assert_true(far.low <= 0.4 && 0.4 <= far.high);
 	/* A knee right behind the last experiment, at 60 %, would leave it at 24. */
@@ -174,7 +165,7 @@ static void a_quarter_without_experiments(void **state)
 		if (p.experiments[i].x.speedup > 0.65)
 			p.experiments[i].x.speedup = 0.1;
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	assert_true(isnan(analysis_shown(find(&a, "a.c:1"), 3).effect));
+	assert_true(isnan(analysis_shown(sample_line(&a, "a.c:1"), 3).effect));
 	analysis_free(&a);
 	profile_free(&p);
 }

@@ -34,15 +34,6 @@ static void add(struct profile *p, struct rng *r, const char *line, double speed
 	sample_visits(p, line, speedup, 500000000, (uint64_t)visits);
 }
 
-static const struct analysis_line *find(const struct analysis *a, const char *line)
-{
-	for (size_t i = 0; i < a->points[0].n_lines; i++)
-		if (strcmp(a->points[0].lines[i].selected, line) == 0)
-			return &a->points[0].lines[i];
-	fail_msg("no line %s", line);
-	return NULL;
-}
-
 /* How many of 150 programs have the true effect inside the interval at 50 %, with @n experiments a cell. */
 static unsigned int covered(size_t n, uint64_t seed, double *ret_width)
 {
@@ -62,7 +53,7 @@ static unsigned int covered(size_t n, uint64_t seed, double *ret_width)
 			add(&p, &r, "a.c:1", 1.0, 0.4, 0.05);
 		}
 		assert_int_equal(analyse(&p, trial, &a), 0);
-		l = find(&a, "a.c:1");
+		l = sample_line(&a, "a.c:1");
 		assert_int_equal(l->n_cells, 3);
 		assert_true(l->cells[1].low <= l->cells[1].effect && l->cells[1].effect <= l->cells[1].high);
 		inside += l->cells[1].low <= 0.2 && 0.2 <= l->cells[1].high;
@@ -111,7 +102,7 @@ static void single_experiments_have_intervals(void **state)
 		for (int s = 1; s <= 10; s++)
 			add(&p, &r, "a.c:1", s / 10.0, s / 40.0, 0.03);
 		assert_int_equal(analyse(&p, trial, &a), 0);
-		l = find(&a, "a.c:1");
+		l = sample_line(&a, "a.c:1");
 		for (size_t i = 1; i < l->n_cells; i++, cells++)
 			inside += l->cells[i].low <= l->cells[i].speedup / 4 && l->cells[i].speedup / 4 <= l->cells[i].high;
 		/* No single cell is sure, their trend is. */
@@ -178,7 +169,7 @@ static void undecided_says_how_much_longer(void **state)
 	for (int i = 0; i < 8; i++)
 		add(&p, &r, "a.c:1", i & 1, 0, 0.2);
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	l = find(&a, "a.c:1");
+	l = sample_line(&a, "a.c:1");
 	assert_int_equal(l->verdict, VERDICT_UNDECIDED);
 	assert_true(l->missing_s > 1 && isfinite(l->missing_s));
 	first = l->missing_s;
@@ -187,7 +178,7 @@ static void undecided_says_how_much_longer(void **state)
 	for (int i = 0; i < 4000; i++)
 		add(&p, &r, "a.c:1", i & 1, 0, 0.2);
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	l = find(&a, "a.c:1");
+	l = sample_line(&a, "a.c:1");
 	assert_int_equal(l->verdict, VERDICT_NO_EFFECT);
 	assert_true(isnan(l->missing_s));
 	assert_true(first < 2000);

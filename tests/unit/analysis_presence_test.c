@@ -127,15 +127,6 @@ static void sort_samples(struct profile *p)
 		}
 }
 
-static const struct analysis_line *find(const struct analysis *a, const char *line)
-{
-	for (size_t i = 0; i < a->points[0].n_lines; i++)
-		if (strcmp(a->points[0].lines[i].selected, line) == 0)
-			return &a->points[0].lines[i];
-	fail_msg("no line %s", line);
-	return NULL;
-}
-
 static void analyse_play(struct play *play, unsigned int seconds, uint64_t seed, struct profile *p, struct analysis *a)
 {
 	rng_seed(&play->rng, seed);
@@ -147,7 +138,7 @@ static void analyse_play(struct play *play, unsigned int seconds, uint64_t seed,
 /* The line's effects are @whole times the speedup, within @off and their intervals. */
 static void expect_effect(const struct analysis *a, const char *line, double whole, double off)
 {
-	const struct analysis_line *l = find(a, line);
+	const struct analysis_line *l = sample_line(a, line);
 
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		const struct analysis_change *c = &l->curve.at[k];
@@ -173,7 +164,7 @@ static void expect_mean(const struct phase phases[2], const char *line, double w
 
 		analyse_play(&play, 120, seed, &p, &a);
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-			const struct analysis_change *c = &find(&a, line)->curve.at[k];
+			const struct analysis_change *c = &sample_line(&a, line)->curve.at[k];
 			double truth = whole * analysis_curve_speedups[k];
 
 			sum[k] += c->effect / RUNS;
@@ -200,8 +191,8 @@ static void halves(void **state)
 	analyse_play(&play, 120, 1, &p, &a);
 	expect_effect(&a, "a.c:1", 0.5, 0.03);
 	expect_effect(&a, "b.c:1", 0.5, 0.03);
-	assert_true(fabs(find(&a, "a.c:1")->allow.presence.share - 0.5) < 0.05);
-	assert_int_equal(find(&a, "a.c:1")->verdict, VERDICT_HELPS);
+	assert_true(fabs(sample_line(&a, "a.c:1")->allow.presence.share - 0.5) < 0.05);
+	assert_int_equal(sample_line(&a, "a.c:1")->verdict, VERDICT_HELPS);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -233,7 +224,7 @@ static void everywhere(void **state)
 		const struct analysis_line *c;
 
 		analyse_play(&play, 60, seed, &p, &a);
-		c = find(&a, "c.c:1");
+		c = sample_line(&a, "c.c:1");
 		expect_effect(&a, "c.c:1", 0.5, 0.06);
 		factors += c->allow.presence.factor != 1 || c->allow.presence.error != 0;
 		analysis_free(&a);
@@ -254,7 +245,7 @@ static void fixed_line(void **state)
 	(void)state;
 	analyse_play(&play, 300, 5, &p, &a);
 	expect_effect(&a, "a.c:1", 0.5, 0.1);
-	assert_true(find(&a, "a.c:1")->allow.presence.factor > 0.9);
+	assert_true(sample_line(&a, "a.c:1")->allow.presence.factor > 0.9);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -310,8 +301,8 @@ static void unknown(void **state)
 	for (size_t i = 0; i < p.n_samples; i++)
 		p.samples[i].ns = 0;
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	assert_true(find(&a, "a.c:1")->allow.presence.factor == 1);
-	assert_true(find(&a, "a.c:1")->curve.at[1].effect > 0.4);
+	assert_true(sample_line(&a, "a.c:1")->allow.presence.factor == 1);
+	assert_true(sample_line(&a, "a.c:1")->curve.at[1].effect > 0.4);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -336,7 +327,7 @@ static void intervals_cover(void **state)
 		analyse_play(&play, 90, seed, &p, &a);
 		for (size_t i = 0; i < 3; i++)
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-				const struct analysis_change *c = &find(&a, truths[i].line)->curve.at[k];
+				const struct analysis_change *c = &sample_line(&a, truths[i].line)->curve.at[k];
 				double truth = truths[i].whole * analysis_curve_speedups[k];
 
 				covered += c->low <= truth && truth <= c->high;

@@ -2,8 +2,9 @@
 /* Profiles made in memory, for the tests of analysis and report. */
 #pragma once
 
-#include "profile/reader.h"
+#include "analysis/analysis.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,4 +51,14 @@ static inline void sample_timed(struct profile *p, const char *line, double spee
 	x->points[0].timed = visits >= 2;
 	x->points[0].timed_visits = visits;
 	x->points[0].last_ns = x->points[0].effective_ns = visits >= 2 ? effective_ns : 0;
+}
+
+/* The line of that name, of the first point. There is one, or the test ends. */
+static inline const struct analysis_line *sample_line(const struct analysis *a, const char *line)
+{
+	for (size_t i = 0; i < a->points[0].n_lines; i++)
+		if (strcmp(a->points[0].lines[i].selected, line) == 0)
+			return &a->points[0].lines[i];
+	(void)fprintf(stderr, "no line %s\n", line);
+	abort();
 }

@@ -93,7 +93,7 @@ struct profile_point {
 /* Log records, at a run's end: the time it took with the samples that have a location, and how many of them each location has. Where a
  * sample has several (inclusive attribution), the locations' sum is larger. */
 struct profile_runtime {
-	uint64_t time;	       /* but for that in which the program was stopped */
+	uint64_t time;	       /* without that in which the program was stopped */
 	uint64_t samples;      /* ours; 0: as many as the locations have */
 	uint64_t unattributed; /* ours: samples of the program that belong to no location */
 	/* ours, CPU time: what the machine had (all CPUs), and what it gave to the profiler's process, to its programs in the kernel (estimated),
