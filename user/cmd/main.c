@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
+#include <malloc.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,15 @@ static void occupy_standard(void)
 			_exit(EXIT_OURS);
 }
 
+/* libbpf reads the kernel's types, some megabytes, for each object that it loads. What malloc gives back in between has to be made anew each time,
+ * page by page, which takes longer than the reading. */
+static void keep_memory(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 128 << 20);
+	(void)mallopt(M_ARENA_MAX, 1);
+}
+
 static int dispatch(int argc, char **argv)
 {
 	const char *names[N_COMMANDS + 1] = {}, *near;
@@ -87,6 +97,7 @@ int main(int argc, char **argv)
 	int status;
 
 	occupy_standard();
+	keep_memory();
 	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */
 	status = dispatch(argc, argv);
 	errno = EIO;

@@ -30,8 +30,15 @@ struct outcome {
 static const struct outcome *outcome(size_t i)
 {
 	static struct outcome known[MAX_TRIALS];
+	static bool tried_together;
 	struct outcome *o = &known[i];
 
+	if (trials[i].together && !tried_together) {
+		tried_together = true;
+		if (trials_try_together() == 0)
+			for (size_t k = 0; k < n_trials; k++)
+				known[k].tried |= trials[k].together;
+	}
 	if (!o->tried) {
 		o->result = trial_try(&trials[i], &o->refusal);
 		o->tried = true;

@@ -9,6 +9,8 @@
 #include "target/process.h"
 
 #include "probe.skel.h"
+#include "probe_all.skel.h"
+#include "probe_all_impl.skel.h"
 #include "probe_signal.skel.h"
 #include "probe_storage.skel.h"
 #include "probe_work.skel.h"
@@ -134,6 +136,7 @@ const struct trial trials[] = {
 	 .object = probe_bpf__elf_bytes,
 	 .program = "probe_switch",
 	 .required = true,
+	 .together = true,
 	 .since = "BTF tracepoints, Linux 5.5",
 	 .options = EVENTS},
 	{.name = "sched_waking",
@@ -141,6 +144,7 @@ const struct trial trials[] = {
 	 .object = probe_bpf__elf_bytes,
 	 .program = "probe_waking",
 	 .required = true,
+	 .together = true,
 	 .since = "BTF tracepoints, Linux 5.5",
 	 .options = EVENTS},
 	{.name = "task_storage",
@@ -149,6 +153,7 @@ const struct trial trials[] = {
 	 .program = "probe_storage",
 	 .check = check_storage,
 	 .required = true,
+	 .together = true,
 	 .since = "task storage and bpf_loop, Linux 5.17",
 	 .options = EVENTS},
 	{.name = "task_iterator",
@@ -178,6 +183,7 @@ const struct trial trials[] = {
 	 .what = "payment signals to a chosen thread (sleep, spin)",
 	 .object = probe_signal_bpf__elf_bytes,
 	 .program = "probe_send_signal_task",
+	 .together = true,
 	 .since = "bpf_send_signal_task, Linux 6.13",
 	 .remedy = "without it bpf_send_signal_thread is used; nothing to do"},
 	{.name = "switch_raw",
@@ -198,6 +204,7 @@ const struct trial trials[] = {
 	 .what = "pay=hold, and prompt payment in every mode",
 	 .object = work_bytes,
 	 .program = "probe_task_work",
+	 .together = true,
 	 .since = "bpf_task_work_schedule_resume, Linux 6.18",
 	 .remedy = "without it the program's own ticks raise payment signals: use Linux 6.18 for the best accuracy"},
 };
@@ -228,6 +235,33 @@ static int load(const struct trial *t, struct load_log *l)
 	if (r == 0 && t->check)
 		r = t->check(o, p, l);
 	bpf_object__close(o);
+	return r;
+}
+
+int trials_try_together(void)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "probe_all");
+	struct load_log log;
+	struct bpf_object *o;
+	const void *bytes;
+	size_t size;
+	int r = 0;
+
+	bytes = programs_task_work_plain() ? probe_all_bpf__elf_bytes(&size) : probe_all_impl_bpf__elf_bytes(&size);
+	load_log_listen(&log);
+	o = bpf_object__open_mem(bytes, size, &opts);
+	if (!o)
+		r = -errno;
+	for (size_t i = 0; r == 0 && i < n_trials; i++)
+		if (trials[i].together)
+			r = bpf_program__set_autoload(bpf_object__find_program_by_name(o, trials[i].program), true);
+	if (r == 0)
+		r = bpf_object__load(o);
+	for (size_t i = 0; r == 0 && i < n_trials; i++)
+		if (trials[i].together && trials[i].check)
+			r = trials[i].check(o, bpf_object__find_program_by_name(o, trials[i].program), &log);
+	bpf_object__close(o);
+	load_log_listen(NULL);
 	return r;
 }
 

@@ -18,6 +18,7 @@ struct trial {
 	/* What else must work, with the object and its program (or NULL) loaded: 0 or a negative errno. NULL: nothing. */
 	int (*check)(struct bpf_object *o, struct bpf_program *p, struct load_log *l);
 	bool required;
+	bool together;	     /* every run asks for it: trials_try_together */
 	const char *since;   /* why an absent one is absent */
 	const char *remedy;  /* for an absent one that is not required */
 	const char *options; /* CONFIG_ options that it takes, or NULL */
@@ -29,3 +30,6 @@ extern const size_t n_trials;
 
 /* 0, or a negative errno with *@why. */
 int trial_try(const struct trial *t, struct refusal *why);
+/* All that are marked so, in one object: libbpf reads the kernel's types, some megabytes, for each object that it loads. 0: all of them work.
+ * A negative errno: one of them at least does not, which says nothing of the others. */
+int trials_try_together(void);
