@@ -5,6 +5,7 @@
 #include "shared/shim_abi.h"
 #include "shim/image.h"
 #include "target/injector.h"
+#include "target/process.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -143,27 +144,22 @@ static _Noreturn void target(int kinds)
 	_exit(0);
 }
 
-static FILE *of_process(pid_t pid, const char *name)
-{
-	char path[64];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	f = fopen(path, "re");
-	assert_non_null(f);
-	return f;
-}
-
 /* What the kernel calls the state of the first thread: 'T' is stopped, 'Z' has ended, and with it what the C library loads for that. */
 static char first_state(pid_t pid)
 {
-	FILE *f = of_process(pid, "stat");
-	char line[256];
+	struct process_facts f = {.state = 0};
 
-	assert_non_null(fgets(line, sizeof(line), f));
-	(void)fclose(f);
-	assert_non_null(strrchr(line, ')'));
-	return strrchr(line, ')')[2];
+	assert_int_equal(process_read(pid, &f), 0);
+	return f.state;
+}
+
+static bool blocks_signals(pid_t pid)
+{
+	char *status = process_text(pid, "status");
+	bool blocks = status && process_field(status, "\nSigBlk:", 16);
+
+	free(status);
+	return blocks;
 }
 
 static pid_t start(int kinds, void (*first)(void))
@@ -183,6 +179,9 @@ static pid_t start(int kinds, void (*first)(void))
 	while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) < __builtin_popcount((unsigned int)kinds))
 		(void)usleep(1000);
 	while (headless && first_state(pid) != 'Z')
+		(void)usleep(1000);
+	/* The C library blocks signals while it makes a thread. */
+	while (!first && !headless && blocks_signals(pid))
 		(void)usleep(1000);
 	return pid;
 }
@@ -204,22 +203,21 @@ static void finish(pid_t pid)
 /* The mappings, the descriptors and the signals of a process, as far as they are its own. */
 static char *facts(pid_t pid)
 {
-	char path[64], line[4096], *text = calloc(1, 1 << 20);
+	char path[64], *text = calloc(1, 1 << 20);
 	size_t used = 0, fds = 0;
-	FILE *f = of_process(pid, "maps");
 	DIR *d;
 
 	assert_non_null(text);
 	/* The heap and what the C library maps for its threads may grow. */
-	while (fgets(line, sizeof(line), f))
-		if (strstr(line, "-xp ") || strstr(line, "rw-s "))
-			used += (size_t)snprintf(text + used, (1 << 20) - used, "%s", line);
-	(void)fclose(f);
-	f = of_process(pid, "status");
-	while (fgets(line, sizeof(line), f))
-		if (strncmp(line, "Sig", 3) == 0 && strncmp(line, "SigQ", 4) != 0)
-			used += (size_t)snprintf(text + used, (1 << 20) - used, "%s", line);
-	(void)fclose(f);
+	for (int i = 0; i < 2; i++) {
+		char *all = process_text(pid, i ? "status" : "maps"), *at = all, *line;
+
+		assert_non_null(all);
+		while ((line = strsep(&at, "\n")))
+			if (strstr(line, "-xp ") || strstr(line, "rw-s ") || (strncmp(line, "Sig", 3) == 0 && strncmp(line, "SigQ", 4) != 0))
+				used += (size_t)snprintf(text + used, (1 << 20) - used, "%s\n", line);
+		free(all);
+	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
 	d = opendir(path);
 	assert_non_null(d);

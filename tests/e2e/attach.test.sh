@@ -184,7 +184,7 @@ hard "unmaps everything" $! 'cannot|ended|executable' -d 1 --experiment 100
 wait $!
 
 cp "$programs/hostile" ./moving
-./moving steady 5 >moving.out &
+./moving steady 60 >moving.out &
 await_line moving.out '^pid' 5
 mv ./moving ./moved
 hard "renames its executable" $! 'never' -d 1 --experiment 100 -p progress
@@ -192,7 +192,8 @@ holds "visits('progress') > 10" && why='' || why='its point was not seen'
 verdict "renames its executable: its point" "$why" complaint
 rm -f ./moved
 hard "removes its executable" $! 'never' -d 1 --experiment 100 -p progress
-wait $!
+kill $!
+wait $! 2>/dev/null
 
 "$programs/hostile" exec 4 &
 sleep 0.2
@@ -200,7 +201,7 @@ hard "execs in a loop" $! 'ended' -d 1.5 --experiment 100
 wait $! && why='' || why="it ended with status $?"
 verdict "execs in a loop: it ends as it should" "$why"
 
-"$programs/hostile" block 3 >block.out &
+"$programs/hostile" block 10 >block.out &
 await_line block.out '^pid' 5
 hard "blocks all signals" $! 'never' -d 1 --experiment 100 -p progress
 wait $! && why='' || why="it ended with status $?"

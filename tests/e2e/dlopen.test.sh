@@ -32,7 +32,7 @@ share() { # FILE NS
 if [ -z "$why" ]; then
 	odd=$(share odd.c "${odd_ns:?}")
 	even=$(share even.c "${even_ns:?}")
-	[ "${overlaid:?}" -gt 10 ] || why+=" only $overlaid loads where another plug-in had been: nothing is shown;"
+	[ "${overlaid:?}" -gt 4 ] || why+=" only $overlaid loads where another plug-in had been: nothing is shown;"
 	{ [ "$odd" -ge 60 ] && [ "$odd" -le 130 ]; } 2>/dev/null || why+=" the first has $odd % of the samples that its CPU time asks for;"
 	{ [ "$even" -ge 60 ] && [ "$even" -le 130 ]; } 2>/dev/null || why+=" the second has $even %;"
 	printf '# %s %%, %s %%; %s times in the same place\n' "$odd" "$even" "$overlaid"

@@ -16,7 +16,7 @@ first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round
 second=(-p left=syscall:getppid%return -p tracepoint:task:task_rename -p tracepoint:syscalls:sys_enter_getppid)
 
 many() {
-	local why='' n each=150000 length=12000
+	local why='' n each=150000 length=20000
 	[ "${FULL:-0}" -eq 0 ] || each=1000000 length=30000
 	# The program settles for long enough that an experiment counts, a tenth of its length, also where the rounds take no time.
 	whole_run --fixed-speedup 0 "${first[@]}" -- "$programs/kinds" "$each" 2.4 || why+=' it failed;'

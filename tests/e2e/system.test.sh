@@ -92,8 +92,12 @@ if [ -z "$group" ]; then
 	exit 0
 fi
 scoped "by control group" --cgroup "$group"
+rm -f -- "$profile"
 (
-	sleep 2.5
+	for _ in {1..100}; do
+		[ "$(grep -c '"experiment"' "$profile" 2>/dev/null)" -le 3 ] || break
+		sleep 0.1
+	done
 	kill "$late"
 	sleep 0.3
 	rmdir "$group"
