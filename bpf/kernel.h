@@ -92,8 +92,22 @@ typedef struct {
 	unsigned long sig[1];
 } sigset_t;
 
+struct ns_common {
+	unsigned int inum; /* the inode of /proc/PID/ns/pid */
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
 struct pid {
-	unsigned int level; /* of the innermost PID namespace that it is in; 0: the first one */
+	unsigned int level;    /* of the innermost PID namespace that it is in; 0: the first one */
+	struct upid numbers[]; /* level + 1 of them */
 };
 
 struct seccomp {

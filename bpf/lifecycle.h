@@ -68,7 +68,7 @@ static __always_inline void lifecycle_exec(const struct task_struct *p)
 	proc = proc_of(p);
 	if (proc) {
 		proc->space = ABI_SPACE_NONE;
-		__sync_fetch_and_and(&proc->flags, ~ABI_PROC_SIGNALS);
+		__sync_fetch_and_and(&proc->flags, ~(ABI_PROC_SIGNALS | ABI_PROC_HELD));
 	}
 	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &tgid, sizeof(tgid), 0))
 		count(COUNTER_exec_lost);

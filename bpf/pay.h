@@ -80,39 +80,44 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 	t->pause.hold_from = 0;
 }
 
-/* Would the current task's handler of the payment signal run at once, and do no harm? The program may have put another one in the shim's place,
- * or none: the signal would kill it. So could seccomp for the handler's system calls. In a PID namespace of its own a thread would
- * take another one's slot for its own. A global function, which the verifier looks at once, and not on each of the ways that lead here. */
-__weak __attribute__((noinline)) int pay_handled(void)
+/* Would the current task's handler of the payment signal run at once, and do no harm? The program may have put another one in the place of
+ * @expected (0: any will do), or none: the signal would kill it. So could seccomp for the handler's system calls. In another PID namespace than
+ * that whose @numbers the handler knows, a thread would take another one's slot for its own. A global function, which the verifier looks
+ * at once, and not on each of the ways that lead here. */
+__weak __attribute__((noinline)) int pay_handled(u64 expected, u32 numbers)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	const char *sighand = (const char *)BPF_CORE_READ(task, sighand);
 	u64 handler = 0, at = (config.signo - 1) & 63, blocked = BPF_CORE_READ(task, blocked.sig[0]) >> at & 1;
-	u32 filtered = bpf_core_field_exists(task->seccomp.mode) ? (u32)BPF_CORE_READ(task, seccomp.mode) : 0;
+	u32 filtered = bpf_core_field_exists(task->seccomp.mode) ? (u32)BPF_CORE_READ(task, seccomp.mode) : 0, tid;
 
-	if (filtered | BPF_CORE_READ(task, thread_pid, level)) {
+	if (filtered || slot_namespace(task, &tid) != numbers) {
 		count(filtered ? COUNTER_filtered : COUNTER_other_namespace);
 		return 0;
 	}
 	sighand += bpf_core_field_offset(struct sighand_struct, action) + at * bpf_core_type_size(struct k_sigaction);
 	/* A failure leaves 0. */
 	(void)bpf_probe_read_kernel(&handler, sizeof(handler), sighand + bpf_core_field_offset(struct k_sigaction, sa));
-	return !blocked & (handler > 1); /* neither SIG_DFL nor SIG_IGN */
+	return !blocked & (handler > 1 /* neither SIG_DFL nor SIG_IGN */) & (!expected | (handler == expected));
 }
 
 static __always_inline bool pay_may_signal(const struct task_struct *task)
 {
 	struct abi_proc *p;
 
-	if (!config.many) {
-		if (!control.signals_ok)
-			return false;
-	} else {
-		p = proc_of(task);
-		if (!p || !(p->flags & ABI_PROC_SIGNALS))
-			return false;
-	}
-	return pay_handled();
+	if (!config.many)
+		return control.signals_ok && pay_handled(control.handler, 0);
+	p = proc_of(task);
+	return p && p->flags & ABI_PROC_SIGNALS && pay_handled(p->handler, p->numbers);
+}
+
+/* @task is held for what it should sleep. The controller may put a handler into such a process. */
+static __always_inline void pay_note_held(const struct task_struct *task)
+{
+	struct abi_proc *p = config.many ? proc_of(task) : NULL;
+
+	if (p && !(p->flags & ABI_PROC_HELD))
+		__sync_fetch_and_or(&p->flags, ABI_PROC_HELD);
 }
 
 /* What the library is to pay of @owed; negative: asleep. */
@@ -238,8 +243,10 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	}
 	/* Also where a signal would not be answered, or would kill for want of a handler. */
 	pay_note_latency(t, now, sum);
-	if (asleep)
+	if (asleep) {
 		ADD(sum->held_asleep, t->pause.owes_sleep ? config.slice_ns : (u64)owed);
+		pay_note_held(task);
+	}
 	pay_hold(task, t, epoch, now, sum);
 	return thread_due(t) > config.threshold_ns;
 }

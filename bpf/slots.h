@@ -4,8 +4,25 @@
 
 #include "bpf/maps.h"
 
+#include "shared/shim_abi.h"
+
+/* SHIM_NAMESPACE of @task's PID namespace. *ret_tid: its number there. */
+static __always_inline u32 slot_namespace(const struct task_struct *task, u32 *ret_tid)
+{
+	const struct pid *number = BPF_CORE_READ(task, thread_pid);
+	u32 level = BPF_CORE_READ(number, level);
+	const struct upid *own;
+
+	*ret_tid = BPF_CORE_READ(task, pid);
+	if (!level)
+		return 0;
+	own = (const void *)((const char *)number + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid));
+	*ret_tid = BPF_CORE_READ(own, nr);
+	return SHIM_NAMESPACE(BPF_CORE_READ(own, ns, ns.inum));
+}
+
 struct slot_search {
-	u32 tid, found; /* index + 1 */
+	u32 tid, found; /* as in struct shim_slot; index + 1 */
 };
 
 static long slot_step(u32 i, struct slot_search *s)
@@ -30,12 +47,14 @@ static __always_inline void slot_release_index(u32 index)
 		slot->tid = 0;
 }
 
-static __always_inline void slot_claim(struct thread *t, u32 tid)
+static __always_inline void slot_claim(struct thread *t, const struct task_struct *task)
 {
-	struct slot_search s = {.tid = tid};
+	struct slot_search s = {};
 	struct shim_slot *slot;
-	u32 i;
+	u32 i, tid;
 
+	s.tid = slot_namespace(task, &tid);
+	s.tid += tid;
 	bpf_loop(SHIM_PROBES, slot_step, &s, 0);
 	if (!s.found) {
 		count(COUNTER_no_slot);

@@ -24,7 +24,7 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 	if (!t)
 		count(COUNTER_no_thread_state);
 	else
-		slot_claim(t, task->pid);
+		slot_claim(t, task);
 	return t;
 }
 

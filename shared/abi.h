@@ -94,13 +94,17 @@ _Static_assert(sizeof(struct abi_config) == 120, "abi_config");
 /* A process that is in scope, or whose children may be. */
 #define ABI_PROC_IN 1	   /* in scope */
 #define ABI_PROC_FOLLOW 2  /* its children are entered as it is */
-#define ABI_PROC_SIGNALS 4 /* the shim's handler is in place; BPF clears it at an exec */
+#define ABI_PROC_SIGNALS 4 /* a handler of the payment signal is in place; BPF clears it at an exec */
 #define ABI_PROC_TREE 8	   /* below the process of --pid-tree: for the controller alone */
+#define ABI_PROC_HELD 16   /* BPF: a thread of it was held for what it should have slept; cleared at an exec */
 struct abi_proc {
 	abi_u32 flags;
-	abi_u32 space; /* its address space; BPF: ABI_SPACE_NONE after an exec */
+	abi_u32 space;	  /* its address space; BPF: ABI_SPACE_NONE after an exec */
+	abi_u64 handler;  /* the address of the handler; 0: the library's, which no other takes the place of */
+	abi_u32 numbers;  /* of the PID namespace whose numbers it knows: SHIM_NAMESPACE */
+	abi_u32 reserved; /* 0 */
 };
-_Static_assert(sizeof(struct abi_proc) == 8, "abi_proc");
+_Static_assert(sizeof(struct abi_proc) == 24, "abi_proc");
 
 /* Where code is, whichever process runs it: the object's number + 1 above, the distance from the object's base below. So samples of all
  * processes add up, and a line has the same intervals in every address space. */
@@ -179,7 +183,8 @@ struct abi_control {
 	abi_u64 tgid;	       /* the scope: one process; 0: nothing yet. Of many, one that is in scope and so need not be looked up, or 0 */
 	abi_u64 main;	       /* the process whose execs are counted */
 	abi_u64 execs;	       /* BPF: so far */
-	abi_u64 signals_ok;    /* the shim's handler is in place; BPF clears it at an exec. Of many: of each process, in abi_proc */
+	abi_u64 signals_ok;    /* a handler of the payment signal is in place; BPF clears it at an exec. Of many: of each process, in abi_proc */
+	abi_u64 handler;       /* ... as in abi_proc */
 	abi_u64 exit_ns;       /* BPF: the last exit of a thread in scope */
 	struct abi_unseen pay; /* what a payment stops its thread for beside what it measures itself; beside: the signal's way to its
 				* handler, 0 where the kernel pays */
@@ -187,7 +192,7 @@ struct abi_control {
 	abi_u64 spacing_ns;    /* between the ticks of a CPU, mean */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 104 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 112 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a selected sample and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {

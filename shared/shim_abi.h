@@ -33,12 +33,15 @@ enum shim_pay {
 	SHIM_PAY_SPIN = 2,
 };
 
-/* One thread's account with the payer. Slot index: thread id % SHIM_SLOTS, then linear probing over SHIM_PROBES slots for the
+/* One thread's account with the payer. Slot index: tid % SHIM_SLOTS, then linear probing over SHIM_PROBES slots for the
  * slot whose `tid` matches. The ledger claims and releases slots; the shim only looks its own up. */
 #define SHIM_SLOTS 16384
 #define SHIM_PROBES 64
+/* Threads of two PID namespaces can have one number: what is added to it, for a namespace with this inode (/proc/PID/ns/pid). In the first
+ * namespace, 0. It spreads namespaces over all of 32 bits, of which thread ids take 22 at most. */
+#define SHIM_NAMESPACE(inode) ((unsigned int)(inode)*2654435761U)
 struct shim_slot {
-	unsigned int tid;	    /* ledger writes; 0: free */
+	unsigned int tid;	    /* ledger writes: the thread's id in its own PID namespace, and SHIM_NAMESPACE; 0: free */
 	unsigned int asked;	    /* ledger increments with every payment signal it raises */
 	long long owed_ns;	    /* ledger writes before the signal what to pay, and while `paying` what it comes to since the payment began;
 				     * the shim takes it (exchange with 0). Negative: to be slept, whatever the shim's way is */
@@ -123,5 +126,6 @@ struct shim_blob {
 	unsigned long long data, end;	      /* offsets */
 	unsigned long long slots;	      /* injector: the address where the slots are mapped */
 	unsigned long long pay;		      /* injector: enum shim_pay */
+	unsigned long long numbers;	      /* injector: SHIM_NAMESPACE of the process */
 };
-SHIM_STATIC_ASSERT(sizeof(struct shim_blob) == 72);
+SHIM_STATIC_ASSERT(sizeof(struct shim_blob) == 80);

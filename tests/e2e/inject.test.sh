@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# attach where the kernel cannot pause threads: a payment handler is injected, pays as it should, and goes again without a trace.
+# A payment handler is put into processes that run already, pays as it should, and goes again without a trace: where the kernel cannot pause threads,
+# and where it would hold those that should sleep.
 # needs: root btf python3
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
@@ -11,7 +12,7 @@ switched_off=(--disable task_work)
 
 attached() { # ARGUMENT...
 	rm -f -- "$profile"
-	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$@" >said 2>complaint </dev/null
+	timeout -k 5 "$limit" "$COZBPF" attach --inject=always "${switched_off[@]}" -q --no-report -o "$profile" "$@" >said 2>complaint </dev/null
 }
 
 # What must be as it was: mappings of code and of files, handlers, descriptors. The kernel's own page of probes stays. Sockets do not count,
@@ -33,7 +34,7 @@ refused() { # NAME PATTERN ARGUMENT...
 	attached "$@"
 	refusal "$name" "$pattern" $?
 }
-refused '--no-inject forbids' 'task work' "$victim" --no-inject -d 1
+refused 'nothing is injected without being asked for' 'task work.*--inject=auto' "$victim" --inject=never -d 1
 "$programs/caught" 30 >caught.out &
 caught=$!
 await_line caught.out '^ready$' 5
@@ -47,18 +48,6 @@ refused 'a program that uses the signal' '--signal' "$uses" -d 1
 attached "$uses" --signal $(($(kill -l RTMAX) - 5)) -d 0.3 && why='' || why='another signal does not help'
 verdict 'a program that uses the signal: another one' "$why" complaint
 kill "$uses"
-if unshare --pid --fork true 2>/dev/null; then
-	unshare --pid --fork --kill-child "$programs/steady" 60 >contained.out 2>/dev/null &
-	await_line contained.out '^at_ms' 5
-	contained=$(pgrep -P $!)
-	facts "$contained" >contained.before
-	refused 'a container' 'PID namespace' "$contained" -d 1
-	facts "$contained" | diff contained.before - >difference && why='' || why='it is not as it was'
-	verdict 'a container: it is as it was' "$why" difference
-	kill -KILL "$contained" # the first process of its own
-else
-	printf 'skip a container: no PID namespace can be made here\n'
-fi
 kill "$caught"
 
 # Two threads compute and pass the point, one of them in the line: twice as fast, the line is worth a third of the time. A busy machine gets a
@@ -74,11 +63,40 @@ measured() {
 }
 effect='(lambda t: round(100 * (1 - t(0.5) / t(0)), 1))(lambda s: sum(x["duration"] for x in experiments if x["speedup"] == s) / sum(x["points"]["progress"]["delta"] for x in experiments if x["speedup"] == s))'
 measured || measured || measured
-[ "$(wc -l <complaint)" -eq 1 ] && grep -q "injecting a payment handler into process $victim .*--no-inject" complaint || why+=' not the one line about it;'
+[ "$(wc -l <complaint)" -eq 1 ] && grep -q "no task work: injecting a payment handler into process $victim " complaint || why+=' not the one line about it;'
 holds 'runs[0]["pay"] == "spin" and "injected" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
 holds 'total("paid") > 0.8 * total("growth")' || why+=" paid $(ask 'total("paid")') of $(ask 'total("growth")');"
 facts "$victim" | diff before - >difference || why+=' it is not as it was;'
 verdict 'sign and size of an effect' "$why" complaint difference
+
+# A program that puts a handler of its own in the place of ours gets no signal of ours.
+python3 -c 'import os, signal, time
+got = 0
+def note(*_):
+    global got
+    got += 1
+def compute(until):
+    while not until():
+        sum(range(10000))
+open("own", "w").write("ready\n")
+compute(lambda: os.path.exists("now"))
+signal.signal(signal.SIGRTMAX - 4, note)
+end = time.monotonic() + 2
+compute(lambda: time.monotonic() > end)
+print(got)' >own.out &
+own=$!
+await_line own ready 5
+rm -f -- "$profile"
+(
+	await_line "$profile" '"startup"' 15
+	sleep 0.5
+	: >now
+) &
+attached "$victim,$own" -d 5 --experiment 200 --fixed-line "$(line_of steady burn)" --fixed-speedup 100 && why='' || why=" status $?;"
+wait "$own"
+[ "$(cat own.out)" = 0 ] || why+=" it got $(cat own.out) signals;"
+holds 'total("paid") > 0' || why+=' nothing was paid;'
+verdict 'a handler in the place of ours' "$why" complaint
 
 # cozbpf is killed: at once nobody is delayed, and a little later nothing is left. What the machine does besides is not judged.
 rate() {
@@ -91,7 +109,7 @@ killed() {
 	local job native slowed after _
 	native=$(rate)
 	rm -f -- "$profile"
-	"$COZBPF" attach "${switched_off[@]}" -q --no-report -o "$profile" "$victim" --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
+	"$COZBPF" attach --inject=auto "${switched_off[@]}" -q --no-report -o "$profile" "$victim" --fixed-line "$(line_of steady burn)" --fixed-speedup 100 \
 		--experiment 600000 >said 2>complaint </dev/null &
 	job=$!
 	await_line "$profile" '"startup"' 15
@@ -147,40 +165,74 @@ cmp -s native.out out || why+=' stdout differs;'
 cmp -s native.err err || why+=' stderr differs;'
 verdict "attached $turns times under load" "$why" eintr.out complaint difference
 
-# Where the kernel does have task work it holds threads, also for what they owe for having slept. That keeps a CPU from others that want it, which
-# the report says; injected, a handler lets them sleep.
-refused '--inject and --no-inject' 'exclude each other' "$$" --inject --no-inject -d 1
+# In a container numbers of threads are others, and /proc may be another's.
+if unshare --pid --mount --fork --mount-proc true 2>/dev/null; then
+	unshare --pid --mount --fork --mount-proc --kill-child "$programs/steady" 60 >contained.out 2>/dev/null &
+	await_line contained.out '^at_ms' 5
+	victim=$(pgrep -P $!)
+	facts "$victim" >before
+	measured || measured || measured
+	holds 'total("paid") > 0.8 * total("growth")' || why+=" paid $(ask 'total("paid")') of $(ask 'total("growth")');"
+	facts "$victim" | diff before - >difference || why+=' it is not as it was;'
+	verdict 'a container' "$why" complaint difference
+	kill -KILL "$victim" # the first process of its own
+else
+	printf 'skip a container: no PID namespace can be made here\n'
+fi
+
+# Where the kernel does have task work it holds threads, also for what they owe for having slept. That keeps a CPU from others that want it, so that
+# nothing can be said; by a handler they sleep.
 "$BUILD/tests/truth/bystander" >/dev/null &
 victim=$!
-beside() { # SECONDS ARGUMENT...
-	rm -f -- "$profile"
-	timeout -k 5 "$limit" "$COZBPF" attach -q -o "$profile" "$victim" -p progress -d "$1" --experiment 300 --fixed-line "$line" --speedups 50 \
-		--zero-share 45 "${@:2}" >report 2>complaint </dev/null
-}
 line=bystander.c:$(grep -n 'LINE:a' "$SRC/tests/truth/programs/bystander.c" | cut -d: -f1)
 sleep 0.3
 facts "$victim" >before
+beside() { # SECONDS COMMAND ARGUMENT...
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" "$2" -q -o "$profile" -p "${point-progress}" -d "$1" --experiment 300 --fixed-line "$line" --speedups 50 \
+		--zero-share 45 "${@:3}" >report 2>complaint </dev/null
+}
+slept() { # SECONDS COMMAND ARGUMENT...
+	beside "$@" && why='' || why=" status $?;"
+	holds 'total("held_asleep") < 0.1 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
+	holds "abs($effect - 30) < 8" || why+=" 30 %, and it says $(ask "$effect") %;"
+	! grep -qE 'not measurable|should have slept' report || why+=' the report warns;'
+	[ -z "$why" ]
+}
+slept_by() { # NAME COMPLAINT SECONDS COMMAND ARGUMENT...
+	local name=$1 pattern=$2
+	shift 2
+	slept "$@" || slept "$@" || slept "$@"
+	[ -z "$pattern" ] || grep -qE "$pattern" complaint || why+=" no '$pattern';"
+	[ -z "$victim" ] || facts "$victim" | diff before - >difference || why+=' it is not as it was;'
+	verdict "$name" "$why" complaint difference report
+}
 if "$COZBPF" check 2>/dev/null | grep -qE '^task_work +ok'; then
-	beside 2 && why='' || why=" status $?;"
+	beside 2 attach "$victim" && why='' || why=" status $?;"
 	holds 'total("held_asleep") > 0.3 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
-	grep -q 'threads that had slept' report || why+=' the report does not tell;'
+	grep -qE "^$line .*-  +-  +-  +-  not measurable without --inject" report || why+=' the report tells what it cannot know;'
+	grep -q "^With a handler: cozbpf attach .*$victim --inject=auto$" report || why+=' the report names no remedy;'
+	holds 'runs[0]["inject"] == "never"' || why+=' the file does not say so;'
 	verdict 'held sleepers are told of' "$why" complaint report
-	slept() {
-		beside 5 --inject && why='' || why=" status $?;"
-		holds 'total("held_asleep") < 0.1 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
-		holds "abs($effect - 30) < 8" || why+=" 30 %, and it says $(ask "$effect") %;"
-		[ -z "$why" ]
-	}
-	slept || slept || slept
-	grep -q 'injecting a payment handler' complaint || why+=' injected without a word;'
-	! grep -q 'threads that had slept' report || why+=' the report warns;'
-	facts "$victim" | diff before - >difference || why+=' it is not as it was;'
-	verdict 'sleepers sleep by --inject' "$why" complaint difference report
+	slept_by 'sleepers sleep by --inject=always' '^cozbpf: injecting a payment handler into process' 5 attach "$victim" --inject=always
+	slept_by 'sleepers sleep by --inject=auto' 'for [0-9]+ % of the time .*should have slept: injecting' 9 attach "$victim" --inject=auto
+	point="progress=$BUILD/tests/truth/bystander:progress"
+	slept_by 'sleepers sleep by system --inject=auto' 'should have slept: injecting .* processes in scope' 9 system --pid-tree "$victim" --inject=auto
+	unset point
 else
 	printf 'skip --inject beside task work: this kernel has none\n'
 fi
 kill "$victim"
 wait "$victim" 2>/dev/null
+
+# A static executable, which takes no preloaded library: started by us, or by a program that we start.
+if cc -O2 -g -static -pthread -I"$SRC" -o static "$SRC/tests/truth/programs/bystander.c" 2>complaint; then
+	victim=''
+	slept_by 'a static executable' '' 5 run -- ./static
+	slept_by 'a static executable that a shell starts' '' 7 run -- sh -c './static; exit'
+else
+	verdict 'a static executable' ' it cannot be built;' complaint
+fi
 
 # A program that starts another one, over and over, the last of which forks: that gets the handler anew, its child inherits it. Hits are in
 # the parent alone, so only the child pays.

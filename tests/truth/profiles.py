@@ -120,6 +120,9 @@ class Profile:
             f"imbalance {self.largest('imbalance')} ns",
             f"foreign {100 * self.foreign():.1f} %, stolen {100 * self.stolen():.1f} %",
         ]
+        if self.total("held_asleep"):
+            of = sum(x.get("elapsed", 0) for x in self.experiments if x["speedup"] > 0)
+            parts.append(f"held asleep {100 * sum(x.get('held_asleep', 0) for x in self.experiments if x['speedup'] > 0) / of:.2f} %")
         if self.startup.get("fallback"):
             parts.append(f"fallback: {self.startup['fallback']}")
         return ", ".join(parts)

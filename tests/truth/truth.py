@@ -36,6 +36,8 @@ PAYERS = {p: ("--pay", p) for p in ("auto", "sleep", "hold", "spin")}
 OLDER = ("--disable", "task_work,send_signal_task,uprobe_multi")
 PAYERS["older"] = ("--pay", "auto", *OLDER)
 PAYERS["older-sleep"] = ("--pay", "sleep", *OLDER)
+# The program runs already, with a handler of a signal put into it or not.
+ATTACHED = {"attach": "never", "attach-auto": "auto", "attach-always": "always"}
 
 
 class Failure(Exception):
@@ -151,9 +153,8 @@ class Runner:
         path = os.path.join(where, f"{case.name.replace('/', '-')}-{pay}-{self.seed}.jsonl")
         line = [] if together else ["--fixed-line", place_of(case)]
         command = [
-            self.options.cozbpf, "run", "--keep-root", "-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line,
-            "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms),
-            "--seed", str(self.seed), *PAYERS[pay], *self.options.sync,
+            "-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line,
+            "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed),
         ]  # fmt: skip
         if len(speedups) == 1:
             command += ["--fixed-speedup", str(speedups[0])]
@@ -161,7 +162,11 @@ class Runner:
             command += ["--speedups", ",".join(str(s) for s in speedups)]
         try:
             with self.load(case):
-                out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60)
+                if pay in ATTACHED:
+                    out = self.attached([*command, "--inject", ATTACHED[pay]], case, seconds)
+                else:
+                    command = [self.options.cozbpf, "run", "--keep-root", *command, *PAYERS[pay], *self.options.sync]
+                    out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60)
             profile = Profile(path)
             if len(speedups) > 1:
                 profile.reported = json.loads(self.execute([self.options.cozbpf, "report", "--json", path], 60))
@@ -173,6 +178,16 @@ class Runner:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
                 os.rmdir(where)
+
+    def attached(self, options, case, seconds):
+        """What the program says that the profiler is attached to for its last @seconds."""
+        with subprocess.Popen(self.command(case, seconds + 2), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as program:
+            try:
+                time.sleep(1)
+                self.execute([self.options.cozbpf, "attach", str(program.pid), "-d", f"{seconds:g}", *options], seconds + 60)
+                return program.communicate(timeout=60)[0]
+            finally:
+                program.kill()
 
     # The three kinds of cases: each prints what it measured and returns (distance to the bar's subject, other complaint or None).
 
@@ -458,7 +473,9 @@ def parse(argv):
     p.add_argument("--slow-by", choices=("samples", "probe"), help="of --validate: how the line is slowed (default: the profiler's)")
     p.add_argument("--real", action="store_true", help="beside it: the work really made shorter, without a profiler")
     p.add_argument("--coz", action="store_true", help="beside it: what Coz makes of it in the same time (COZ=TREE: of a newer build)")
-    p.add_argument("--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join(PAYERS)}; older: the default of a kernel without task work")
+    p.add_argument(
+        "--pay", default="auto", help=f"payers, comma between (default: auto), of {', '.join((*PAYERS, *ATTACHED))}; older: the default of a kernel without task work",
+    )  # fmt: skip
     p.add_argument("--sync", choices=("sched", "pthread"), help="how waits are followed (default: the profiler's)")
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
     p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
@@ -479,7 +496,7 @@ def parse(argv):
     options.sync = ("--sync", options.sync) if options.sync else ()
     if options.repeat < 1 or options.seconds <= 0:
         p.error("--repeat and --seconds must be positive")
-    unknown = set(options.pay.split(",")) - set(PAYERS)
+    unknown = set(options.pay.split(",")) - set(PAYERS) - set(ATTACHED)
     if unknown:
         p.error(f"no such payer: {', '.join(sorted(unknown))}")
     if not options.native and not options.list and not os.access(options.cozbpf, os.X_OK):

@@ -65,16 +65,17 @@ static void pids_stand_among_options(void **state)
 	good(RUN_ATTACH, WORDS("1", "--follow", "none", "--only", "x*"), &o);
 	assert_int_equal(o.scope.follow, FOLLOW_NONE);
 	assert_string_equal(o.scope.only, "x*");
-	assert_false(o.scope.no_inject);
+	assert_int_equal(o.scope.inject, INJECT_NEVER);
 	run_options_free(&o);
-	good(RUN_ATTACH, WORDS("1", "--no-inject", "--signal", "50"), &o);
-	assert_true(o.scope.no_inject);
+	good(RUN_ATTACH, WORDS("1", "--inject", "auto", "--signal", "50"), &o);
+	assert_int_equal(o.scope.inject, INJECT_AUTO);
 	assert_int_equal(o.signo, 50);
-	assert_false(o.scope.inject);
 	run_options_free(&o);
-	good(RUN_ATTACH, WORDS("1", "--inject"), &o);
-	assert_true(o.scope.inject);
+	good(RUN_SYSTEM, WORDS("--comm", "x", "--inject=always", "--signal", "51"), &o);
+	assert_int_equal(o.scope.inject, INJECT_ALWAYS);
+	assert_int_equal(o.signo, 51);
 	run_options_free(&o);
+	bad(RUN_ATTACH, WORDS("1", "--inject", "-d", "1"), "never, auto, always");
 }
 
 static void wrong_pids_are_refused(void **state)
@@ -113,7 +114,6 @@ static void rules_of_system(void **state)
 	bad(RUN_SYSTEM, WORDS("--pid-tree", "0"), "--pid-tree");
 	bad(RUN_SYSTEM, WORDS("--comm", "x", "ls"), "one word too many");
 	bad(RUN_SYSTEM, WORDS("--comm", "x", "--follow", "all"), "--follow");
-	bad(RUN_SYSTEM, WORDS("--comm", "x", "--no-inject"), "--no-inject");
 }
 
 static void run_follows(void **state)
@@ -133,8 +133,7 @@ static void run_follows(void **state)
 	run_options_free(&o);
 	bad(RUN_LAUNCH, WORDS("--follow", "some", "ls"), "all, exec, none");
 	bad(RUN_LAUNCH, WORDS("--cgroup", "x", "ls"), "--cgroup");
-	bad(RUN_LAUNCH, WORDS("--no-inject", "ls"), "--no-inject");
-	bad(RUN_LAUNCH, WORDS("--inject", "ls"), "--inject");
+	bad(RUN_LAUNCH, WORDS("--inject", "auto", "ls"), "--inject");
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--only", "x", "ls"), "one process");
 	bad(RUN_LAUNCH, WORDS("--sync", "pthread", "--follow", "all", "ls"), "one process");
 	bad(RUN_ATTACH, WORDS("5", "--sync", "pthread"), "--sync");

@@ -28,8 +28,8 @@ def other(bench):
     return common.median([f[0] for f in found]), common.median([f[1] for f in found])
 
 
-def beside(bench, target, options):
-    """The same, while a system run with these options goes on."""
+def beside(bench, target, options, measure=other):
+    """What @measure finds while a system run with these options goes on, and for which part of the time threads in scope were paused."""
     with tempfile.TemporaryDirectory(prefix="cozbpf-bench-") as where:
         path = os.path.join(where, "profile.jsonl")
         command = [bench.cozbpf, "system", "-q", "--no-report", "-o", path, "--pid-tree", str(target), "--experiment", "100",
@@ -39,7 +39,7 @@ def beside(bench, target, options):
         while not (os.path.exists(path) and os.path.getsize(path)) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
         time.sleep(0.3)
-        found = other(bench)
+        found = measure(bench)
         process.send_signal(signal.SIGINT)
         err = process.communicate(timeout=20)[1]
         if process.returncode != 0:

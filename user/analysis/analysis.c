@@ -108,6 +108,8 @@ static int analyse_lines(struct point_context *ctx, const struct observation *ob
 		line->selected = c->lines[id];
 		line->function = run->lines[id].function;
 		line->share = run->lines[id].share;
+		line->held = run->lines[id].held;
+		line->undecided = line->held > 0 ? run->held : UNDECIDED_OPEN;
 		r = line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line, &evidence[i]);
 	}
 	return r;

@@ -10,18 +10,25 @@
 enum verdict { VERDICT_UNDECIDED, VERDICT_HELPS, VERDICT_NO_EFFECT, VERDICT_HURTS };
 const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", "hurts" */
 
-/* Why nothing is decided about any line of a point, whatever its intervals are. */
+/* Why nothing is decided about a line, whatever its intervals are. */
 enum undecided {
 	UNDECIDED_OPEN,	  /* nothing of the kind */
 	UNDECIDED_BURSTS, /* visits come in bursts: averages hang on few experiments */
 	UNDECIDED_LENT,	  /* paused threads left their CPUs to others (delay mode sleep), of which there were more than CPUs */
+	/* Threads that should have slept were held on CPUs that others wanted (analysis_held). Effects are not known then: all are NaN */
+	UNDECIDED_INJECT, /* ... since no handler was put into processes that ran already */
+	UNDECIDED_HELD,	  /* ... though handlers were, or the program was started: it is one that cannot have any */
 	N_UNDECIDED,
 };
-/* A word for the table, the reason and what to do, and what that means. All NULL for UNDECIDED_OPEN. */
+/* What the table says, the reason and what to do, and what that means. All NULL for UNDECIDED_OPEN. */
 struct undecided_words {
-	const char *mark, *why, *more;
+	const char *verdict, *why, *more;
 };
 extern const struct undecided_words undecided_words[N_UNDECIDED];
+
+/* For which share of the time in experiments above 0 % threads that had slept were held on a CPU, since nothing could make them sleep longer (R6
+ * in bpf/README.md). 0: for none, or for so little, or with so many CPUs to spare, that it does no harm. */
+double analysis_held(const struct profile *p);
 
 /* An effect and its 95 % interval; NaN where it cannot be told. */
 struct analysis_change {
@@ -122,6 +129,7 @@ struct analysis_line {
 	double foreign;			  /* mean share of the wait time behind other programs in the line's experiments */
 	double missing_s;		  /* undecided: about how many more seconds of run would decide; NaN unknown */
 	enum undecided undecided;	  /* why the verdict is VERDICT_UNDECIDED, beside its interval */
+	double held;			  /* as analysis_held, of the line's experiments */
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/runs.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -68,13 +70,67 @@ static void find_times(const struct profile *p, const struct collection *c, stru
 	}
 }
 
+/* Less than this of the time changes effects by less than the method's own error. */
+#define HELD_LEAST 0.01
+/* With so many CPUs without work, on average, who wants one gets one. */
+#define CPUS_TO_SPARE 2
+
+struct held {
+	double ns, of_ns;
+};
+
+static void held_add(struct held *h, const struct profile_experiment *x)
+{
+	if (x->speedup > 0) {
+		h->ns += (double)x->held_asleep;
+		h->of_ns += (double)x->elapsed;
+	}
+}
+
+/* 0 where it does no harm. */
+static double held_share(const struct held *h, const struct profile *p)
+{
+	const struct profile_machine *m = &p->machine;
+	double used = (double)m->scope_ns + (double)m->foreign_ns, share = h->of_ns > 0 ? h->ns / h->of_ns : 0;
+
+	if (m->scope_of_ns && (double)m->scope_of_ns - used >= CPUS_TO_SPARE * (double)p->runtime_ns)
+		return 0;
+	return share > HELD_LEAST ? share : 0;
+}
+
+double analysis_held(const struct profile *p)
+{
+	struct held h = {0};
+
+	for (size_t i = 0; i < p->n_experiments; i++)
+		held_add(&h, &p->experiments[i].x);
+	return held_share(&h, p);
+}
+
+static int find_held(const struct profile *p, const struct collection *c, struct run_info *run)
+{
+	_cleanup_free_ struct held *h = calloc(c->n_lines + 1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_experiments; i++)
+		held_add(&h[c->line_of[i]], &p->experiments[i].x);
+	for (size_t i = 0; i < c->n_lines; i++)
+		run->lines[i].held = held_share(&h[i], p);
+	run->held = UNDECIDED_HELD;
+	for (size_t i = 0; i < p->n_runs; i++)
+		if (p->runs[i].inject && strcmp(p->runs[i].inject, "never") == 0)
+			run->held = UNDECIDED_INJECT;
+	return 0;
+}
+
 /* Of the CPUs' time, what the program's threads take where there is none to spare. */
 #define CPUS_SHORT 0.8
 
 /* Did paused threads leave their CPUs to others that waited for one? There is R4 (bpf/README.md) where a pause keeps the CPU, only. */
 static bool lends_cpus(const struct profile *p)
 {
-	double cpus = (double)p->machine.scope_of_ns / (double)p->runtime_ns, executed = 0, elapsed = 0, threads = 0;
+	double cpus = (double)p->machine.own_of_ns / (double)p->runtime_ns, executed = 0, elapsed = 0, threads = 0;
 
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
@@ -88,7 +144,7 @@ static bool lends_cpus(const struct profile *p)
 		executed += (double)x->executed_ns;
 		elapsed += (double)x->elapsed;
 	}
-	return p->machine.scope_of_ns && threads > cpus + 0.5 && executed > CPUS_SHORT * cpus * elapsed;
+	return p->machine.own_of_ns && threads > cpus + 0.5 && executed > CPUS_SHORT * cpus * elapsed;
 }
 
 int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)
@@ -102,7 +158,7 @@ int run_info_make(const struct profile *p, const struct collection *c, size_t n_
 	run->undecided = lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
 	describe_lines(p, c, run->lines);
 	find_times(p, c, run);
-	return 0;
+	return find_held(p, c, run);
 }
 
 void run_info_free(struct run_info *run)

@@ -9,6 +9,7 @@ struct line_info {
 	const char *function;
 	double share;
 	double seen; /* samples in all experiments that watched it */
+	double held; /* analysis_held of its experiments */
 };
 
 /* What is known of all points' lines. */
@@ -16,9 +17,10 @@ struct run_info {
 	struct line_info *lines;
 	double *line_ns; /* what presence.line_ns is */
 	struct run_presence presence;
-	size_t max_lines; /* of a point */
-	enum undecided undecided;
-	double elapsed_s; /* of all experiments */
+	size_t max_lines;	  /* of a point */
+	enum undecided undecided; /* of any point */
+	enum undecided held;	  /* what held says of the lines concerned */
+	double elapsed_s;	  /* of all experiments */
 };
 
 /* Of @p's runs, for at most @n_points points; @elapsed_s: of all experiments. Points into @p. The contents of *run are the caller's (run_info_free),

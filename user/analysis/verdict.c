@@ -15,12 +15,20 @@
 #define DISCOVERY_RATE 0.05
 
 const struct undecided_words undecided_words[N_UNDECIDED] = {
-	[UNDECIDED_BURSTS] = {"bursts", "visits come in bursts, choose a point that is passed evenly",
+	[UNDECIDED_BURSTS] = {"undecided (bursts)", "visits come in bursts, choose a point that is passed evenly",
 			      "The average of few large numbers and many small ones says little, however wide its interval."},
 	[UNDECIDED_LENT] =
-		{"slept", "paused threads slept while others waited for a CPU, use --pay spin or --pay hold",
+		{"undecided (slept)", "paused threads slept while others waited for a CPU, use --pay spin or --pay hold",
 		 "There were more threads than CPUs, and those that went on used the paused threads' CPUs, as they would not in the faster "
 		 "program. Effects can be off by any amount."},
+	[UNDECIDED_INJECT] =
+		{"not measurable without --inject", "paused threads that should have slept were held on CPUs that others wanted, use --inject=auto",
+		 "What waits for such a CPU stands still meanwhile, so that effects come out far too small. A signal handler in the process lets "
+		 "its threads sleep. Or leave two CPUs free."},
+	[UNDECIDED_HELD] =
+		{"undecided (held)", "paused threads that should have slept were held on CPUs that others wanted, leave two CPUs free",
+		 "What waits for such a CPU stands still meanwhile, so that effects come out far too small. The threads have no signal handler that "
+		 "would let them sleep: their program uses the signal itself, or it filters system calls."},
 };
 
 const char *verdict_name(enum verdict v)
@@ -209,6 +217,30 @@ static int by_worth(const void *a, const void *b)
 	return x->experiments < y->experiments ? 1 : x->experiments > y->experiments ? -1 : 0;
 }
 
+static void forget(struct analysis_change *changes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		changes[i] = (struct analysis_change){NAN, NAN, NAN};
+}
+
+/* What is known to be wrong is not told as if it were right. */
+static void forget_effects(struct analysis_line *line)
+{
+	struct analysis_curve *c = &line->curve;
+
+	for (size_t i = 0; i < line->n_cells; i++)
+		line->cells[i].effect = line->cells[i].low = line->cells[i].high = NAN;
+	forget(c->at, ANALYSIS_CURVE_POINTS);
+	c->slope = c->slope_low = c->slope_high = c->slope_after = NAN;
+	c->knee = c->knee_low = c->knee_high = c->knee_effect = NAN;
+	for (size_t k = 0; line->latency && k < N_LATENCY_STATISTICS; k++) {
+		forget(line->latency->at[k], ANALYSIS_CURVE_POINTS);
+		for (size_t i = 0; i < line->latency->n_cells; i++)
+			forget(&line->latency->cells[i].change[k], 1);
+	}
+	line->best_effect = line->best_speedup = NAN;
+}
+
 int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, enum undecided why, double run_s)
 {
 	_cleanup_free_ double *chances = calloc(n + 1, sizeof(*chances));
@@ -223,11 +255,14 @@ int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_
 	limit = stats_discovery_limit(chances, known, DISCOVERY_RATE);
 	for (size_t i = 0; i < n; i++) {
 		decide(&lines[i], &evidence[i], limit, run_s);
-		lines[i].undecided = why;
-		if (why != UNDECIDED_OPEN) {
+		if (lines[i].undecided == UNDECIDED_OPEN)
+			lines[i].undecided = why;
+		if (lines[i].undecided != UNDECIDED_OPEN) {
 			lines[i].verdict = VERDICT_UNDECIDED;
 			lines[i].missing_s = NAN;
 		}
+		if (lines[i].held > 0)
+			forget_effects(&lines[i]);
 	}
 	qsort(lines, n, sizeof(*lines), by_worth);
 	return 0;

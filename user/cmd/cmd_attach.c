@@ -27,7 +27,7 @@ static int start(struct run *r, struct error *e)
 	if (err == 0)
 		err = code_map_check(r->code, e);
 	if (err == 0)
-		err = run_inject_all(r, e);
+		err = run_inject_begin(r, e);
 	if (err == 0)
 		err = run_open_runner(r, e);
 	if (err == 0)

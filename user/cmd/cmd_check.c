@@ -150,8 +150,8 @@ static int probe_program(const char *path, const char *interpreter, const struct
 	ret[2] = (struct feature){.name = "line information", .what = "lines, points by FILE:LINE"};
 	if (!elf_object_is_dynamic(o)) {
 		ret[0].state = FEATURE_MISSING;
-		(void)snprintf(ret[0].detail, sizeof(ret[0].detail), "a static executable takes none; hold pays for it");
-		(void)snprintf(ret[0].remedy, sizeof(ret[0].remedy), "cozbpf run --pay hold");
+		(void)snprintf(ret[0].detail, sizeof(ret[0].detail), "a static executable takes none; a signal handler is put into it instead");
+		(void)snprintf(ret[0].remedy, sizeof(ret[0].remedy), "link it dynamically for coz.h points");
 	}
 	if (!elf_object_has_symbols(o)) {
 		ret[1].state = FEATURE_MISSING;

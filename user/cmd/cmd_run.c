@@ -56,7 +56,9 @@ static int find_program(struct run *r, struct error *e)
 
 static void library_is_ready(void *session, pid_t pid, int has)
 {
-	session_set_signals(session, pid, has);
+	const struct session_handler own = {0};
+
+	session_set_handler(session, pid, has ? &own : NULL);
 }
 
 static bool may_have_library(void *session, pid_t pid)
@@ -207,6 +209,9 @@ static int start(struct run *r, struct error *e)
 		return err;
 	r->start_ns = clock_monotonic_ns();
 	run_machine_begin(r);
+	err = run_inject_begin(r, e);
+	if (err < 0)
+		return err;
 	if (r->scope) {
 		err = session_set_code(r->session, r->code, e);
 		return err < 0 ? err : run_scope_started(r, e);

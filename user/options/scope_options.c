@@ -13,6 +13,12 @@
 #include <string.h>
 
 static const char *const follow_names[] = {"all", "exec", "none", NULL};
+static const char *const inject_names[] = {[INJECT_NEVER] = "never", [INJECT_AUTO] = "auto", [INJECT_ALWAYS] = "always", NULL};
+
+const char *run_inject_name(enum run_inject inject)
+{
+	return inject_names[inject];
+}
 
 static int set_follow(void *target, const struct option_row *row, const char *value, struct error *e)
 {
@@ -37,6 +43,18 @@ static int set_tree(void *target, const struct option_row *row, const char *valu
 	}
 #define FOLLOW_REST "what else it executes\n(exec), or neither (none); (all)"
 
+#define ROW_INJECT                                                                                                                         \
+	{                                                                                                                                  \
+		"inject", 0, "WHEN",                                                                                                       \
+			"put a signal handler into the processes, by which threads\nsleep that would else be kept on a CPU: where it is\n" \
+			"needed (auto), in any case (always), or not (never)",                                                             \
+			option_choice, AT(inject), .choices = inject_names                                                                 \
+	}
+#define ROW_SIGNAL                                                                                                                           \
+	{                                                                                                                                    \
+		"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo), .expert = true \
+	}
+
 static const struct option_row launch_rows[] = {
 	{"follow", 0, "WHAT", "profile the program's children as well (all), only " FOLLOW_REST, set_follow, AT(follow), .choices = follow_names},
 	ROW_ONLY,
@@ -48,12 +66,8 @@ static const struct option_row attach_rows[] = {
 	ROW_ONLY,
 	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", option_set_seconds,
 	 offsetof(struct run_options, duration_ns)},
-	{"no-inject", 0, NULL,
-	 "where the kernel cannot pause threads (before Linux 6.18),\nfail, instead of injecting a handler of a signal that does", option_flag,
-	 AT(no_inject)},
-	{"inject", 0, NULL, "inject it in any case: by it threads sleep longer where they\nwould else be kept on a CPU, which others may need",
-	 option_flag, AT(inject)},
-	{"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo), .expert = true},
+	ROW_INJECT,
+	ROW_SIGNAL,
 };
 
 static const struct option_row system_rows[] = {
@@ -65,6 +79,8 @@ static const struct option_row system_rows[] = {
 	{"pid-tree", 0, "PID", "this process and all that come from it", set_tree},
 	{"kernel", 0, NULL, "try the kernel's functions, too, instead of the lines that\ncall them", option_flag, AT(kernel)},
 	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", option_set_seconds, offsetof(struct run_options, duration_ns)},
+	ROW_INJECT,
+	ROW_SIGNAL,
 };
 
 #define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))

@@ -30,9 +30,10 @@ struct scope_options {
 	bool kernel;			  /* system: its functions are targets */
 	pid_t *pids;			  /* attach: at least one, distinct; owned */
 	size_t n_pids;
-	bool no_inject; /* attach: never inject a payment handler */
-	bool inject;	/* attach: inject one also where the kernel can pause threads */
+	enum run_inject { INJECT_NEVER, INJECT_AUTO, INJECT_ALWAYS } inject; /* attach, system: a payment handler into processes */
 };
+/* "never", "auto", "always". */
+const char *run_inject_name(enum run_inject inject);
 
 /* The rows that the command has beside those that they all have; their target is a struct run_options. */
 const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n);

@@ -14,6 +14,7 @@ struct profile_startup {
 	char *sync;	   /* "sched", "pthread" */
 	char *pay;	   /* the payer used: "sleep", "hold", "spin" */
 	char *fallback;	   /* what had to be replaced on this kernel, in words; NULL: nothing */
+	char *inject;	   /* of processes that ran already: whether a handler of a signal was put into them: "never", "auto", "always"; else NULL */
 	char *granularity; /* "line", "function" */
 	char *attribution; /* what a sample belongs to: "first" line in scope of its call chain, "inclusive": all of them; NULL: the first */
 	uint64_t seed, period_ns;

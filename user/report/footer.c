@@ -5,6 +5,7 @@
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -60,26 +61,6 @@ static void print_foreign(const struct report *r)
 			  a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
 	else if (a->foreign > 0.0005)
 		paragraph(r, 2, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
-}
-
-#define HELD_TOLD 0.01	/* of the time */
-#define CPUS_TO_SPARE 2 /* on average: then who wants a CPU gets one */
-
-/* Who slept and owes for it is asleep in virtual time. Held on a CPU instead, it keeps others from running whom nobody pauses. */
-static void print_held(const struct report *r)
-{
-	const struct profile_machine *m = &r->p->machine;
-	double used = (double)m->scope_ns + (double)m->foreign_ns, share = r->a->sums.held_asleep / r->a->elapsed_ns;
-	double spare = ((double)m->scope_of_ns - used) / (double)r->p->runtime_ns;
-
-	if (!(share > HELD_TOLD) || (m->scope_of_ns && spare >= CPUS_TO_SPARE))
-		return;
-	paragraph(r, 2,
-		  "Warning: for %.0f %% of the time threads that had slept were kept on a CPU, since nothing can make them sleep longer. Where no "
-		  "other CPU "
-		  "is free, the program or what it waits for stands still meanwhile, and effects are far too small. Attach with --inject (programs "
-		  "that cozbpf run starts need it not, unless they are static), or leave CPUs free.",
-		  100 * share);
 }
 
 static void print_stolen(const struct report *r)
@@ -294,11 +275,27 @@ static bool any_verdict(const struct analysis *a, enum verdict v, enum undecided
 	return false;
 }
 
+/* For how long threads were held that should have slept, and how to have them sleep. */
+static void print_held(const struct report *r)
+{
+	const struct profile *p = r->p;
+	_cleanup_free_ char *command = text_clean(r, p->n_runs && p->runs[p->n_runs - 1].command ? p->runs[p->n_runs - 1].command : "");
+	double most = 0;
+
+	for (size_t i = 0; i < r->a->n_points; i++)
+		for (size_t j = 0; r->a->points[i].visits && j < r->a->points[i].n_lines; j++)
+			most = fmax(most, r->a->points[i].lines[j].held);
+	if (most > 0)
+		paragraph(r, 2, "Threads that should have slept were held for up to %.0f %% of the time in a line's experiments.", 100 * most);
+	/* One line, however long, to be copied. */
+	if (*command && any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_INJECT))
+		(void)fprintf(r->out, "With a handler: cozbpf %s --inject=auto\n", command);
+}
+
 void footer_print(const struct report *r)
 {
 	print_fidelity(r);
 	print_foreign(r);
-	print_held(r);
 	print_stolen(r);
 	print_machine(r);
 	print_intervals(r);
@@ -315,7 +312,9 @@ void footer_print(const struct report *r)
 			  "each other's way (a lock, a cache line, a queue). Look there before you make it faster.");
 	for (enum undecided why = UNDECIDED_OPEN + 1; why < N_UNDECIDED; why++)
 		if (any_verdict(r->a, VERDICT_UNDECIDED, why))
-			paragraph(r, 2, "Undecided (%s): %s. %s", undecided_words[why].mark, undecided_words[why].why, undecided_words[why].more);
+			paragraph(r, 2, "%c%s: %s. %s", toupper(undecided_words[why].verdict[0]), undecided_words[why].verdict + 1,
+				  undecided_words[why].why, undecided_words[why].more);
+	print_held(r);
 	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_OPEN))
 		paragraph(r, 2,
 			  "Undecided: the intervals are still too wide, in parentheses about how much longer to run. "

@@ -46,7 +46,7 @@ static void text_verdict(const struct analysis_line *line, bool spins, char text
 	double s = line->missing_s;
 
 	if (line->undecided != UNDECIDED_OPEN)
-		(void)snprintf(text, NUMBER_ROOM, "undecided (%s)", undecided_words[line->undecided].mark);
+		(void)snprintf(text, NUMBER_ROOM, "%s", undecided_words[line->undecided].verdict);
 	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
 		(void)snprintf(text, NUMBER_ROOM, "%s", verdict_name(line->verdict));
 	else if (s > 86400)

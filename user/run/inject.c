@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
 #include "run/run.h"
+#include "analysis/analysis.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "experiment/runner.h"
 #include "shared/shim_abi.h"
 #include "shim/image.h"
 #include "target/injector.h"
+#include "target/launch.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -16,6 +20,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* --inject=auto: how long and how many experiments it takes to see whether threads are held that should sleep. */
+#define TRIAL_NS (3 * NSEC_PER_SEC)
+#define TRIAL_EXPERIMENTS 4
 
 int run_inject_open(struct run *r, struct error *e)
 {
@@ -26,7 +34,7 @@ int run_inject_open(struct run *r, struct error *e)
 		.signo = r->options.signo,
 	};
 
-	return r->injects ? injector_start(&o, &r->injector, e) : 0;
+	return r->injection.mode != RUN_INJECT_NONE ? injector_start(&o, &r->injection.injector, e) : 0;
 }
 
 static bool is_one_of(const pid_t *pids, size_t n, pid_t pid)
@@ -37,8 +45,7 @@ static bool is_one_of(const pid_t *pids, size_t n, pid_t pid)
 	return false;
 }
 
-/* One line, with the first that is done. */
-static void announce(const struct run *r)
+static void announce(const struct run *r, const char *reason)
 {
 	const struct scope_options *o = &r->options.scope;
 	char names[256] = "";
@@ -50,25 +57,28 @@ static void announce(const struct run *r)
 		(void)process_read(o->pids[i], &f);
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%d (%.16s)", i ? ", " : "", (int)o->pids[i], f.comm);
 	}
-	(void)log_error("%sinjecting a payment handler into process %s%s, until the end of the run%s",
-			o->inject ? "" : "the kernel has no task work: ", names, o->follow == FOLLOW_ALL ? " and its children" : "",
-			o->inject ? "" : " (--no-inject forbids)");
+	(void)log_error("%sinjecting a payment handler into %s%s%s%s, until the end of the run", reason, o->n_pids ? "process " : "", names,
+			o->n_pids ? "" : "processes in scope", o->n_pids && o->follow == FOLLOW_ALL ? " and its children" : "");
 }
 
 /* 0: @pid pays from now on. */
 static int inject(struct run *r, pid_t pid, struct error *e)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct injected got;
+	struct session_handler handler;
+	struct injected got = {0};
 	unsigned int flags;
 	int err;
 
-	/* As long as the ledger has it in scope its number is not another's: so the descriptor is that process's. */
-	if (pidfd < 0 || session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))
+	/* As long as the ledger has it in scope, or it is our child, its number is not another's: so the descriptor is that process's. */
+	if (pidfd < 0 || (r->scope && (session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))))
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
-	err = injector_enter(r->injector, pid, pidfd, &got, e);
-	/* What was said of the program before an exec is not true of this one, which may have a handler of its own. */
-	session_set_signals(r->session, pid, err == 0);
+	err = injector_enter(r->injection.injector, pid, pidfd, &got, e);
+	handler = (struct session_handler){got.handler, got.numbers};
+	/* What was said of the program before an exec is not true of this one, which may have a handler of its own. Where some are put into those
+	 * that need one, it may be the library's. */
+	if (err == 0 || r->injection.mode == RUN_INJECT_ALL)
+		session_set_handler(r->session, pid, err == 0 ? &handler : NULL);
 	if (err < 0)
 		return err;
 	if (got.filtered && !r->options.quiet)
@@ -80,24 +90,27 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	return 0;
 }
 
-/* The first one that refuses is named. */
+/* The first one that refuses is named. A program that we started and that can be held needs none. */
 static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 {
+	struct run_injection *i = &r->injection;
+
 	/* Most have ended long since. */
-	if (r->n_uninjected >= ABI_MAX_PROCESSES)
-		r->n_uninjected = 0;
-	if (array_room(r->uninjected, r->n_uninjected) < 0)
+	if (i->n_refused >= ABI_MAX_PROCESSES)
+		i->n_refused = 0;
+	if (array_room(i->refused, i->n_refused) < 0)
 		return;
-	r->uninjected[r->n_uninjected++] = pid;
-	if (!r->said_uninjected)
-		(void)log_error("%s: it is not paused; others that cannot be are not named", e->text);
-	r->said_uninjected = true;
+	i->refused[i->n_refused++] = pid;
+	if (!i->said && !(r->target && i->held_else))
+		(void)log_error("%s: %s; others that refuse are not named", e->text,
+				i->held_else ? "its threads are held on a CPU instead" : "it is not paused");
+	i->said = true;
 }
 
 static bool inject_unnamed(struct run *r, pid_t pid)
 {
 	struct error e = {""};
-	int err = is_one_of(r->uninjected, r->n_uninjected, pid) ? -EPERM : inject(r, pid, &e);
+	int err = is_one_of(r->injection.refused, r->injection.n_refused, pid) ? -EPERM : inject(r, pid, &e);
 
 	/* -ESTALE: of its new program we hear, too. */
 	if (err < 0 && err != -ESTALE && *e.text && process_is_live(pid))
@@ -105,34 +118,42 @@ static bool inject_unnamed(struct run *r, pid_t pid)
 	return err == 0;
 }
 
+/* Is a handler to be in a process of these flags? */
+static bool is_wanted(const struct run *r, unsigned int flags)
+{
+	return flags & ABI_PROC_IN && (r->injection.mode == RUN_INJECT_ALL || (r->injection.mode == RUN_INJECT_HELD && flags & ABI_PROC_HELD));
+}
+
+/* ... and is it not there yet? */
+static bool is_due(const struct run *r, unsigned int flags)
+{
+	return is_wanted(r, flags) && !(flags & ABI_PROC_SIGNALS);
+}
+
 void run_inject_anew(struct run *r, pid_t pid)
 {
-	if (!r->injector)
-		return;
-	for (size_t i = 0; i < r->n_uninjected; i++)
-		if (r->uninjected[i] == pid)
-			r->uninjected[i--] = r->uninjected[--r->n_uninjected];
-	(void)inject_unnamed(r, pid);
+	struct run_injection *i = &r->injection;
+	unsigned int flags;
+
+	for (size_t k = 0; k < i->n_refused; k++)
+		if (i->refused[k] == pid)
+			i->refused[k--] = i->refused[--i->n_refused];
+	if (session_flags(r->session, pid, &flags) == 0 && is_wanted(r, flags))
+		(void)inject_unnamed(r, pid);
 }
 
 void run_inject_rest(struct run *r, const struct session_process *all, size_t n)
 {
-	for (size_t i = 0; r->injector && i < n; i++)
-		if (all[i].flags & ABI_PROC_IN && !(all[i].flags & ABI_PROC_SIGNALS))
+	for (size_t i = 0; i < n; i++)
+		if (is_due(r, all[i].flags))
 			(void)inject_unnamed(r, all[i].pid);
 }
 
-int run_inject_all(struct run *r, struct error *e)
+/* Into all that are due. A child that one of them had before its turn came is found in the next round, and inherits what comes after that. */
+static int inject_all(struct run *r, struct error *e)
 {
-	bool announced = false;
 	int err;
 
-	if (!r->injector)
-		return 0;
-	err = injector_give_slots(r->injector, session_slots_fd(r->session), e);
-	if (err < 0)
-		return err;
-	/* A child that one of them had before its turn came is found in the next round, and inherits what comes after that. */
 	for (size_t done = 1; done;) {
 		_cleanup_free_ struct session_process *all = NULL;
 		size_t n;
@@ -142,15 +163,12 @@ int run_inject_all(struct run *r, struct error *e)
 		if (err < 0)
 			return fail(e, -err, "cannot tell which processes are in scope: %s", strerror(-err));
 		for (size_t i = 0; i < n; i++) {
-			if (!(all[i].flags & ABI_PROC_IN) || all[i].flags & ABI_PROC_SIGNALS)
+			if (!is_due(r, all[i].flags))
 				continue;
-			if (is_one_of(r->options.scope.pids, r->options.scope.n_pids, all[i].pid)) {
+			if (r->injection.mode == RUN_INJECT_ALL && is_one_of(r->options.scope.pids, r->options.scope.n_pids, all[i].pid)) {
 				err = inject(r, all[i].pid, e);
 				if (err < 0)
 					return err;
-				if (!announced)
-					announce(r);
-				announced = true;
 				done++;
 			} else {
 				done += inject_unnamed(r, all[i].pid);
@@ -160,13 +178,61 @@ int run_inject_all(struct run *r, struct error *e)
 	return 0;
 }
 
+int run_inject_begin(struct run *r, struct error *e)
+{
+	struct run_injection *i = &r->injection;
+	unsigned int flags;
+	int err = i->injector ? injector_give_slots(i->injector, session_slots_fd(r->session), e) : 0;
+
+	if (err < 0 || i->mode != RUN_INJECT_ALL)
+		return err;
+	/* Of a program that we start it is not told, as it is not of the library. */
+	if (!r->target) {
+		err = inject_all(r, e);
+		if (err == 0)
+			announce(r, i->held_else ? "" : "the kernel has no task work: ");
+		return err;
+	}
+	/* --only may leave it out. */
+	if (r->scope && (session_flags(r->session, target_pid(r->target), &flags) < 0 || !is_due(r, flags)))
+		return 0;
+	err = inject(r, target_pid(r->target), e);
+	if (err < 0 && !i->held_else && process_is_live(target_pid(r->target)))
+		return err;
+	if (err < 0)
+		e->text[0] = '\0';
+	return 0;
+}
+
+void run_inject_step(struct run *r, uint64_t now)
+{
+	struct profile_runtime t;
+	struct run_injection *i = &r->injection;
+	struct error e = {""};
+	char reason[128];
+	double held;
+
+	if (i->mode != RUN_INJECT_TRIAL || now < r->start_ns + r->options.delay_ns + TRIAL_NS || r->profile.n_experiments < TRIAL_EXPERIMENTS)
+		return;
+	run_take_machine(r, &t);
+	held = analysis_held(&r->profile);
+	i->mode = held > 0 ? RUN_INJECT_HELD : RUN_INJECT_NONE;
+	run_keep_trial(r, !(held > 0));
+	if (!(held > 0))
+		return;
+	(void)runner_drop(r->runner, now);
+	(void)snprintf(reason, sizeof(reason), "for %.0f %% of the time threads were kept on a CPU that should have slept: ", 100 * held);
+	announce(r, reason);
+	if (inject_all(r, &e) < 0)
+		(void)log_error("%s", e.text);
+}
+
 void run_inject_close(struct run *r)
 {
 	struct error e = {""};
 
-	if (injector_stop(r->injector, &e) < 0)
+	if (injector_stop(r->injection.injector, &e) < 0)
 		(void)log_error("%s", e.text);
-	r->injector = NULL;
-	free(r->uninjected);
-	r->uninjected = NULL;
+	free(r->injection.refused);
+	r->injection = (struct run_injection){0};
 }

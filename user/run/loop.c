@@ -353,6 +353,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	if (err < 0)
 		return fail(e, -err, "cannot go on with the experiments: %s", strerror(-err));
 	say_write_error(l);
+	run_inject_step(r, now);
 	if (look(l, now))
 		return be_certain(l, now, ret_next, e);
 	if (r->options.duration_ns && last < *ret_next)

@@ -68,6 +68,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
+		.inject = r->options.kind == RUN_LAUNCH ? NULL : strdup(run_inject_name(r->options.scope.inject)),
 		.granularity = strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
 		.attribution = strdup(run_attribution_name(r->options.attribution)),
 		.seed = r->options.seed,
@@ -117,9 +118,22 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 	struct run *r = arg;
 
 	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the run. */
-	if (!r->write_error)
+	if (!r->write_error && r->injection.mode != RUN_INJECT_TRIAL)
 		r->write_error = profile_write_experiment(r->writer, x, points, n_points);
 	return run_keep(&r->profile, x, points, n_points);
+}
+
+void run_keep_trial(struct run *r, bool keep)
+{
+	struct profile *p = &r->profile, dropped = {.experiments = p->experiments, .n_experiments = p->n_experiments};
+
+	for (size_t i = 0; keep && !r->write_error && i < p->n_experiments; i++)
+		r->write_error = profile_write_experiment(r->writer, &p->experiments[i].x, p->experiments[i].points, p->experiments[i].n_points);
+	if (keep)
+		return;
+	p->experiments = NULL;
+	p->n_experiments = r->looked_at = 0;
+	profile_free(&dropped);
 }
 
 void run_close_profile(struct run *r)
@@ -140,16 +154,32 @@ bool run_say_write_error(struct run *r)
 	return r->write_error != 0;
 }
 
+static void take_time(struct run *r)
+{
+	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
+
+	r->profile.runtime_ns = end > r->start_ns + r->stops.ns ? end - r->start_ns - r->stops.ns : 0;
+}
+
+void run_take_machine(struct run *r, struct profile_runtime *ret)
+{
+	take_time(r);
+	*ret = (struct profile_runtime){.time = r->profile.runtime_ns + r->stops.ns};
+	run_machine_end(r, ret);
+	ret->time = r->profile.runtime_ns;
+	r->profile.machine = (struct profile_machine){0};
+	profile_machine_add_run(&r->profile.machine, ret);
+}
+
 int run_take_samples(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct profile_samples *samples = NULL;
-	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
 	size_t n = 0;
 	int err = runner_samples(r->runner, &samples, &n);
 
 	if (err == 0)
 		err = profile_set_samples(&r->profile, samples, n);
-	r->profile.runtime_ns = end > r->start_ns + r->stops.ns ? end - r->start_ns - r->stops.ns : 0;
+	take_time(r);
 	return err < 0 ? fail(e, -err, "cannot collect the samples: %s", strerror(-err)) : 0;
 }
 
@@ -161,18 +191,12 @@ int run_write_log(struct run *r, struct error *e)
 
 	if (err < 0)
 		return err;
+	if (r->injection.mode == RUN_INJECT_TRIAL)
+		run_keep_trial(r, true);
 	runner_get_status(r->runner, &status);
-	t = (struct profile_runtime){
-		.time = r->profile.runtime_ns + r->stops.ns,
-		.samples = status.samples_in_scope - status.samples_without_line,
-		.unattributed = status.samples_without_line + session_samples_outside(r->session),
-	};
-	run_machine_end(r, &t);
-	t.time = r->profile.runtime_ns;
-	r->profile.machine = (struct profile_machine){0};
-	profile_machine_add_run(&r->profile.machine, &t);
-	r->profile.sampled = t.samples;
-	r->profile.unattributed = t.unattributed;
+	run_take_machine(r, &t);
+	t.samples = r->profile.sampled = status.samples_in_scope - status.samples_without_line;
+	t.unattributed = r->profile.unattributed = status.samples_without_line + session_samples_outside(r->session);
 	if (r->writer && !r->write_error)
 		r->write_error = profile_write_log(r->writer, &t, r->profile.samples, r->profile.n_samples);
 	return 0;

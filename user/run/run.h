@@ -71,6 +71,18 @@ struct repeat {
 	size_t done;
 };
 
+/* Payment handlers in processes that cannot have the preloaded library: those that ran already, and static executables. */
+struct run_injection {
+	/* Into none; into none yet, as it is still to be seen whether it takes that; into processes that were held for what they should have
+	 * slept; into all */
+	enum run_inject_mode { RUN_INJECT_NONE, RUN_INJECT_TRIAL, RUN_INJECT_HELD, RUN_INJECT_ALL } mode;
+	bool held_else;		   /* the kernel can hold who has none */
+	struct injector *injector; /* NULL: nothing is injected */
+	pid_t *refused;		   /* processes that it cannot be put into, as they are */
+	size_t n_refused;
+	bool said; /* one of them was named */
+};
+
 struct run {
 	const struct run_purpose *purpose;
 	struct run_options options;
@@ -83,11 +95,7 @@ struct run {
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
-	bool injects;		   /* the processes run already, and the kernel cannot pause them, or not by letting them sleep */
-	struct injector *injector; /* NULL: nothing is injected */
-	pid_t *uninjected;	   /* processes that it cannot be put into, as they are */
-	size_t n_uninjected;
-	bool said_uninjected;
+	struct run_injection injection;
 	char fallback[256];	    /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;
@@ -184,16 +192,19 @@ void run_scope_look(struct run *r, pid_t pid, uint64_t when);
 /* Have all processes of attach ended, and what came of them? */
 bool run_scope_is_over(struct run *r);
 
-/* inject.c: attach on a kernel that cannot pause threads: the processes get a payment handler, which they lose when we leave. */
-/* Forks a process that injects, so call it before there is a second thread. Does nothing unless the run injects. */
+/* inject.c: payment handlers in processes, which they lose when we leave. */
+/* Forks a process that injects, so call it before there is a second thread. Does nothing unless the run may inject. */
 int run_inject_open(struct run *r, struct error *e);
-/* Into all that is in scope: refused where a process that was named refuses; of the others it is said. */
-int run_inject_all(struct run *r, struct error *e);
+/* The processes are entered, or the program was started. Puts handlers into those where that is decided; refused where a process that was
+ * named refuses and cannot be held; of others it is said. */
+int run_inject_begin(struct run *r, struct error *e);
+/* --inject=auto: at the end of the trial, decides. */
+void run_inject_step(struct run *r, uint64_t now);
 /* @pid has started another program, which took its handler away. */
 void run_inject_anew(struct run *r, pid_t pid);
 /* Into those in scope that have none yet: whose parent had none when it forked. A few times a second. */
 void run_inject_rest(struct run *r, const struct session_process *all, size_t n);
-/* All go on without, as they were before. After the session is closed. */
+/* All go on without, as they were before. After the session is closed, but for programs that we started. */
 void run_inject_close(struct run *r);
 
 /* cmd_run.c: what comes before the session, and the session. */
@@ -230,8 +241,12 @@ void run_slowing_print(const struct run *r);
 /* record.c: the run's records go to the file and are kept for the report. */
 int run_write_startup(struct run *r, struct error *e);
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+/* --inject=auto: the experiments so far go to the file, or are forgotten, since they were made without handlers that it takes. */
+void run_keep_trial(struct run *r, bool keep);
 /* Copies an experiment. -ENOMEM. */
 int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
+/* The length of the run so far and what the machine did meanwhile, into the profile that is kept, and into *ret. */
+void run_take_machine(struct run *r, struct profile_runtime *ret);
 /* The samples so far and the length of the run, into the profile that is kept. */
 int run_take_samples(struct run *r, struct error *e);
 int run_write_log(struct run *r, struct error *e);

@@ -174,7 +174,7 @@ int run_scope_settle(struct run *r, pid_t pid, struct error *e)
 			session_leave(r->session, pid);
 		return 0;
 	}
-	if (!entered || flags != (has & ~(unsigned int)ABI_PROC_SIGNALS)) {
+	if (!entered || flags != (has & ~(unsigned int)(ABI_PROC_SIGNALS | ABI_PROC_HELD))) {
 		err = session_take(r->session, pid, flags, e);
 		if (err < 0)
 			return err;

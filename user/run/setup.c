@@ -32,6 +32,22 @@ int run_look_at_program(struct run *r, struct error *e)
 	return err;
 }
 
+/* @work: the kernel can hold threads. */
+static enum run_inject_mode inject_mode(const struct run *r, bool work)
+{
+	enum run_inject asked = r->options.scope.inject;
+
+	/* The library cannot be loaded into a static executable, nor into those that a dynamic one starts. Those are held until it shows that they
+	 * should sleep. With --sync pthread a handler would be of little use. */
+	if (r->options.kind == RUN_LAUNCH && r->options.sync == RUN_SYNC_SCHED)
+		return !r->dynamic ? RUN_INJECT_ALL : work && r->scope ? RUN_INJECT_HELD : RUN_INJECT_NONE;
+	if (r->options.kind == RUN_LAUNCH)
+		return RUN_INJECT_NONE;
+	if (asked == INJECT_NEVER)
+		return RUN_INJECT_NONE;
+	return asked == INJECT_AUTO && work ? RUN_INJECT_TRIAL : RUN_INJECT_ALL;
+}
+
 int run_choose_payer(struct run *r, struct error *e)
 {
 	static const enum abi_payer payers[] = {[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
@@ -41,14 +57,12 @@ int run_choose_payer(struct run *r, struct error *e)
 	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
 	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
 
-	if (r->options.scope.inject && r->options.scope.no_inject)
-		return fail(e, EINVAL, "--inject and --no-inject exclude each other");
-	r->injects = r->options.kind == RUN_ATTACH && (r->options.scope.inject || (!work && !r->options.scope.no_inject));
-	if (r->options.kind != RUN_LAUNCH && !work && !r->injects)
+	r->injection.held_else = work;
+	r->injection.mode = inject_mode(r, work);
+	if (r->options.kind != RUN_LAUNCH && !work && r->injection.mode == RUN_INJECT_NONE)
 		return fail(e, EOPNOTSUPP,
-			    "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18); %sstart the "
-			    "program with cozbpf run instead",
-			    r->options.kind == RUN_SYSTEM ? "cozbpf attach can inject a payment handler, or " : "");
+			    "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18), or a signal handler in "
+			    "the process, which --inject=auto puts there until the end of the run");
 	r->preload = r->dynamic && r->options.kind == RUN_LAUNCH;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it; elsewhere spin, which keeps the CPU as
 	 * well. A thread that sleeps a pause leaves its CPU to others, which is wrong as soon as there are more of them than CPUs. */
@@ -58,13 +72,13 @@ int run_choose_payer(struct run *r, struct error *e)
 						       : ABI_PAY_SLEEP;
 	if (r->payer == ABI_PAY_HOLD && !work)
 		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay spin");
-	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH)
-		return fail(e, EOPNOTSUPP, "%s is a static executable: the payer's library cannot be loaded into it; %s", r->path,
+	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH && r->injection.mode == RUN_INJECT_NONE)
+		return fail(e, EOPNOTSUPP, "%s is a static executable: --sync pthread cannot have a signal handler in it; %s", r->path,
 			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
 	if (!work)
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode%s",
-			       r->injects ? ", in an injected handler" : "");
+			       r->injection.mode != RUN_INJECT_NONE ? ", in an injected handler" : "");
 	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
 		(void)snprintf(r->fallback, sizeof(r->fallback), "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
 	return 0;

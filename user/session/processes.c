@@ -116,7 +116,7 @@ int session_take(struct session *s, pid_t pid, unsigned int flags, struct error 
 
 	lock(s);
 	if (get(s, pid, &p) == 0)
-		flags |= p.flags & ABI_PROC_SIGNALS;
+		flags |= p.flags & (ABI_PROC_SIGNALS | ABI_PROC_HELD);
 	p.flags = flags;
 	if ((pid_t)s->skel->bss->control.tgid == pid && !(flags & ABI_PROC_IN))
 		s->skel->bss->control.tgid = 0;
@@ -141,23 +141,29 @@ void processes_allow_signals(struct session *s, pid_t pid, const volatile unsign
 {
 	unsigned long long before = *execs;
 
-	session_set_signals(s, pid, true);
+	session_set_handler(s, pid, &(struct session_handler){0});
 	if (*execs != before)
-		session_set_signals(s, pid, false);
+		session_set_handler(s, pid, NULL);
 }
 
-void session_set_signals(struct session *s, pid_t pid, bool has)
+void session_set_handler(struct session *s, pid_t pid, const struct session_handler *h)
 {
+	struct abi_control *c = &s->skel->bss->control;
 	struct abi_proc p;
 
-	if (!s->options.many)
+	if (!s->options.many) {
+		c->handler = h ? h->address : 0;
+		c->signals_ok = h != NULL;
 		return;
+	}
 	lock(s);
 	if (get(s, pid, &p) < 0) {
 		unlock(s);
 		return;
 	}
-	p.flags = has ? p.flags | ABI_PROC_SIGNALS : p.flags & ~(unsigned int)ABI_PROC_SIGNALS;
+	p.flags = h ? p.flags | ABI_PROC_SIGNALS : p.flags & ~(unsigned int)ABI_PROC_SIGNALS;
+	p.handler = h ? h->address : 0;
+	p.numbers = h ? h->numbers : 0;
 	(void)put(s, pid, &p, BPF_EXIST);
 	unlock(s);
 }

@@ -80,7 +80,7 @@ static long long now_ns(void)
 
 struct shim_slot *shim_own_slot(void)
 {
-	return find_slot((struct shim_slot *)blob_head.slots, (unsigned int)raw_call(SYS_gettid, 0, 0, 0, 0));
+	return find_slot((struct shim_slot *)blob_head.slots, (unsigned int)raw_call(SYS_gettid, 0, 0, 0, 0) + (unsigned int)blob_head.numbers);
 }
 
 static long long *own_latency(const struct shim_slot *slot)

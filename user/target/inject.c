@@ -112,7 +112,9 @@ static int enter_stopped(const struct inject_options *o, struct remote *r, const
 		err = remote_helper(r, &helper, &number);
 		if (err < 0)
 			return err == -EAGAIN ? -EUSERS : err;
-		err = inject_map(o, &helper, l);
+		err = inject_numbers_of(helper.tid, &l->numbers);
+		if (err == 0)
+			err = inject_map(o, &helper, l);
 		remote_end(&helper, r, number);
 	}
 	if (err == 0)
@@ -140,7 +142,7 @@ static int enter(const struct inject_options *o, pid_t pid, int pidfd, const str
 }
 
 int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
-		 struct injected *ret_threads, struct error *e)
+		 struct injected *ret_injected, struct error *e)
 {
 	_cleanup_free_ struct inject_thread *threads = NULL;
 	size_t n = 0;
@@ -167,10 +169,10 @@ int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const str
 		return refuse(pid, o->signo, err, e);
 	if (inject_threads(pid, o->signo, &threads, &n) < 0)
 		n = 0;
-	*ret_threads = (struct injected){.threads = (unsigned int)n};
+	*ret_injected = (struct injected){.handler = inject_own_action(o, ret).handler, .numbers = ret->numbers, .threads = (unsigned int)n};
 	for (size_t i = 0; i < n; i++) {
-		ret_threads->blocking += threads[i].blocking;
-		ret_threads->filtered += threads[i].filtered;
+		ret_injected->blocking += threads[i].blocking;
+		ret_injected->filtered += threads[i].filtered;
 	}
 	return 0;
 }

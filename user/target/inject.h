@@ -26,6 +26,7 @@ struct inject_options {
 /* Where it is. */
 struct inject_layout {
 	uint64_t blob, end, slots;   /* addresses; end: of the blob, its data and a page of scratch */
+	unsigned int numbers;	     /* SHIM_NAMESPACE of that process */
 	pid_t pid;		     /* the process that it was put into */
 	struct inject_action former; /* what was in the place of the handler: the default, or that the signal is ignored */
 };
@@ -33,7 +34,7 @@ struct inject_layout {
 /* Puts the handler into @pid, the process of @pidfd, if it is not there yet by one of the @known layouts, in *ret. -errno with @e; then nothing
  * is left there. */
 int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
-		 struct injected *ret_threads, struct error *e);
+		 struct injected *ret_injected, struct error *e);
 /* Takes it out of all processes that have one of the layouts. No signal may be raised any more. -EBUSY: what is left, in @e. */
 int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e);
 
@@ -43,6 +44,8 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret);
 /* The address of one in @pid's memory. */
 int inject_syscall_of(pid_t pid, uint64_t *ret);
+/* SHIM_NAMESPACE of @pid's PID namespace. -ESRCH. */
+int inject_numbers_of(pid_t pid, unsigned int *ret);
 /* The layout that a process has, by the text of its /proc/PID/maps and what is there; NULL: none. */
 const struct inject_layout *inject_layout_in(pid_t pid, const char *maps, const struct inject_layout *known, size_t n);
 const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n);

@@ -97,7 +97,7 @@ static int map_slots(const struct inject_options *o, struct remote *helper, uint
 	return err == 0 ? call(helper, SYS_mmap, CALL(0, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, slots, 0), ret) : err;
 }
 
-/* The code is written past its protection: at no time is it writable for the program. */
+/* l->numbers is filled in. The code is written past its protection: at no time is it writable for the program. */
 int inject_map(const struct inject_options *o, struct remote *helper, struct inject_layout *l)
 {
 	_cleanup_free_ unsigned char *image = malloc(o->size);
@@ -118,6 +118,7 @@ int inject_map(const struct inject_options *o, struct remote *helper, struct inj
 		err = map_slots(o, helper, scratch, &l->slots);
 	head->slots = l->slots;
 	head->pay = o->pay;
+	head->numbers = l->numbers;
 	return err == 0 ? remote_write(helper, l->blob, image, o->size) : err;
 }
 

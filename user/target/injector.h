@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct error;
@@ -19,6 +20,8 @@ struct injector_options {
 
 /* What came of a process. */
 struct injected {
+	uint64_t handler;		 /* the address of its handler */
+	unsigned int numbers;		 /* SHIM_NAMESPACE of the numbers that the handler knows its threads by */
 	unsigned int threads;		 /* how many it has */
 	unsigned int blocking, filtered; /* how many of them block the signal, or filter their system calls: those get none */
 };
