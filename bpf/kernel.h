@@ -65,6 +65,7 @@ struct trace_event_raw_sys_exit {
 };
 
 struct thread_info {
+	unsigned long flags;
 	u32 cpu;
 };
 

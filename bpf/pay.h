@@ -51,6 +51,10 @@ struct hold {
 	u64 until, epoch;
 };
 
+/* The scheduler wants the CPU for another: TIF_NEED_RESCHED and TIF_NEED_RESCHED_LAZY, bits 3 and 4 of x86's thread_info.flags or 4 and 5 since they are
+ * numbered alike everywhere (include/asm-generic/thread_info_tif.h). What else is in these bits is of threads that a debugger steps, or that are dying. */
+#define RESCHED_BITS (7 << 3)
+
 static long hold_step(u64 i, struct hold *h)
 {
 	struct thread *t = h->t;
@@ -64,7 +68,8 @@ static long hold_step(u64 i, struct hold *h)
 		thread_paid(t, now - from, h->sum);
 		t->pause.hold_from = now;
 	}
-	return thread_due(t) <= 0 || now >= h->until || *(volatile u64 *)&control.epoch != h->epoch;
+	return thread_due(t) <= 0 || now >= h->until || *(volatile u64 *)&control.epoch != h->epoch ||
+	       bpf_get_current_task_btf()->thread_info.flags & RESCHED_BITS;
 }
 
 static __always_inline void pay_hold(struct task_struct *task, struct thread *t, u64 epoch, u64 now, struct abi_totals *sum)
