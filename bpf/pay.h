@@ -51,8 +51,9 @@ struct hold {
 	u64 until, epoch;
 };
 
-/* The scheduler wants the CPU for another: TIF_NEED_RESCHED and TIF_NEED_RESCHED_LAZY, bits 3 and 4 of x86's thread_info.flags or 4 and 5 since they are
- * numbered alike everywhere (include/asm-generic/thread_info_tif.h). What else is in these bits is of threads that a debugger steps, or that are dying. */
+/* The scheduler wants the CPU for another: TIF_NEED_RESCHED and TIF_NEED_RESCHED_LAZY, bits 3 and 4 of x86's thread_info.flags or 4 and 5 since they
+ * are numbered alike everywhere (include/asm-generic/thread_info_tif.h). What else is in these bits is of threads that a debugger steps, or that are
+ * dying. */
 #define RESCHED_BITS (7 << 3)
 
 static long hold_step(u64 i, struct hold *h)

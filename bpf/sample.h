@@ -71,6 +71,33 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	pay_signal(task, t, owed, config.payer != ABI_PAY_SLEEP && pay_asleep(t, owed), now);
 }
 
+/* First of the errors that a system call ends with which is to begin again, ERESTARTSYS, and the last, ERESTART_RESTARTBLOCK (include/linux/errno.h).
+ */
+#define RESTARTS_FROM 512
+#define RESTARTS_TO 516
+
+/* The same at the end of a system call: who comes from a sleep, does a few microseconds' work and sleeps again has no tick in user mode. But for a
+ * call that is to begin again, which a handler of a signal would have end with EINTR. Passed by every system call of every process. */
+SEC("?tp_btf/sys_exit")
+int BPF_PROG(pay_at_call, struct pt_regs *regs, long result)
+{
+	u64 epoch = *(volatile u64 *)&control.epoch, now;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct abi_totals *sum = totals_here();
+	struct thread *t;
+
+	if (!experiment_active(epoch) || !in_scope(task) || (result >= -RESTARTS_TO && result <= -RESTARTS_FROM))
+		return 0;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t || !sum || t->account.epoch != epoch || thread_due(t) < config.threshold_ns)
+		return 0;
+	now = bpf_ktime_get_ns();
+	thread_fold(t, now);
+	expected_allow(t, now, control.setups[(epoch >> 1) & 1].speedup_q16);
+	pay_at_tick(task, t, now, sum);
+	return 0;
+}
+
 /* Between the ticks of each CPU on average, with the periods that its clocks have now; ns. */
 abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
 

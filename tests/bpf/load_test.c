@@ -108,6 +108,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 	skel->rodata->n_latencies = latencies;
 	c->has_sampled = 1;
 	choose(skel, sync);
+	(void)bpf_program__set_autoload(skel->progs.pay_at_call, sync == ABI_SYNC_SCHED && !task_work);
 	/* All that some points need; the one for many probes where the kernel has such links. */
 	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
 		(void)bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, points[i]), true);

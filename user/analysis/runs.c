@@ -70,8 +70,8 @@ static void find_times(const struct profile *p, const struct collection *c, stru
 	}
 }
 
-/* Effects are off by about as many points as threads are held per cent of the time (bpf/README.md, section 6): less than this is within the method's own
- * error. In the truth suite's programs (--pay attach) it is less than 0.05 % or more than 18. */
+/* Effects are off by about as many points as threads are held per cent of the time (bpf/README.md, section 6): less than this is within the method's
+ * own error. In the truth suite's programs (--pay attach) it is less than 0.05 % or more than 18. */
 #define HELD_LEAST 0.01
 /* With so many CPUs without work, on average, who wants one gets one. */
 #define CPUS_TO_SPARE 2

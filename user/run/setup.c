@@ -76,9 +76,10 @@ int run_choose_payer(struct run *r, struct error *e)
 		return fail(e, EOPNOTSUPP, "%s is a static executable: --sync pthread cannot have a signal handler in it; %s", r->path,
 			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
 	if (!work)
-		(void)snprintf(r->fallback, sizeof(r->fallback),
-			       "no BPF task work on this kernel: threads start paying at their own next tick in user mode%s",
-			       r->injection.mode != RUN_INJECT_NONE ? ", in an injected handler" : "");
+		(void)snprintf(
+			r->fallback, sizeof(r->fallback),
+			"no BPF task work on this kernel: threads start paying at their next tick in user mode, or at the end of a system call%s",
+			r->injection.mode != RUN_INJECT_NONE ? ", in an injected handler" : "");
 	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
 		(void)snprintf(r->fallback, sizeof(r->fallback), "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
 	return 0;

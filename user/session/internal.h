@@ -103,7 +103,7 @@ struct session {
 	uint64_t clocks_ns;		/* since when clocks may be stopped */
 	bool idle[ABI_MAX_CPUS];
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
-	struct bpf_link *links[8];	    /* edges, or what --sync pthread has in their stead */
+	struct bpf_link *links[9];	    /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
 	struct points points;
 	struct point slow_probes;     /* where each visit of the line can be made longer; none: it is slowed by samples */

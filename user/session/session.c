@@ -35,6 +35,9 @@ static void configure(struct session *s)
 	/* Not for uprobes' programs. Who pays is current at any rate. */
 	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED && feature_usable("send_signal_task", s->options.disabled);
 	c->has_preempt_disable = programs_preempt_disable();
+	/* A kernel that does not report system calls knows no such event. */
+	(void)bpf_program__set_autoload(s->skel->progs.pay_at_call, !c->has_task_work && s->options.sync == ABI_SYNC_SCHED &&
+									    libbpf_find_vmlinux_btf_id("sys_exit", BPF_TRACE_RAW_TP) > 0);
 	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
 	c->sync = s->options.sync;
 	c->has_switch = s->sync_switch;
@@ -222,8 +225,9 @@ int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, stru
 int session_attach(struct session *s, pid_t pid, struct error *e)
 {
 	struct bpf_program *progs[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec, s->skel->progs.edge_exit, s->skel->progs.edge_waking,
-		s->skel->progs.edge_switch,  s->skel->progs.sync_exec, s->skel->progs.sync_exit, s->skel->progs.sync_switch,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
+		s->skel->progs.edge_waking,  s->skel->progs.edge_switch, s->skel->progs.sync_exec,
+		s->skel->progs.sync_exit,    s->skel->progs.sync_switch, s->skel->progs.pay_at_call,
 	};
 	int r;
 
