@@ -62,10 +62,9 @@ static uint64_t own_cpu_ns(void)
 void run_machine_begin(struct run *r)
 {
 	r->own_cpu_ns = own_cpu_ns();
-	if (r->options.kind == RUN_LAUNCH)
-		return;
 	session_cpu_times(r->session, &r->scope_cpu_ns, &r->outside_cpu_ns);
-	session_measure_own(r->session);
+	if (r->options.kind != RUN_LAUNCH)
+		session_measure_own(r->session);
 }
 
 void run_machine_end(struct run *r, struct profile_runtime *t)
@@ -78,8 +77,6 @@ void run_machine_end(struct run *r, struct profile_runtime *t)
 		return;
 	t->machine_ns = (uint64_t)cpus * t->time;
 	t->own_cpu_ns = own_cpu_ns() - r->own_cpu_ns;
-	if (r->options.kind == RUN_LAUNCH)
-		return;
 	if (!isnan(kernel))
 		t->kernel_cpu_ns = (uint64_t)(kernel * (double)t->time);
 	session_cpu_times(r->session, &scope, &outside);
