@@ -127,7 +127,7 @@ for how in "${ways[@]}"; do
 	verdict "run: resets all handlers, $how" "$why" complaint said
 done
 
-pays -- "$programs/hostile" steady 1.5
+pays -- "$programs/hostile" steady 5
 begun
 pid=$(sed -n 's/^pid //p' said)
 kill -STOP "$pid"

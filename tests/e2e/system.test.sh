@@ -95,7 +95,8 @@ scoped "by control group" --cgroup "$group"
 rm -f -- "$profile"
 (
 	for _ in {1..100}; do
-		[ "$(grep -c '"experiment"' "$profile" 2>/dev/null)" -le 3 ] || break
+		n=$(grep -sc '"experiment"' "$profile")
+		[ "${n:-0}" -le 3 ] || break
 		sleep 0.1
 	done
 	kill "$late"
