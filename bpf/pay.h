@@ -52,8 +52,8 @@ struct hold {
 };
 
 /* The scheduler wants the CPU for another: TIF_NEED_RESCHED and TIF_NEED_RESCHED_LAZY, bits 3 and 4 of x86's thread_info.flags or 4 and 5 since they
- * are numbered alike everywhere (include/asm-generic/thread_info_tif.h). What else is in these bits is of threads that a debugger steps, or that are
- * dying. */
+ * are numbered alike everywhere (include/asm-generic/thread_info_tif.h). In the layout where one of the three
+ * bits is another flag, it says that a debugger steps the thread, or that it is dying. */
 #define RESCHED_BITS (7 << 3)
 
 static long hold_step(u64 i, struct hold *h)

@@ -71,13 +71,12 @@ static __always_inline void pay_at_tick(struct task_struct *task, struct thread 
 	pay_signal(task, t, owed, config.payer != ABI_PAY_SLEEP && pay_asleep(t, owed), now);
 }
 
-/* First of the errors that a system call ends with which is to begin again, ERESTARTSYS, and the last, ERESTART_RESTARTBLOCK (include/linux/errno.h).
- */
+/* A system call that is to begin again ends with one of these errors, ERESTARTSYS to ERESTART_RESTARTBLOCK (include/linux/errno.h). */
 #define RESTARTS_FROM 512
 #define RESTARTS_TO 516
 
-/* The same at the end of a system call: who comes from a sleep, does a few microseconds' work and sleeps again has no tick in user mode. But for a
- * call that is to begin again, which a handler of a signal would have end with EINTR. Passed by every system call of every process. */
+/* The same at the end of a system call: a thread that sleeps, works for a few microseconds and sleeps again has no tick in user mode. Not if the call
+ * is to begin again: a handler that runs first would make it end with EINTR. Every system call of every process comes here. */
 SEC("?tp_btf/sys_exit")
 int BPF_PROG(pay_at_call, struct pt_regs *regs, long result)
 {

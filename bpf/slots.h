@@ -4,8 +4,6 @@
 
 #include "bpf/maps.h"
 
-#include "shared/shim_abi.h"
-
 /* SHIM_NAMESPACE of @task's PID namespace. *ret_tid: its number there. */
 static __always_inline u32 slot_namespace(const struct task_struct *task, u32 *ret_tid)
 {

@@ -100,7 +100,7 @@ _Static_assert(sizeof(struct abi_config) == 120, "abi_config");
 struct abi_proc {
 	abi_u32 flags;
 	abi_u32 space;	  /* its address space; BPF: ABI_SPACE_NONE after an exec */
-	abi_u64 handler;  /* the address of the handler; 0: the library's, which no other takes the place of */
+	abi_u64 handler;  /* the address of the handler; 0: that of the library, which lets no other replace it */
 	abi_u32 numbers;  /* of the PID namespace whose numbers it knows: SHIM_NAMESPACE */
 	abi_u32 reserved; /* 0 */
 };

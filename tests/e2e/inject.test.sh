@@ -69,7 +69,7 @@ holds 'total("paid") > 0.8 * total("growth")' || why+=" paid $(ask 'total("paid"
 facts "$victim" | diff before - >difference || why+=' it is not as it was;'
 verdict 'sign and size of an effect' "$why" complaint difference
 
-# A program that puts a handler of its own in the place of ours gets no signal of ours.
+# A program that replaces the injected handler by its own gets no payment signal.
 python3 -c 'import os, signal, time
 got = 0
 def note(*_):
@@ -96,7 +96,7 @@ attached "$victim,$own" -d 5 --experiment 200 --fixed-line "$(line_of steady bur
 wait "$own"
 [ "$(cat own.out)" = 0 ] || why+=" it got $(cat own.out) signals;"
 holds 'total("paid") > 0' || why+=' nothing was paid;'
-verdict 'a handler in the place of ours' "$why" complaint
+verdict 'a program that replaces the handler' "$why" complaint
 
 # cozbpf is killed: at once nobody is delayed, and a little later nothing is left. What the machine does besides is not judged.
 rate() {

@@ -186,7 +186,7 @@ int run_inject_begin(struct run *r, struct error *e)
 
 	if (err < 0 || i->mode != RUN_INJECT_ALL)
 		return err;
-	/* Of a program that we start it is not told, as it is not of the library. */
+	/* Nothing is said of programs that cozbpf starts, as nothing is said of the preloaded library. */
 	if (!r->target) {
 		err = inject_all(r, e);
 		if (err == 0)

@@ -37,8 +37,8 @@ static enum run_inject_mode inject_mode(const struct run *r, bool work)
 {
 	enum run_inject asked = r->options.scope.inject;
 
-	/* The library cannot be loaded into a static executable, nor into those that a dynamic one starts. Those are held until it shows that they
-	 * should sleep. With --sync pthread a handler would be of little use. */
+	/* The library cannot be loaded into static executables. The one that is launched gets a handler at once. Those that a dynamic program starts
+	 * are held, and get one when a thread of theirs should have slept. With --sync pthread a handler would be of little use. */
 	if (r->options.kind == RUN_LAUNCH && r->options.sync == RUN_SYNC_SCHED)
 		return !r->dynamic ? RUN_INJECT_ALL : work && r->scope ? RUN_INJECT_HELD : RUN_INJECT_NONE;
 	if (r->options.kind == RUN_LAUNCH)
