@@ -88,7 +88,7 @@ if [ -x "$programs/coz_macros" ]; then
 	for into in 'setpriv --reuid 65534 --regid 65534 --clear-groups' 'unshare --pid --fork' 'unshare --map-root-user'; do
 		why=''
 		# shellcheck disable=SC2086 # the words
-		profiled --experiment 200 -- $into sh -c 'exec ./macros 0.8' || why+=" status $?;"
+		profiled --experiment 200 -- $into sh -c 'exec ./macros 1.6' || why+=" status $?;"
 		items=$(sed -n 's/^items=//p' out)
 		holds "visits('items') > 0.5 * ${items:-0} > 0" || why+=" $(ask "visits('items')") of ${items:-no} visits;"
 		verdict "coz.h counters behind $into" "$why" out err
