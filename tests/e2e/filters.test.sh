@@ -53,7 +53,7 @@ survives 'locks, --sync pthread on an older kernel' --sync pthread --disable "$o
 
 # It is said where nobody could pay.
 rm -f -- "$profile"
-"$COZBPF" run --keep-root -q -o "$profile" "${full[@]}" --disable "$older" -- "$programs/filtered" other 1 >report 2>complaint && why='' || why=" status $?;"
+"$COZBPF" run --keep-root -q -o "$profile" "${full[@]}" --pay sleep --disable "$older" -- "$programs/filtered" other 1 >report 2>complaint && why='' || why=" status $?;"
 grep -q 'seccomp' report || why+=' the report does not tell;'
 verdict 'the report says that filtered threads were not paused' "$why" report complaint
 # In a PID namespace: threads of children that are in one have other numbers there, and do not find their slots.
