@@ -135,12 +135,16 @@ sudo_user() { # PAY
 
 # Experiments work as well: the shim is loaded by a user who may not open what root made.
 sudo_experiments() { # PAY
-	local why=''
-	rm -f -- theirs.jsonl
+	local why='' seconds delayed='total("hits") > 0 and total("paid") > 0 and visits("progress") > 0'
 	profile=$tmp/files/theirs.jsonl
-	as_sudo theirs.jsonl --pay "$1" --fixed-line "$(line_of ending burn)" --fixed-speedup 100 -- "$bin/ending" 7 1
-	[ $? -eq 7 ] || why+=' the exit status is lost;'
-	holds 'total("hits") > 0 and total("paid") > 0 and visits("progress") > 0' || why+=' nothing was delayed;'
+	# Who waits for a CPU owes nothing for that: on a busy machine a second may not be enough.
+	for seconds in 1 4; do
+		rm -f -- theirs.jsonl
+		as_sudo theirs.jsonl --pay "$1" --fixed-line "$(line_of ending burn)" --fixed-speedup 100 -- "$bin/ending" 7 "$seconds"
+		[ $? -eq 7 ] || why+=' the exit status is lost;'
+		! holds "$delayed" || break
+	done
+	holds "$delayed" || why+=' nothing was delayed;'
 	verdict "experiments under sudo, $1" "$why" "$tmp/err"
 }
 
