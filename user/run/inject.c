@@ -87,6 +87,7 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	if (got.blocking && !r->options.quiet)
 		(void)log_error("%u of %u threads of process %d block signal %d: those cannot be paused", got.blocking, got.threads, (int)pid,
 				r->options.signo);
+	r->injection.put++;
 	return 0;
 }
 
@@ -225,6 +226,25 @@ void run_inject_step(struct run *r, uint64_t now)
 	announce(r, reason);
 	if (inject_all(r, &e) < 0)
 		(void)log_error("%s", e.text);
+}
+
+bool run_inject_came(struct run *r, const struct profile_experiment *x)
+{
+	struct profile_run_experiment kept = {.x = *x};
+	const struct profile alone = {.experiments = &kept, .n_experiments = 1};
+	struct run_injection *i = &r->injection;
+	bool came;
+
+	if (i->mode == RUN_INJECT_HELD && x->held_asleep) {
+		_cleanup_free_ struct session_process *all = NULL;
+		size_t n;
+
+		if (session_processes(r->session, &all, &n) == 0)
+			run_inject_rest(r, all, n);
+	}
+	came = i->put != i->put_before;
+	i->put_before = i->put;
+	return came && i->mode == RUN_INJECT_HELD && analysis_held(&alone) > 0;
 }
 
 void run_inject_close(struct run *r)

@@ -117,6 +117,9 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 {
 	struct run *r = arg;
 
+	/* The next one has a handler, and says what this one could not. */
+	if (run_inject_came(r, x))
+		return 0;
 	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the run. */
 	if (!r->write_error && r->injection.mode != RUN_INJECT_TRIAL)
 		r->write_error = profile_write_experiment(r->writer, x, points, n_points);
