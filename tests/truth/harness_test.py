@@ -30,7 +30,7 @@ if sys.argv[1] == "report":
     period = {{}}
     for x, y in zip(records[1::2], records[2::2]):
         period[x["speedup"]] = y["effective_ns"] / (y["delta"] - 1)
-    at = [dict(speedup=s, effect=1 - period[s] / period[0], low=0.98 - period[s] / period[0], high=1.02 - period[s] / period[0])
+    at = [dict(speedup=s, effect=1 - period[s] / period[0], low=0.98 - period[s] / period[0], high=1.02 - period[s] / period[0], method=0.012)
           for s in period if s]
     print(json.dumps(dict(points=[dict(lines=[dict(selected=records[1]["selected"], curve=dict(at=at, knee=0.33), verdict="no effect" if at[-1]["effect"] < 0.01 else "helps")])])))
     sys.exit(0)
@@ -223,6 +223,17 @@ class Harness(unittest.TestCase):
         self.assertIn("slowed at each visit", out)
         _, out = self.run_truth("--case", "independent-1/a", "--validate", "--slow-by", "samples", FAKE_GAP="1")
         self.assertIn("slowed at each samples", out)
+
+    def test_profiles_that_are_kept_are_judged_again(self):
+        kept = os.path.join(self.directory.name, "kept")
+        status, out = self.run_truth("--case", "independent-1/*", "--keep", kept, FAKE_SCALE="0.8")
+        self.assertIn("95 % intervals: 0 of 8 hold the truth, median half-width 2.00 points", out)
+        self.assertIn("mean half-width 2.00 points: 1.60 the noise, 1.20 what is allowed for the method", out)
+        before = [line for line in out.splitlines() if "intervals" in line]
+        status, out = self.run_truth("--case", "independent-1/*", "--again", kept)
+        self.assertEqual((status, [line for line in out.splitlines() if "intervals" in line]), (1, before), out)
+        status, out = self.run_truth("--case", "independent-2/a", "--again", kept)
+        self.assertIn("FAIL: no profile was written", out)
 
     def test_payers(self):
         status, out = self.run_truth("--case", "independent-1/a", "--case", "independent-8/a", "--pay", "sleep")

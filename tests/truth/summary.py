@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What many cells say together."""
 
+import math
 import statistics
 
 KNEE_BAR = 10.0  # points of line speedup
@@ -32,9 +33,11 @@ def show(found):
     if found.errors:
         show_groups(found.errors)
     if found.intervals:
-        covering = sum(covers for covers, _ in found.intervals)
-        half = statistics.median(half for _, half in found.intervals)
+        covering = sum(covers for covers, _, _ in found.intervals)
+        half, mean, own = (f([i[k] for i in found.intervals]) for f, k in ((statistics.median, 1), (statistics.mean, 1), (statistics.mean, 2)))
+        noise = statistics.mean(math.sqrt(max(half**2 - method**2, 0)) for _, half, method in found.intervals)
         print(f"95 % intervals: {covering} of {len(found.intervals)} hold the truth, median half-width {half:.2f} points")
+        print(f"mean half-width {mean:.2f} points: {noise:.2f} the noise, {own:.2f} what is allowed for the method")
     if found.flat:
         print(f"lines without effect: {sum(found.flat)} of {len(found.flat)} runs call one helpful or harmful")
     if found.spinning:

@@ -30,6 +30,7 @@ STOLEN_BAR, STOLEN_REPEATS = 0.015, 2  # more that a hypervisor took, and a run 
 FOREIGN_SEEN = 0.05  # with one CPU kept busy the profile must own to at least this share
 NATIVE_BAR, NATIVE_BAR_SHORT = 3.0, 5.0
 VALIDATE_BAR = 3.0
+BETWEEN = "between.json"  # of --keep: what visits take beside their work
 
 
 PAYERS = {p: ("--pay", p) for p in ("auto", "sleep", "hold", "spin")}
@@ -69,9 +70,12 @@ class Runner:
         self.seed = options.seed
         self.native_periods = {}
         self.between = {}  # what between_us() measured
+        if options.again:
+            with open(os.path.join(options.again, BETWEEN), encoding="utf-8") as f:
+                self.between = json.load(f)
         self.coz = None  # or a Coz
         self.peers = []  # (name, mean error of ours, of Coz's) of each case that both measured
-        self.intervals = []  # (covers the truth, half-width in points) of each reported cell
+        self.intervals = []  # (covers the truth, half-width in points, what of it is the method's) of each reported cell
         self.shared = {}  # profiles of runs whose lines are judged apart
         self.flat = []  # of each run of a line without effect: was it called one that helps or hurts?
         self.spinning = set()  # cases whose report says that threads spin
@@ -149,17 +153,18 @@ class Runner:
 
     def profile_once(self, case, pay, seconds, speedups, together):
         self.seed += 1
-        where = self.options.keep or tempfile.mkdtemp(prefix="cozbpf-truth-")
+        where = self.options.keep or self.options.again or tempfile.mkdtemp(prefix="cozbpf-truth-")
         path = os.path.join(where, f"{case.name.replace('/', '-')}-{pay}-{self.seed}.jsonl")
+        if self.options.again:
+            return self.read(path, speedups), ""
         line = [] if together else ["--fixed-line", place_of(case)]
-        command = [
-            "-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line,
-            "--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed),
-        ]  # fmt: skip
+        command = ["-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line, "--seed", str(self.seed)]
         if len(speedups) == 1:
             command += ["--fixed-speedup", str(speedups[0])]
-        else:
+        elif not self.options.default:
             command += ["--speedups", ",".join(str(s) for s in speedups)]
+        if not self.options.default:
+            command += ["--experiment", str(case.experiment_ms), "--cool-off", str(case.cool_off_ms)]
         try:
             with self.load(case):
                 if pay in ATTACHED:
@@ -167,17 +172,21 @@ class Runner:
                 else:
                     command = [self.options.cozbpf, "run", "--keep-root", *command, *PAYERS[pay], *self.options.sync]
                     out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60)
-            profile = Profile(path)
-            if len(speedups) > 1:
-                profile.reported = json.loads(self.execute([self.options.cozbpf, "report", "--json", path], 60))
-            return profile, out
-        except FileNotFoundError as e:
-            raise Failure(f"no profile was written: {e.filename}") from None
+            return self.read(path, speedups), out
         finally:
             if not self.options.keep:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(path)
                 os.rmdir(where)
+
+    def read(self, path, speedups):
+        try:
+            profile = Profile(path)
+        except FileNotFoundError as e:
+            raise Failure(f"no profile was written: {e.filename}") from None
+        if len(speedups) > 1:
+            profile.reported = json.loads(self.execute([self.options.cozbpf, "report", "--json", path], 60))
+        return profile
 
     def attached(self, options, case, seconds):
         """What the program says that the profiler is attached to for its last @seconds."""
@@ -196,7 +205,7 @@ class Runner:
         CPUs wait for these meanwhile, which takes nothing from a visit."""
         if case.flat or case.foreign or (case.threads or 0) > case.cpus:
             return 0.0
-        key = (case.program, case.args)
+        key = " ".join((case.program, *case.args))
         if key not in self.between:
             runs = [numbers_in(self.execute(self.command(case, 0.7), 30))["period_ns"] / 1000 for _ in range(3)]
             self.between[key] = max(0.0, min(runs) - case.period(case.a_us, case.b_us))
@@ -279,10 +288,10 @@ class Runner:
     def compare_report(self, case, profile, wanted):
         """What the report says, with its 95 % intervals, its verdict and its knee, beside the truth."""
         said, cells = reported_line(profile, case), {}
-        for s, (effect, low, high) in reported(profile, case).items():
+        for s, (effect, low, high, method) in reported(profile, case).items():
             half = (high - low) / 2
             cells[s] = f"{effect:.1f}+-{half:.1f}"
-            self.intervals.append((low - 1e-9 <= wanted[s] <= high + 1e-9, half))
+            self.intervals.append((low - 1e-9 <= wanted[s] <= high + 1e-9, half, method))
         note = said.get("verdict") or "no verdict"
         if case.flat:
             self.flat.append(note in ("helps", "hurts"))
@@ -446,8 +455,9 @@ def reported_line(profile, case):
 
 
 def reported(profile, case):
-    """Its effects and their 95 % intervals, in percent: {speedup: (effect, low, high)}."""
-    cells = {round(100 * c["speedup"]): (c["effect"], c["low"], c["high"]) for c in reported_line(profile, case)["curve"]["at"]}
+    """Its effects and their 95 % intervals, and which half-width of these is the method's own, in percent: {speedup: (effect, low, high, method)}."""
+    at = reported_line(profile, case)["curve"]["at"]
+    cells = {round(100 * c["speedup"]): (c["effect"], c["low"], c["high"], c.get("method", 0)) for c in at}
     return {s: tuple(100 * v for v in cell) for s, cell in cells.items() if s in SPEEDUPS and None not in cell}
 
 
@@ -483,14 +493,18 @@ def parse(argv):
     p.add_argument("--estimate", choices=("timed", "reported", "coz"), help="what is compared (all are printed; default: timed, or reported with --together)")
     p.add_argument("--wakes", action="store_true", help="count what a visit takes beside its work, measured without a profiler, as a piece that nothing shortens")
     p.add_argument("--together", action="store_true", help="all lines of a program in one run, drawn as they are by default; --seconds is for each")
+    p.add_argument("--default", action="store_true", help="with --together: no options but the point, as users do, which draws from many more speedups")
     p.add_argument("--cozbpf", default=os.path.normpath(os.path.join(BUILD, "user", "cmd", "cozbpf")), metavar="PATH")
     p.add_argument("--programs", default=os.path.normpath(os.path.join(BUILD, "tests", "truth")), metavar="DIR")
     p.add_argument("--per-us", type=float, help="iterations in a microsecond, of an earlier calibration")
     p.add_argument("--seed", type=int, default=1, help="of the first run; each further one has the next")
     p.add_argument("--keep", metavar="DIR", help="leave the profiles there")
+    p.add_argument("--again", metavar="DIR", help="run nothing: judge the profiles that --keep left there, with otherwise the same options")
     options = p.parse_args(argv)
     if options.seconds is None:
         options.seconds = 1.0 if options.native else 60.0
+    if options.default and not options.together or options.keep and options.again:
+        p.error("--default goes with --together, --keep not with --again")
     if options.estimate is None:
         options.estimate = "reported" if options.together else "timed"
     options.sync = ("--sync", options.sync) if options.sync else ()
@@ -540,6 +554,9 @@ def judge_all(options, runner, chosen):
                 beside += 1
                 continue
             results.append((runner.judge(case, pay), f"{case.name} {pay}"))
+    if runner.options.keep:
+        with open(os.path.join(runner.options.keep, BETWEEN), "w", encoding="utf-8") as f:
+            json.dump(runner.between, f)
     if beside:
         print(f"{beside} not defined for their payer: more threads than CPUs, or load from outside, with one that sleeps")
     summary.show(runner)

@@ -3,6 +3,7 @@
 #include "report/inlined.h"
 #include "report/report.h"
 
+#include "analysis/fidelity.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
@@ -64,7 +65,7 @@ static struct json_object *cells_of(const struct analysis_line *line)
 	return whole(cells, r);
 }
 
-static struct json_object *curve_of(const struct analysis_curve *c)
+static struct json_object *curve_of(const struct analysis_curve *c, struct analysis_allowance allow)
 {
 	struct json_object *curve = json_object_new_object(), *at = json_object_new_array(), *o;
 	int r = 0;
@@ -73,7 +74,8 @@ static struct json_object *curve_of(const struct analysis_curve *c)
 	for (size_t i = 0; at && i < ANALYSIS_CURVE_POINTS; i++) {
 		o = json_object_new_object();
 		r |= json_object_array_add(at, o) | add_number(o, "speedup", analysis_curve_speedups[i]) |
-		     add_effect(o, c->at[i].effect, c->at[i].low, c->at[i].high);
+		     add_effect(o, c->at[i].effect, c->at[i].low, c->at[i].high) |
+		     add_number(o, "method", fidelity_allowance(allow, c->at[i].effect));
 	}
 	r |= add_number(curve, "knee", c->knee) | add_number(curve, "knee_low", c->knee_low) | add_number(curve, "knee_high", c->knee_high) |
 	     add_number(curve, "knee_effect", c->knee_effect) | add_number(curve, "slope_after", c->slope_after);
@@ -165,7 +167,7 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 		add_number(o, "best_effect", l->best_effect) | add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) |
 		add_number(o, "allowed_share", l->allow.share) | add_number(o, "sampling_share", l->allow.sampling) |
 		add_number(o, "presence", l->allow.presence.share) | add_number(o, "presence_factor", l->allow.presence.factor) |
-		add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve)) |
+		add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve, l->allow)) |
 		add(o, "inlined", copies_of(all, l->selected));
 
 	if (l->latency)
