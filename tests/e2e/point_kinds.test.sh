@@ -117,7 +117,8 @@ sampled() {
 		if [ "$of" = first ]; then
 			holds "visits('all') < 0.05 * visits('call')" || why+=" $(ask "visits('all')") samples of the caller of all;"
 		else
-			holds "visits('all') >= visits('own') + visits('call')" || why+=" $(ask "visits('all')") samples of the caller of all;"
+			holds "visits('all') >= visits('own') + visits('call') - len(experiments)" ||
+				why+=" $(ask "visits('all')") samples of the caller of all, $(ask "visits('own') + visits('call')") of what it calls;"
 		fi
 		verdict "samples of functions in libraries out of scope, attribution $of" "$why" err out
 	done

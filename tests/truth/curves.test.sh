@@ -9,20 +9,20 @@ cd -- "$(dirname -- "${BASH_SOURCE[0]}")" || exit 1
 
 export PYTHONDONTWRITEBYTECODE=1
 if [ "${FULL:-0}" -eq 1 ]; then
-	together=(--together --wakes --bar strict --seconds 60 --pay "sleep,hold,older")
+	together=(--together --wakes --bar strict --seconds 50 --pay "sleep,hold,older")
 	apart=()
 	older=()
-	calls=(--together --wakes --bar strict --seconds 60 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
+	calls=(--together --wakes --bar strict --seconds 50 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
 		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
-	together=(--together --bar loose --seconds 6 --case 'barrier-20ms/*' --case 'phases-2s/*')
-	apart=(--estimate reported --bar loose --seconds 6)
+	together=(--together --bar loose --seconds 5 --case 'barrier-20ms/*' --case 'phases-2s/*')
+	apart=(--estimate reported --bar loose --seconds 5)
 	for case in 'pingpong-pipe-5ms/a' 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
-	older=(--estimate reported --bar loose --seconds 6 --pay older --case "independent-8/a")
-	calls=(--estimate reported --bar loose --seconds 6 --case "pingpong-semaphore-5ms/a")
+	older=(--estimate reported --bar loose --seconds 5 --pay older --case "independent-8/a")
+	calls=(--estimate reported --bar loose --seconds 5 --case "pingpong-semaphore-5ms/a")
 fi
 
 # Verdicts stand under their case's line, "NAME  (SOURCE:LINE, pay PAYER)"; the details go along as comments.
