@@ -10,15 +10,15 @@
 #define OVERSLEEP_BOUND 0.25
 #define RATE_BOUND 0.05
 
-#define METHOD_POINTS 0.005
-#define POINTS_OF_SHARE 0.3 /* of what the share is beyond LONG_SHARE: lines without effect are off by more, too, where visits are short */
-#define LONG_SHARE 0.04
-#define METHOD_SHARE 0.01
-#define PERIOD_SHARE 0.25 /* per sampling period in the time between two visits */
-#define MOST_SHARE 0.10	  /* visits can be much shorter than what threads wait for */
-/* Of what samples cost in a visit, how much that scatters from visit to visit: as the root of their number if they come as they like. Of two
- * threads that take equally long, the later is behind their mean by 1/sqrt(pi) of it; seldom are two so near to each other. */
-#define SCATTER_PART 0.5
+/* What intervals allow for the method, by tests/truth/HISTORY.md ("Why intervals are wider than the noise"). */
+#define METHOD_POINTS 0.008
+#define METHOD_SHARE 0.03
+#define PERIOD_SHARE 0.05 /* per sampling period in the time between two visits */
+#define MOST_SHARE 0.05	  /* visits can be much shorter than what threads wait for */
+#define PHASE_SHARE 0.08  /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */
+/* Of what samples cost in a visit, how much of its scatter from visit to visit shows in an effect. That is the root of their number if they come as
+ * they like. Of two threads that take equally long, the later is behind their mean by 1/sqrt(pi) of it; seldom are two so near to each other. */
+#define SCATTER_PART 0.3
 #define LEAST_SAMPLES 6.0 /* a visit: the rate follows to that; with fewer, visits are no rounds of anything */
 #define MOST_SAMPLING 0.3 /* a file can say anything */
 
@@ -76,10 +76,8 @@ struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, doub
 
 double fidelity_allowance(struct analysis_allowance allow, double effect)
 {
-	double points;
+	double points = hypot(METHOD_POINTS, allow.scatter * allow.sampling) * allow.presence.factor;
+	double share = hypot(allow.share, allow.presence.factor == 1 ? 0 : PHASE_SHARE);
 
-	if (isnan(allow.share))
-		return 0;
-	points = METHOD_POINTS + POINTS_OF_SHARE * fmax(0, fmin(allow.share, MOST_SHARE) - LONG_SHARE);
-	return hypot(points, allow.scatter * allow.sampling) * allow.presence.factor + hypot(allow.share, allow.presence.error) * fabs(effect);
+	return isnan(allow.share) ? 0 : hypot(points, hypot(share, allow.presence.error) * effect);
 }

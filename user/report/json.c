@@ -167,8 +167,8 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 		add_number(o, "best_effect", l->best_effect) | add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) |
 		add_number(o, "allowed_share", l->allow.share) | add_number(o, "sampling_share", l->allow.sampling) |
 		add_number(o, "presence", l->allow.presence.share) | add_number(o, "presence_factor", l->allow.presence.factor) |
-		add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve, l->allow)) |
-		add(o, "inlined", copies_of(all, l->selected));
+		add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) |
+		add(o, "curve", curve_of(&l->curve, l->allow)) | add(o, "inlined", copies_of(all, l->selected));
 
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
