@@ -82,17 +82,17 @@ static void the_method_has_a_floor(void **state)
 	assert_true(c.reached && c.at_floor);
 }
 
-static void dear_samples_raise_the_floor(void **state)
+static void expensive_samples_raise_the_floor(void **state)
 {
-	struct analysis_allowance cheap = fidelity_allow(500e3, 8e6, 0), dear = fidelity_allow(500e3, 8e6, 0.12);
+	struct analysis_allowance cheap = fidelity_allow(500e3, 8e6, 0), expensive = fidelity_allow(500e3, 8e6, 0.12);
 
 	(void)state;
 	/* 16 samples a visit scatter by a quarter of what they cost; three tenths of that is 0.9 points, beside 0.8. */
 	assert_true(fabs(fidelity_allowance(cheap, 0) - 0.008) < 1e-9);
-	assert_true(fabs(fidelity_allowance(dear, 0) - hypot(0.009, 0.008)) < 1e-9);
+	assert_true(fabs(fidelity_allowance(expensive, 0) - hypot(0.009, 0.008)) < 1e-9);
 	/* Visits that are far shorter than the rate follows say nothing more. */
 	assert_true(fabs(fidelity_allow(500e3, 3e6, 0.12).scatter - fidelity_allow(500e3, 1e3, 0.12).scatter) < 1e-9);
-	assert_true(fabs(fidelity_allowance(dear, 0.4) - hypot(fidelity_allowance(dear, 0), 0.4 * dear.share)) < 1e-9);
+	assert_true(fabs(fidelity_allowance(expensive, 0.4) - hypot(fidelity_allowance(expensive, 0), 0.4 * expensive.share)) < 1e-9);
 	/* Without a period nothing is known, and what a file says of samples that take all of the time is bounded. */
 	assert_true(fidelity_allowance(fidelity_allow(0, 1e8, 0.12), 0.4) == 0);
 	assert_true(fidelity_allowance(fidelity_allow(500e3, 8e6, 1e9), 0) < 0.05);
@@ -143,7 +143,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_widest_of_the_top_counts), cmocka_unit_test(the_unknown_keeps_it_going),
-		cmocka_unit_test(the_method_has_a_floor),	cmocka_unit_test(dear_samples_raise_the_floor),
+		cmocka_unit_test(the_method_has_a_floor),	cmocka_unit_test(expensive_samples_raise_the_floor),
 		cmocka_unit_test(the_estimate_comes_true),
 	};
 

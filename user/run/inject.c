@@ -235,7 +235,9 @@ bool run_inject_came(struct run *r, const struct profile_experiment *x)
 	struct run_injection *i = &r->injection;
 	bool came;
 
-	if (i->mode == RUN_INJECT_HELD && x->held_asleep) {
+	if (i->mode != RUN_INJECT_HELD)
+		return false;
+	if (x->held_asleep) {
 		_cleanup_free_ struct session_process *all = NULL;
 		size_t n;
 
@@ -244,7 +246,7 @@ bool run_inject_came(struct run *r, const struct profile_experiment *x)
 	}
 	came = i->put != i->put_before;
 	i->put_before = i->put;
-	return came && i->mode == RUN_INJECT_HELD && analysis_held(&alone) > 0;
+	return came && analysis_held(&alone) > 0;
 }
 
 void run_inject_close(struct run *r)

@@ -117,7 +117,7 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 {
 	struct run *r = arg;
 
-	/* The next one has a handler, and says what this one could not. */
+	/* Threads were held in it that sleep from the next experiment on. Its effect would make the report refuse the whole line. */
 	if (run_inject_came(r, x))
 		return 0;
 	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the run. */

@@ -81,7 +81,7 @@ struct run_injection {
 	pid_t *refused;		   /* processes that it cannot be put into, as they are */
 	size_t n_refused;
 	bool said;		/* one of them was named */
-	size_t put, put_before; /* handlers so far; when the last experiment ended */
+	size_t put, put_before; /* handlers that were injected so far, and up to the end of the last experiment */
 };
 
 struct run {
@@ -205,8 +205,8 @@ void run_inject_step(struct run *r, uint64_t now);
 void run_inject_anew(struct run *r, pid_t pid);
 /* Into those in scope that have none yet: whose parent had none when it forked. A few times a second. */
 void run_inject_rest(struct run *r, const struct session_process *all, size_t n);
-/* At the end of experiment @x: did a handler come, since it began or just now, into a process of which threads had to be held instead? Such an
- * experiment is not to be kept. */
+/* At the end of experiment @x: injects what is due. True if a handler was injected since the experiment began, and threads were held in it for so
+ * long that it must not be recorded. */
 bool run_inject_came(struct run *r, const struct profile_experiment *x);
 /* All go on without, as they were before. After the session is closed, but for programs that we started. */
 void run_inject_close(struct run *r);
