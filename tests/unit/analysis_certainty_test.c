@@ -103,7 +103,7 @@ static void expensive_samples_raise_the_floor(void **state)
 static void the_estimate_comes_true(void **state)
 {
 	double ratio = 0;
-	size_t runs = 20;
+	size_t runs = 10;
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= runs; seed++) {

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define RUNS 60
+#define RUNS 40
 #define MS 1000000.0
 
 static double none(double s)

@@ -19,7 +19,7 @@
 #define LENGTH_MS 500.0
 #define VISITS 200.0 /* of an experiment at 0 %, on average */
 
-static unsigned long n_profiles = 60;
+static unsigned long n_profiles = 40;
 static bool tables;
 
 static double normal(struct rng *r)
@@ -217,7 +217,7 @@ static void effects_are_found(void **state)
 	size_t n_plans = tables ? sizeof(plans) / sizeof(*plans) : QUICK_PLANS;
 
 	(void)state;
-	n_profiles = tables ? n_profiles : n_profiles / 2;
+	n_profiles = tables ? n_profiles : n_profiles * 3 / 4;
 	for (size_t i = 0; i < 3; i++)
 		for (size_t j = 0; j < n_plans; j++) {
 			printf("noise %2.0f %% %-24s", 100 * noises[i], plans[j].plan.name);
