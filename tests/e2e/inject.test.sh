@@ -214,10 +214,10 @@ if "$COZBPF" check 2>/dev/null | grep -qE '^task_work +ok'; then
 	grep -q "^With a handler: cozbpf attach .*$victim --inject=auto$" report || why+=' the report names no remedy;'
 	holds 'runs[0]["inject"] == "never"' || why+=' the file does not say so;'
 	verdict 'held sleepers are told of' "$why" complaint report
-	slept_by 'sleepers sleep by --inject=always' '^cozbpf: injecting a payment handler into process' 4 attach "$victim" --inject=always
-	slept_by 'sleepers sleep by --inject=auto' 'for [0-9]+ % of the time .*should have slept: injecting' 8 attach "$victim" --inject=auto
+	slept_by 'sleepers sleep by --inject=always' '^cozbpf: injecting a payment handler into process' 3 attach "$victim" --inject=always
+	slept_by 'sleepers sleep by --inject=auto' 'for [0-9]+ % of the time .*should have slept: injecting' 6 attach "$victim" --inject=auto
 	point="progress=$BUILD/tests/truth/bystander:progress"
-	slept_by 'sleepers sleep by system --inject=auto' 'should have slept: injecting .* processes in scope' 8 system --pid-tree "$victim" --inject=auto
+	slept_by 'sleepers sleep by system --inject=auto' 'should have slept: injecting .* processes in scope' 6 system --pid-tree "$victim" --inject=auto
 	unset point
 else
 	printf 'skip --inject beside task work: this kernel has none\n'
@@ -228,8 +228,8 @@ wait "$victim" 2>/dev/null
 # A static executable, which takes no preloaded library: started by us, or by a program that we start.
 if cc -O2 -g -static -pthread -I"$SRC" -o static "$SRC/tests/truth/programs/bystander.c" 2>complaint; then
 	victim=''
-	slept_by 'a static executable' '' 4 run -- ./static
-	slept_by 'a static executable that a shell starts' '' 4 run -- sh -c './static; exit'
+	slept_by 'a static executable' '' 3 run -- ./static
+	slept_by 'a static executable that a shell starts' '' 3 run -- sh -c './static; exit'
 else
 	verdict 'a static executable' ' it cannot be built;' complaint
 fi

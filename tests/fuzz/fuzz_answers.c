@@ -28,7 +28,7 @@ enum what { SYMBOLS, FRAMES, LINES, N_WHATS };
 static unsigned char seed[ELF_SEED_ROOM];
 static size_t seed_size;
 
-const unsigned long fuzz_iterations = 3000;
+const unsigned long fuzz_iterations = 1500;
 
 bool fuzz_begin(void)
 {

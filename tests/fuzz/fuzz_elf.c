@@ -190,7 +190,7 @@ static void walk(const struct elf_object *o)
 	line_table_close(places.t);
 }
 
-const unsigned long fuzz_iterations = 4000;
+const unsigned long fuzz_iterations = 3000;
 
 /* This program itself: mapped, since it is large and seldom used. */
 static struct {

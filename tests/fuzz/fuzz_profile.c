@@ -104,7 +104,7 @@ static bool report_is_clean(const struct profile *p, uint64_t seed)
 	return clean;
 }
 
-const unsigned long fuzz_iterations = 20000;
+const unsigned long fuzz_iterations = 12000;
 
 bool fuzz_begin(void)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Profiles of programs whose answer is arithmetic. By default one case of each way of waiting, briefly and with loose bars: enough
+# Profiles of programs whose answer is arithmetic. By default one case of each way of waiting, briefly, with short experiments and loose bars: enough
 # to see that nothing is broken. FULL=1: every case at full length against the bars themselves, with three payers; takes nine hours.
 # needs: root btf python3
 set -uo pipefail
@@ -15,14 +15,14 @@ if [ "${FULL:-0}" -eq 1 ]; then
 	calls=(--together --wakes --bar strict --seconds 50 --pay "sleep,hold,older" --case "barrier-*" --case "pipeline-*" --case "lock-*-mutex-*"
 		--case "pingpong-mutex-*" --case "pingpong-semaphore-*" --case "window-mutex-*" --case "window-semaphore-*")
 else
-	together=(--together --bar loose --seconds 5 --case 'barrier-20ms/*' --case 'phases-2s/*')
-	apart=(--estimate reported --bar loose --seconds 5)
+	together=(--together --bar loose --seconds 4 --case 'barrier-20ms/*' --case 'phases-2s/*')
+	apart=(--estimate reported --bar loose --seconds 3.5)
 	for case in 'pingpong-pipe-5ms/a' 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
-	older=(--estimate reported --bar loose --seconds 5 --pay older --case "independent-8/a")
-	calls=(--estimate reported --bar loose --seconds 5 --case "pingpong-semaphore-5ms/a")
+	older=(--estimate reported --bar loose --seconds 3.5 --pay older --case "independent-8/a")
+	calls=(--estimate reported --bar loose --seconds 3.5 --case "pingpong-semaphore-5ms/a")
 fi
 
 # Verdicts stand under their case's line, "NAME  (SOURCE:LINE, pay PAYER)"; the details go along as comments.
