@@ -171,6 +171,7 @@ static int number_points(const struct profile *p, struct collection *c)
 			c->obs[at].tick_ns = x->run < p->n_runs ? (double)p->runs[x->run].hit_overhead_ns : 0;
 			c->obs[at].line = c->line_of[i];
 			c->obs[at].experiment = (uint32_t)i;
+			c->obs[at].when = 2 * (uint64_t)p->n_experiments * x->run + i;
 			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),
 						     &c->obs[at].point};
 		}

@@ -22,10 +22,11 @@ enum reading { READ_WHOLE, READ_TIMED, N_READINGS };
 struct observation {
 	uint32_t point, line; /* indices into the collection's names */
 	uint32_t experiment;
-	uint16_t key; /* speedup in thousandths; 0 only for exactly none */
-	bool timed;   /* READ_TIMED has a span */
-	bool few;     /* one visit or none: no span, READ_TIMED is READ_WHOLE */
-	bool plenty;  /* three visits or more */
+	uint64_t when; /* its place in time: those of another run are farther away than any of the same one */
+	uint16_t key;  /* speedup in thousandths; 0 only for exactly none */
+	bool timed;    /* READ_TIMED has a span */
+	bool few;      /* one visit or none: no span, READ_TIMED is READ_WHOLE */
+	bool plenty;   /* three visits or more */
 	double visits;
 	double sampling_ns;			 /* between samples; 0: not known */
 	double tick_ns;				 /* what a sample stops its thread for, as far as the profile says */

@@ -15,7 +15,7 @@
 #define WORTH 2.0
 
 struct zero {
-	uint32_t experiment;
+	uint64_t when;
 	double pace;   /* log of the period, or of the middle intervals' length */
 	double weight; /* the experiment's: where other programs ran, a pace is theirs */
 	/* Sums over the zeros before it: paces, from the first one's on, times weights; and weights. Differences of sums lose digits. */
@@ -26,7 +26,7 @@ static int by_time(const void *a, const void *b)
 {
 	const struct zero *x = a, *y = b;
 
-	return (x->experiment > y->experiment) - (x->experiment < y->experiment);
+	return (x->when > y->when) - (x->when < y->when);
 }
 
 /* Adds up what is before each, with all of it at the end. */
@@ -39,20 +39,19 @@ static void add_up(struct zero *z, size_t n)
 }
 
 /* How many of the @k zeros nearest to @experiment are before @at; the others are from @after on. Of two as near it is the earlier. */
-static size_t nearest_before(const struct zero *z, size_t n, size_t at, size_t after, uint32_t experiment, size_t k)
+static size_t nearest_before(const struct zero *z, size_t n, size_t at, size_t after, uint64_t when, size_t k)
 {
 	size_t low = k > n - after ? k - (n - after) : 0, high = k < at ? k : at;
 
 	/* Is one more from before nearer than the last that would come from behind in its place? */
-	return low +
-	       search_front(high - low, i, experiment - z[at - 1 - (low + i)].experiment <= z[after + k - 1 - (low + i)].experiment - experiment);
+	return low + search_front(high - low, i, when - z[at - 1 - (low + i)].when <= z[after + k - 1 - (low + i)].when - when);
 }
 
 /* The mean pace of the @k zeros nearest to @experiment, without itself; @at: where it is or would be among them. */
-static double local_pace(const struct zero *z, size_t n, size_t at, uint32_t experiment, size_t k)
+static double local_pace(const struct zero *z, size_t n, size_t at, uint64_t when, size_t k)
 {
-	size_t after = at < n && z[at].experiment == experiment ? at + 1 : at;
-	size_t before = nearest_before(z, n, at, after, experiment, k);
+	size_t after = at < n && z[at].when == when ? at + 1 : at;
+	size_t before = nearest_before(z, n, at, after, when, k);
 	const struct zero *first = &z[at - before], *end = &z[after + k - before];
 
 	return z[0].pace + (double)((z[at].paces_before - first->paces_before + end->paces_before - z[after].paces_before) /
@@ -65,7 +64,7 @@ static double prediction_error(const struct zero *z, size_t n, size_t k)
 	double sum = 0, weight = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		double e = z[i].pace - local_pace(z, n, i, z[i].experiment, k);
+		double e = z[i].pace - local_pace(z, n, i, z[i].when, k);
 
 		sum += e * e * z[i].weight;
 		weight += z[i].weight;
@@ -87,7 +86,7 @@ static size_t find_zeros(const struct observation *obs, size_t n, bool lengths, 
 		pace = observation_pace(&obs[i], lengths, READ_WHOLE);
 		if (!isfinite(pace))
 			return 0;
-		z[found++] = (struct zero){.experiment = obs[i].experiment, .pace = pace, .weight = obs[i].weight};
+		z[found++] = (struct zero){.when = obs[i].when, .pace = pace, .weight = obs[i].weight};
 	}
 	qsort(z, found, sizeof(*z), by_time);
 	add_up(z, found);
@@ -126,9 +125,9 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 		return 0;
 	mean = z[0].pace + (double)(z[n_zeros].paces_before / z[n_zeros].weights_before);
 	for (size_t i = 0; i < n; i++) {
-		uint32_t x = obs[i].experiment;
+		uint64_t x = obs[i].when;
 
-		scales[i] = exp(mean - local_pace(z, n_zeros, search_front(n_zeros, j, z[j].experiment < x), x, k));
+		scales[i] = exp(mean - local_pace(z, n_zeros, search_front(n_zeros, j, z[j].when < x), x, k));
 	}
 	return 1;
 }
