@@ -40,7 +40,7 @@ def experiments(repeats, noise, rng):
 def native(path, repeats, noise):
     rng = random.Random(7)
     records = [{"type": "startup", "time": 1700000000000000000,
-                "cozbpf": {"version": "0.1.0", "command": "./app --work", "kernel": "6.1.0", "host": "box", "sync": "sched",
+                "cozbpf": {"version": "0.1.0", "command": "./app --work", "build": "0123456789abcdef0123456789abcdef01234567", "kernel": "6.1.0", "host": "box", "cpus": 2, "sync": "sched",
                            "pay": "sleep", "fallback": "ticks in user mode pay: the kernel has no task work", "granularity": "line",
                            "seed": 42, "period_ns": 1000000,
                            "pay_overhead_ns": 6000, "hit_overhead_ns": 8000, "attribution": "first"}}]

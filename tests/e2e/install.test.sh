@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# meson install: the program, its manual pages, the licence, the README and the examples, and nothing else.
+# meson install: the program, its manual pages and completions, the licence, the README and the examples, and nothing else. Completions complete.
 # needs: meson rst2man
 # beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
@@ -23,7 +23,31 @@ for page in "$SRC"/user/cmd/man/cozbpf*.rst; do
 	page=${page%.rst}
 	grep -q '^\.TH' "$prefix/share/man/man${page##*.}/$page" || why+=" no manual page $page;"
 done
-others=$(find . -type f ! -path "$documents/*" ! -path "$prefix/bin/cozbpf" ! -path "$prefix/share/man/man?/cozbpf*")
+for file in bash-completion/completions/cozbpf zsh/site-functions/_cozbpf fish/vendor_completions.d/cozbpf.fish; do
+	[ -s "$prefix/share/$file" ] || why+=" no $file;"
+done
+others=$(find . -type f ! -path "$documents/*" ! -path "$prefix/bin/cozbpf" ! -path "$prefix/share/man/man?/cozbpf*" ! -path "$prefix/share/*/*ozbpf*")
 [ -z "$others" ] || why+=" also there: $others;"
 [ "$("$prefix/bin/cozbpf" --version 2>&1)" = "$("$COZBPF" --version 2>&1)" ] || why+=' the program does not run;'
 verdict 'meson install' "$why" "$tmp/out"
+
+# completed WORD...: what bash offers for the last of them, or for the one that $cursor says.
+completed() {
+	cursor=${cursor:-} bash -c 'PATH=$1:$PATH; source "$2"; shift 2; COMP_WORDS=("$@"); COMP_CWORD=${cursor:-$(($# - 1))}
+		_cozbpf cozbpf "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"; printf "%s\n" "${COMPREPLY[@]}"' bash "${COZBPF%/*}" "$prefix/share/bash-completion/completions/cozbpf" "$@"
+}
+offers() { # NAME WANTED UNWANTED WORD...
+	local name=$1 wanted=$2 unwanted=$3 why=''
+	shift 3
+	completed "$@" >"$tmp/offered" 2>"$tmp/out"
+	grep -qxF -e "$wanted" "$tmp/offered" || why+=" it does not offer $wanted;"
+	! grep -qxF -e "$unwanted" "$tmp/offered" || why+=" it offers $unwanted;"
+	[ ! -s "$tmp/out" ] || why+=' it complains;'
+	verdict "completion in bash: $name" "$why" "$tmp/out" "$tmp/offered"
+}
+offers 'commands' attach run cozbpf at
+offers 'options of a command' --markdown --until-ci cozbpf report --
+offers 'options of another command' --until-ci --nothing cozbpf run --u
+offers 'words that an option takes' always yes cozbpf attach --inject a
+cursor=3 offers 'functions of the program' progress work cozbpf run -p pro -- "$BUILD/examples/barrier"
+offers 'processes' $$ nothing cozbpf attach ''

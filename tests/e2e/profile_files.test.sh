@@ -191,6 +191,26 @@ reported() {
 	verdict 'a report at the end as it was asked for' "$why" err out
 }
 
+# The HTML report of a run, with the source around its lines. That it can be written is known before the program is started.
+paged() {
+	local why=''
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o paged.jsonl --html page.html --with-source --source-prefix "tests=$SRC/tests" -p progress --experiment 50 -- "$bin/ending" 0 0.5 \
+		>out 2>err </dev/null || why+=' the run failed;'
+	grep -q '<h1>.*/ending 0 0.5</h1>' page.html || why+=' no page of the command;'
+	grep -q '<span class=here>' page.html || why+=' no source on the page;'
+	grep -q '"source":"' paged.jsonl || why+=' no source in the profile;'
+	grep -q '"build":"[0-9a-f]' paged.jsonl || why+=' no build id in the profile;'
+	timeout 20 "$COZBPF" report --html again.html paged.jsonl >/dev/null 2>>err || why+=' the report fails;'
+	cmp -s page.html again.html || why+=' the report makes another page;'
+	verdict 'a page at the end of a run' "$why" err
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o none.jsonl --html none/page.html -p progress -- "$bin/ending" 0 0.5 >out 2>err </dev/null
+	[ $? -eq 125 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "cannot write 'none/page.html'" err && why='' || why=' not one line about it;'
+	[ ! -e none.jsonl ] || why+=' a profile was left;'
+	verdict 'a page that cannot be written' "$why" err out
+	refused 'a page without a report' none.jsonl 'no-report and --html' --html page.html
+}
+
+paged
 appended run.jsonl
 appended run.coz -f coz
 cut_off

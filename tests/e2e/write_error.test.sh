@@ -91,7 +91,8 @@ standard_output() {
 	no_report 'run: standard output is closed' $?
 	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" -- readlink /proc/self/fd/1 2>err >&-
 	[ $? -eq 125 ] && verdict 'the program finds standard output closed' "$(grep -q 'Bad file descriptor\|No such file' err || echo ' it does not')" err
-	for what in "list functions $programs/cpu" check --help 'report --help' --version; do
+	for what in "list functions $programs/cpu" check --help 'report --help' --version "report --csv $SRC/tests/data/exact.jsonl" "report --markdown $SRC/tests/data/exact.jsonl" \
+		"export --to coz $SRC/tests/data/exact.jsonl"; do
 		# shellcheck disable=SC2086 # several words
 		timeout -k 5 "$limit" "$COZBPF" $what >/dev/full 2>err
 		no_report "$what: standard output is full" $?

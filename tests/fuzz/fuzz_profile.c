@@ -84,22 +84,26 @@ static bool holds(const struct profile *p)
 	return (p->bad_lines == 0) == (p->first_bad_line == 0);
 }
 
-/* Prints into memory; no control character but the newline may come out. */
+/* Prints into memory; no control character but newlines may come out. The style and the script of HTML have tabs, too. */
 static bool report_is_clean(const struct profile *p, uint64_t seed)
 {
 	struct analysis a;
 	char *out = NULL;
-	size_t size = 0;
+	size_t size = 0, html = 0;
 	FILE *f = open_memstream(&out, &size);
 	bool clean = true;
 
 	if (!f || analyse(p, seed, &a) < 0)
 		return false;
 	report_print(f, p, &a, NULL, NULL);
+	fuzz_must(report_csv(f, p, &a) == 0 && report_markdown(f, p, &a) == 0 && report_json(f, p, &a) == 0);
+	(void)fflush(f);
+	html = size;
+	fuzz_must(report_html(f, p, &a, NULL) == 0);
 	analysis_free(&a);
 	(void)fclose(f);
 	for (size_t i = 0; i < size; i++)
-		clean &= out[i] == '\n' || ((unsigned char)out[i] >= 0x20 && out[i] != 0x7f);
+		clean &= out[i] == '\n' || (i >= html && out[i] == '\t') || ((unsigned char)out[i] >= 0x20 && out[i] != 0x7f);
 	free(out);
 	return clean;
 }

@@ -6,7 +6,7 @@ import re
 MAX_README = 150
 MAX_LINES = 600
 TOP_LEVEL = {"meson.build", "bpf", "user", "shared", "tools", "tests", "examples", "README.md"}
-TOP_LEVEL_EXTRA = {"CONTRIBUTING.md", "LICENSE", "meson_options.txt"}
+TOP_LEVEL_EXTRA = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "meson_options.txt"}
 C_FILES = (".c", ".h")
 
 MARKER = re.compile(r"\b(?:T[O]DO|F[I]XME|X[X]X)\b")

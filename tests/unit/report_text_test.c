@@ -75,7 +75,7 @@ static void table_and_verdicts(void **state)
 	says(text, "Files are under /src/app/\n");
 	says(text, "of: ./app x\n");
 	says(text, "Progress point 'p': 6000 visits\n");
-	row_is(text, "line", "line function share 25 % 50 % 75 % 100 % verdict exp.");
+	row_is(text, "line ", "line function share 25 % 50 % 75 % 100 % verdict exp.");
 	row_is(text, "hot.c:10 ", "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
 	row_is(text, "lib/lock.c:20 ", "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
 	row_is(text, "cold.c:30 ", "cold.c:30 - - 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
@@ -91,6 +91,11 @@ static void table_and_verdicts(void **state)
 	says(text, "Fallback in use: no task work");
 	says(text, "Noise floor of 'p': +-0.0 points");
 	says_not(text, "Undecided");
+	free(text);
+	text = print(&p, &(struct report_options){.width = 1000}, NULL);
+	says(text, "\nA 25 % faster hot.c:10 takes 12.5 % [12.5, 12.5] off the time per visit (14.3 % more visits per second). "
+		   "A 25 % faster lib/lock.c:20 adds 5.0 % [5.0, 5.0] to the time per visit: contention. "
+		   "3 lines were tried: 1 helps, 1 hurts, 1 has no effect.\n");
 	free(text);
 	profile_free(&p);
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cozbpf report: what profiles say, in text. Needs no privilege and no kernel feature. */
+/* cozbpf report: what profiles say, in text and other forms. Needs no privilege and no kernel feature. */
 #include "analysis/analysis.h"
 #include "base/error.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/open_file.h"
+#include "base/replace_file.h"
 #include "cmd/commands.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
 #include "dwarf/lines.h"
+#include "profile/source_text.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -58,7 +61,32 @@ static char *rename_line(const char *line, void *arg)
 	return debug_options_rename(arg, line);
 }
 
-int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h)
+static struct replace_file html_file(const struct report_choice *c)
+{
+	return (struct replace_file){.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = c->uid, .gid = c->gid};
+}
+
+int report_choice_check(const struct report_choice *c, struct error *e)
+{
+	struct replace_file f = html_file(c);
+
+	return c->html ? replace_file_check(&f, e) : 0;
+}
+
+struct told {
+	const struct profile *p;
+	const struct analysis *a;
+	const struct report_hints *h;
+};
+
+static int write_html(FILE *out, void *arg)
+{
+	const struct told *t = arg;
+
+	return report_html(out, t->p, t->a, t->h);
+}
+
+static int print_form(const struct report_choice *c, const struct told *t)
 {
 	struct report_options o = {
 		.color = color_wanted(c->color, STDOUT_FILENO),
@@ -68,19 +96,42 @@ int report_choice_print(const struct report_choice *c, const struct profile *p, 
 		.curves = c->no_curves ? (size_t)-1 : 0,
 	};
 
-	if (c->json)
-		return report_json(stdout, p, a);
-	report_print(stdout, p, a, &o, h);
+	switch (c->form) {
+	case REPORT_JSON:
+		return report_json(stdout, t->p, t->a);
+	case REPORT_CSV:
+		return report_csv(stdout, t->p, t->a);
+	case REPORT_MARKDOWN:
+		return report_markdown(stdout, t->p, t->a);
+	case REPORT_TEXT:
+		report_print(stdout, t->p, t->a, &o, t->h);
+	}
 	return 0;
+}
+
+int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h,
+			struct error *e)
+{
+	struct told t = {p, a, h};
+	struct replace_file f = html_file(c);
+	int r = print_form(c, &t);
+
+	/* What standard output could not take, the caller finds out. */
+	if (r == -ENOMEM)
+		return fail(e, ENOMEM, "no memory for the report");
+	return c->html ? replace_file(&f, write_html, &t, e) : 0;
 }
 
 static int print(const struct report_command *c, const struct profile *p)
 {
 	_cleanup_(analysis_free) struct analysis a = {0};
 	uint64_t seed = c->seed_given ? c->seed : p->n_runs ? p->runs[0].seed : 0;
+	struct error e = {0};
 
-	if (analyse(p, seed, &a) < 0 || report_choice_print(&c->report, p, &a, NULL) < 0)
+	if (analyse(p, seed, &a) < 0)
 		return log_error("report: out of memory");
+	if (report_choice_print(&c->report, p, &a, NULL, &e) < 0)
+		return log_error("report: %s", e.text);
 	if (fflush(stdout) || ferror(stdout))
 		return log_error("report: standard output: %s", strerror(errno));
 	return 0;
@@ -89,7 +140,7 @@ static int print(const struct report_command *c, const struct profile *p)
 int cmd_report(int argc, char **argv)
 {
 	_cleanup_(profile_free) struct profile p = {0};
-	_cleanup_(report_command_free) struct report_command c = {0};
+	_cleanup_(report_command_free) struct report_command c = {.report = {.uid = (uid_t)-1, .gid = (gid_t)-1}};
 	struct error e = {0};
 	int first;
 
@@ -101,10 +152,14 @@ int cmd_report(int argc, char **argv)
 	}
 	if (first >= argc)
 		return log_error("report: which profile? Usage: cozbpf report [OPTION]... FILE...");
+	if (report_choice_check(&c.report, &e) < 0)
+		return log_error("report: %s", e.text);
 	for (int i = first; i < argc; i++)
 		if (profile_read(&p, argv[i], &e) < 0)
 			return log_error("report: %s", e.text);
 	if (c.lines.n_prefixes && profile_rename_lines(&p, rename_line, &c.lines) < 0)
+		return log_error("report: out of memory");
+	if (c.report.with_source && profile_take_sources(&p, open_file, file_rights_usual()) < 0)
 		return log_error("report: out of memory");
 	return print(&c, &p);
 }

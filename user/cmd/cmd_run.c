@@ -175,6 +175,13 @@ int run_open_session(struct run *r, struct error *e)
 	points_set_page(session_points(r->session), r->page);
 	if (r->purpose->no_file)
 		return 0;
+	if (r->options.no_report && r->options.report.html)
+		return fail(e, EINVAL, "--no-report and --html: choose one");
+	r->options.report.uid = uid;
+	r->options.report.gid = gid;
+	err = report_choice_check(&r->options.report, e);
+	if (err < 0)
+		return err;
 	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
 }
 

@@ -5,7 +5,10 @@
 int cmd_run(int argc, char **argv);
 int cmd_attach(int argc, char **argv);
 int cmd_system(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+int cmd_merge(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_validate(int argc, char **argv);

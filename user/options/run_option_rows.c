@@ -82,6 +82,20 @@ int option_set_word(void *target, const struct option_row *row, const char *valu
 	return 0;
 }
 
+int option_set_form(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	static const char *const names[] = {[REPORT_JSON] = "json", [REPORT_CSV] = "csv", [REPORT_MARKDOWN] = "markdown"};
+	enum report_form *form = field(target, row), wanted = REPORT_JSON;
+
+	(void)value;
+	while (strcmp(names[wanted], row->name) != 0)
+		wanted++;
+	if (*form != REPORT_TEXT && *form != wanted)
+		return fail(e, EINVAL, "--%s and --%s: choose one; reports can be printed again from the profile", names[*form], row->name);
+	*form = wanted;
+	return 0;
+}
+
 int option_add_glob(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct option_words *globs = field(target, row);

@@ -29,6 +29,8 @@ int option_set_word(void *target, const struct option_row *row, const char *valu
 int option_set_whole(void *target, const struct option_row *row, const char *value, struct error *e);
 /* A uint64_t of nanoseconds: seconds, with a fraction. */
 int option_set_seconds(void *target, const struct option_row *row, const char *value, struct error *e);
+/* An enum report_form: the one of the option's name, which no other may have chosen. */
+int option_set_form(void *target, const struct option_row *row, const char *value, struct error *e);
 /* An int: a real-time signal. */
 int option_set_signal(void *target, const struct option_row *row, const char *value, struct error *e);
 
@@ -65,9 +67,21 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 		{"no-curves", 0, NULL, "tables only", option_flag, (at) + offsetof(struct report_choice, no_curves), without},                         \
 		{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag, (at) + offsetof(struct report_choice, inlined), \
 		 without},                                                                                                                             \
+		{"html", 0, "FILE", "write the report as one HTML file, too", option_set_word, (at) + offsetof(struct report_choice, html), without},  \
+		{"with-source", 0,                                                                                                                     \
+		 NULL,		"keep the source around each line that was tried, for --html",                                                         \
+		 option_flag,	(at) + offsetof(struct report_choice, with_source),                                                                    \
+		 without},                                                                                                                             \
+		{"json",                                                                                                                               \
+		 0,                                                                                                                                    \
+		 NULL,                                                                                                                                 \
+		 "all that is known as one JSON object, for other programs",                                                                           \
+		 option_set_form,                                                                                                                      \
+		 (at) + offsetof(struct report_choice, form),                                                                                          \
+		 without},                                                                                                                             \
+		{"csv", 0, NULL, "the tables as comma-separated values", option_set_form, (at) + offsetof(struct report_choice, form), without},       \
 	{                                                                                                                                              \
-		"json", 0, NULL, "all that is known as one JSON object, for other programs", option_flag,                                              \
-			(at) + offsetof(struct report_choice, json), without                                                                           \
+		"markdown", 0, NULL, "the tables for a pull request", option_set_form, (at) + offsetof(struct report_choice, form), without            \
 	}
 #define OPTION_ROW_COLOR(offset)                                                                                \
 	{                                                                                                       \

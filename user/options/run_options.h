@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct error;
 struct option_row;
@@ -24,9 +25,16 @@ enum run_slow_by { RUN_SLOW_BY_PROBE, RUN_SLOW_BY_SAMPLES };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
+enum report_form { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN };
+
 /* How a report looks, after `report` and at the end of a run. */
 struct report_choice {
-	bool no_curves, inlined, json;
+	enum report_form form; /* on standard output */
+	const char *html;      /* a file for the report as HTML, or NULL; borrowed from argv */
+	uid_t uid;	       /* whose that is; -1: ours */
+	gid_t gid;
+	bool no_curves, inlined;
+	bool with_source;    /* the source around lines, read with the rights of who asks for it */
 	uint64_t top, width; /* lines for each point, columns; 0: the default */
 	enum color_when color;
 };
@@ -93,8 +101,11 @@ const char *run_pay_name(enum run_pay pay);
 struct analysis;
 struct profile;
 struct report_hints;
-/* A report to standard output; @h as for report_print. -ENOMEM. (cmd_report.c) */
-int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h);
+/* Can the files that @c names be written? Else a negative errno. (cmd_report.c) */
+int report_choice_check(const struct report_choice *c, struct error *e);
+/* A report to standard output, and into the files that @c names; @h as for report_print. Negative errno. (cmd_report.c) */
+int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h,
+			struct error *e);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */
 bool color_wanted(enum color_when when, int fd);
 /* Columns of the terminal on @fd; 0 if it is none. */

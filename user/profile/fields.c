@@ -47,9 +47,22 @@ const struct field_table experiment_fields = TABLE(experiment_list, 4);
 const struct field_table startup_time_fields = {&(const struct field)S(time, FIELD_U64), 1, 1};
 
 static const struct field startup_list[] = {
-	S(version, FIELD_STRING),      S(command, FIELD_STRING),      S(kernel, FIELD_STRING),	    S(host, FIELD_STRING),   S(sync, FIELD_STRING),
-	S(pay, FIELD_STRING),	       S(fallback, FIELD_STRING),     S(granularity, FIELD_STRING), S(seed, FIELD_U64),	     S(period_ns, FIELD_U64),
-	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64), S(attribution, FIELD_STRING), S(inject, FIELD_STRING),
+	S(version, FIELD_STRING),
+	S(command, FIELD_STRING),
+	S(build, FIELD_STRING),
+	S(kernel, FIELD_STRING),
+	S(host, FIELD_STRING),
+	S(cpus, FIELD_U64),
+	S(sync, FIELD_STRING),
+	S(pay, FIELD_STRING),
+	S(fallback, FIELD_STRING),
+	S(granularity, FIELD_STRING),
+	S(seed, FIELD_U64),
+	S(period_ns, FIELD_U64),
+	S(pay_overhead_ns, FIELD_U64),
+	S(hit_overhead_ns, FIELD_U64),
+	S(attribution, FIELD_STRING),
+	S(inject, FIELD_STRING),
 };
 const struct field_table startup_fields = TABLE(startup_list, 0);
 
@@ -105,10 +118,9 @@ static const struct field machine_list[] = {
 const struct field_table machine_fields = TABLE(machine_list, 0);
 
 static const struct field samples_list[] = {
-	FIELD(profile_samples, location, FIELD_STRING, true),
-	FIELD(profile_samples, count, FIELD_U64, true),
-	FIELD(profile_samples, ns, FIELD_U64, false),
-	FIELD(profile_samples, inlined, FIELD_STRING, false),
+	FIELD(profile_samples, location, FIELD_STRING, true), FIELD(profile_samples, count, FIELD_U64, true),
+	FIELD(profile_samples, ns, FIELD_U64, false),	      FIELD(profile_samples, inlined, FIELD_STRING, false),
+	FIELD(profile_samples, source, FIELD_STRING, false),
 };
 const struct field_table samples_fields = TABLE(samples_list, 2);
 

@@ -44,6 +44,10 @@ void profile_add_up_samples(struct profile *p)
 				profile_add_count(&s[out].ns, s[i].ns);
 			else
 				s[out].ns = 0;
+			if (!s[out].source) {
+				s[out].source = s[i].source;
+				s[i].source = NULL;
+			}
 			fields_free(&samples_fields, &s[i]);
 		} else {
 			s[++out] = s[i];
@@ -101,7 +105,8 @@ int profile_set_samples(struct profile *p, const struct profile_samples *s, size
 		*to = s[i];
 		to->location = strdup(s[i].location);
 		to->inlined = s[i].inlined ? strdup(s[i].inlined) : NULL;
-		if (!to->location || (s[i].inlined && !to->inlined)) {
+		to->source = s[i].source ? strdup(s[i].source) : NULL;
+		if (!to->location || (s[i].inlined && !to->inlined) || (s[i].source && !to->source)) {
 			profile_clear_samples(p);
 			break;
 		}

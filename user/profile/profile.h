@@ -11,12 +11,14 @@
 struct profile_startup {
 	uint64_t time; /* since the epoch */
 	char *version, *command, *kernel, *host;
+	char *build;	   /* build id of the program's executable, hexadecimal; NULL: it has none, or there are several programs */
 	char *sync;	   /* "sched", "pthread" */
 	char *pay;	   /* the payer used: "sleep", "hold", "spin" */
 	char *fallback;	   /* what had to be replaced on this kernel, in words; NULL: nothing */
 	char *inject;	   /* of processes that ran already: whether a handler of a signal was put into them: "never", "auto", "always"; else NULL */
 	char *granularity; /* "line", "function" */
 	char *attribution; /* what a sample belongs to: "first" line in scope of its call chain, "inclusive": all of them; NULL: the first */
+	uint64_t cpus;	   /* of the machine, that can be used */
 	uint64_t seed, period_ns;
 	uint64_t pay_overhead_ns, hit_overhead_ns; /* as calibrated: what a payment and a hit stop their threads for, beside what is measured */
 };
@@ -110,5 +112,8 @@ struct profile_samples {
 	 * of them. */
 	char *inlined;
 	uint64_t ns; /* ours: execution that they stand for; 0: not known */
+	/* ours, where it was asked for: the source around the line (profile/source_text.h), each line as its number, a tab and its text */
+	char *source;
 };
 #define PROFILE_MAX_INLINED 4000 /* bytes of it */
+#define PROFILE_MAX_SOURCE 4000

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/writer.h"
 
+#include "profile/reader.h"
+
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "profile/record.h"
@@ -291,6 +293,31 @@ int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 	for (size_t i = 0; i < n; i++)
 		render_samples(&b, w->format, &samples[i]);
 	return flush(w, &b);
+}
+
+int profile_print_coz(FILE *out, const struct profile *p)
+{
+	_cleanup_(buffer_free) struct buffer b = {0};
+	struct profile_startup startup = {.time = p->n_runs ? p->runs[0].time : 0};
+	int r = buffer_open(&b);
+
+	if (r < 0)
+		return r;
+	render_startup(&b, PROFILE_COZ_TEXT, &startup);
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_run_experiment *x = &p->experiments[i];
+
+		render_experiment(&b, PROFILE_COZ_TEXT, &x->x);
+		for (size_t j = 0; j < x->n_points; j++)
+			render_point(&b, PROFILE_COZ_TEXT, &x->points[j]);
+	}
+	render_runtime(&b, PROFILE_COZ_TEXT, &(struct profile_runtime){.time = p->runtime_ns});
+	for (size_t i = 0; i < p->n_samples; i++)
+		render_samples(&b, PROFILE_COZ_TEXT, &p->samples[i]);
+	r = buffer_flush(&b);
+	if (r < 0)
+		return r;
+	return fwrite(b.data, 1, b.size, out) == b.size ? 0 : -EIO;
 }
 
 int profile_writer_close(struct profile_writer *w)

@@ -5,6 +5,7 @@
 
 #include "profile/profile.h"
 
+#include <stdio.h>
 #include <sys/types.h>
 
 struct error;
@@ -23,5 +24,8 @@ int profile_write_startup(struct profile_writer *w, const struct profile_startup
 int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
 /* The log at a run's end (or between): run time so far and the samples since the start. */
 int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile_samples *samples, size_t n);
+struct profile;
+/* Prints the whole of @p as one run of Coz's text form, which knows no more than that. -ENOMEM, -EIO. */
+int profile_print_coz(FILE *out, const struct profile *p);
 /* 0, or the first error met. NULL is allowed. */
 int profile_writer_close(struct profile_writer *w);

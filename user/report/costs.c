@@ -36,7 +36,7 @@ static struct cost cost_of(const struct profile *p, const char *name)
 	return c;
 }
 
-void costs_print(const struct report *r)
+void costs_notes(const struct report *r)
 {
 	for (size_t i = 0; i < r->a->n_points; i++) {
 		const struct analysis_point *point = &r->a->points[i];
@@ -50,11 +50,11 @@ void costs_print(const struct report *r)
 		name = text_clean(r, point->name);
 		text_duration(c.most_ns, each);
 		if (share > TOO_MUCH)
-			paragraph(r, 2,
-				  "Warning: to count '%s' took up to %.1f %% of the run, %s a visit. Count samples of a line or function "
-				  "instead of its visits (-p sampled:FILE:LINE, sampled:FUNCTION), or name a place that is passed less often.%s",
-				  name, 100 * share, each, !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT : "");
+			note(r, NOTE_WARNING,
+			     "to count '%s' took up to %.1f %% of the run, %s a visit. Count samples of a line or function "
+			     "instead of its visits (-p sampled:FILE:LINE, sampled:FUNCTION), or name a place that is passed less often.%s",
+			     name, 100 * share, each, !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT : "");
 		else
-			paragraph(r, 2, "To count '%s' took up to %.2g %% of the run, %s a visit.", name, 100 * share, each);
+			note(r, NOTE_PLAIN, "To count '%s' took up to %.2g %% of the run, %s a visit.", name, 100 * share, each);
 	}
 }

@@ -61,11 +61,11 @@ bool intervals_missing(const struct report *r)
 		if (!p->intervals || p->visits || !point_was_seen(p))
 			continue;
 		name = text_clean(r, p->name);
-		paragraph(r, 2,
-			  "- Latency point '%s' has begins or ends, but no interval in an experiment: %.0f ends without a begin, %.0f begins "
-			  "without an end, %.0f lost, %.0f longer than the experiment's part before them. If another thread ends what one began, "
-			  "they need a key: ,key=argN. Long intervals need long experiments: --experiment.",
-			  name, p->intervals->unmatched, p->intervals->unended, p->intervals->lost, p->intervals->crossed);
+		note(r, NOTE_REASON,
+		     "Latency point '%s' has begins or ends, but no interval in an experiment: %.0f ends without a begin, %.0f begins without an "
+		     "end, %.0f lost, %.0f longer than the experiment's part before them. If another thread ends what one began, they need a key: "
+		     ",key=argN. Long intervals need long experiments: --experiment.",
+		     name, p->intervals->unmatched, p->intervals->unended, p->intervals->lost, p->intervals->crossed);
 		some = true;
 	}
 	return some;
@@ -79,16 +79,14 @@ static bool no_samples(const struct report *r)
 	if (r->p->n_samples || in)
 		return false;
 	if (out) {
-		paragraph(r, 2,
-			  "- No sample fell into the scope; all %" PRIu64 " fell outside it. The scope is the program's own sources "
-			  "unless --source and --binary say otherwise: widen it with --binary '*' or --source GLOB.",
-			  seen);
+		note(r, NOTE_REASON,
+		     "No sample fell into the scope; all %" PRIu64 " fell outside it. The scope is the program's own sources unless --source and "
+		     "--binary say otherwise: widen it with --binary '*' or --source GLOB.",
+		     seen);
 		return true;
 	}
-	paragraph(r, 2,
-		  "- There are no samples: the program hardly ran on a CPU. A causal profile speeds up code that runs; a "
-		  "program "
-		  "that only waits has none.");
+	note(r, NOTE_REASON,
+	     "There are no samples: the program hardly ran on a CPU. A causal profile speeds up code that runs; a program that only waits has none.");
 	return true;
 }
 
@@ -99,23 +97,24 @@ static bool no_lines(const struct report *r)
 	if (!r->h->no_debug_info && !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
 		return false;
 	if (!r->h->no_debug_info) {
-		paragraph(r, 2,
-			  "- %" PRIu64 " of %" PRIu64
-			  " samples in scope belong to no line or function of it: they fell into code that the compiler names no "
-			  "line for, or into a library's, the language's or the system's sources. These are tried with --source '*'.",
-			  r->h->samples_without_line, r->h->samples_in_scope);
+		note(r, NOTE_REASON,
+		     "%" PRIu64 " of %" PRIu64
+		     " samples in scope belong to no line or function of it: they fell into code that the compiler names no line for, or into a "
+		     "library's, the language's or the system's sources. These are tried with --source '*'.",
+		     r->h->samples_without_line, r->h->samples_in_scope);
 		return true;
 	}
 	name = text_clean(r, r->h->no_debug_info);
 	if (r->h->by_function) {
-		paragraph(r, 2, "- %s has no function symbols: %" PRIu64 " of %" PRIu64 " samples in scope belong to no function. Do not strip it.",
-			  name, r->h->samples_without_line, r->h->samples_in_scope);
+		note(r, NOTE_REASON,
+		     "%s has no function symbols: %" PRIu64 " of %" PRIu64 " samples in scope belong to no function. Do not strip it.", name,
+		     r->h->samples_without_line, r->h->samples_in_scope);
 		return true;
 	}
-	paragraph(r, 2,
-		  "- %s has no debug information: %" PRIu64 " of %" PRIu64 " samples in scope belong to no line. Build with -g, or use "
-		  "--granularity function.",
-		  name, r->h->samples_without_line, r->h->samples_in_scope);
+	note(r, NOTE_REASON,
+	     "%s has no debug information: %" PRIu64 " of %" PRIu64
+	     " samples in scope belong to no line. Build with -g, or use --granularity function.",
+	     name, r->h->samples_without_line, r->h->samples_in_scope);
 	return true;
 }
 
@@ -128,11 +127,10 @@ static bool no_visits(const struct report *r)
 		_cleanup_free_ char *name = text_clean(r, names[i]);
 
 		some = true;
-		paragraph(r, 2,
-			  "- Progress point '%s' never fired. Is it on the path that the program takes, once per unit of "
-			  "work? A "
-			  "function that was inlined everywhere is never entered: use FILE:LINE.",
-			  name);
+		note(r, NOTE_REASON,
+		     "Progress point '%s' never fired. Is it on the path that the program takes, once per unit of work? A function that was inlined "
+		     "everywhere is never entered: use FILE:LINE.",
+		     name);
 	}
 	return some;
 }
@@ -141,9 +139,9 @@ static bool no_points(const struct report *r)
 {
 	if (r->a->n_points || r->h->n_silent_points || r->p->n_experiments == 0)
 		return false;
-	paragraph(r, 2,
-		  "- There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE (`cozbpf list points` shows "
-		  "some), or measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
+	note(r, NOTE_REASON,
+	     "There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE (`cozbpf list points` shows some), or "
+	     "measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
 	return true;
 }
 
@@ -154,37 +152,40 @@ static bool too_short(const struct report *r)
 	if (r->p->n_experiments >= 4 && s >= SHORT_RUN_S)
 		return false;
 	if (r->p->n_experiments == 0)
-		paragraph(r, 2,
-			  "- No experiment was completed%s. The run lasted %.1f s; a first verdict on a few lines takes "
-			  "about %.0f s of "
-			  "work. Give the program more to do, or repeat the run: runs into the same file add up.",
-			  s < SHORT_RUN_S ? ": the run was too short" : "", s, USEFUL_RUN_S);
+		note(r, NOTE_REASON,
+		     "No experiment was completed%s. The run lasted %.1f s; a first verdict on a few lines takes about %.0f s of work. Give the "
+		     "program more to do, or repeat the run: runs into the same file add up.",
+		     s < SHORT_RUN_S ? ": the run was too short" : "", s, USEFUL_RUN_S);
 	else
-		paragraph(r, 2,
-			  "- Only %zu experiments in %.1f s: a first verdict on a few lines takes about %.0f s. Runs into "
-			  "the same file "
-			  "add up.",
-			  r->p->n_experiments, s, USEFUL_RUN_S);
+		note(r, NOTE_REASON,
+		     "Only %zu experiments in %.1f s: a first verdict on a few lines takes about %.0f s. Runs into the same file add up.",
+		     r->p->n_experiments, s, USEFUL_RUN_S);
 	return true;
 }
 
 static void seen_objects(const struct report *r)
 {
-	if (!r->h->n_seen_objects)
-		return;
-	(void)fputs("Files that samples fell into:\n", r->out);
+	if (r->h->n_seen_objects)
+		note(r, NOTE_COMMAND, "Files that samples fell into:");
 	for (size_t i = 0; i < r->h->n_seen_objects; i++) {
 		_cleanup_free_ char *name = text_clean(r, r->h->seen_objects[i]);
 
-		(void)fprintf(r->out, "  %s\n", name);
+		note(r, NOTE_COMMAND, "  %s", name);
 	}
 }
 
-void empty_print(const struct report *r)
+bool report_is_empty(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->n_points; i++)
+		if (a->points[i].visits && a->points[i].n_lines)
+			return false;
+	return true;
+}
+
+void empty_notes(const struct report *r)
 {
 	bool known = false;
 
-	heading(r, "The profile is empty.");
 	known |= no_visits(r);
 	known |= intervals_missing(r);
 	known |= no_points(r);
@@ -194,6 +195,6 @@ void empty_print(const struct report *r)
 		known |= no_samples(r);
 	known |= too_short(r);
 	if (!known)
-		paragraph(r, 2, "- No experiment saw a visit of a progress point.");
+		note(r, NOTE_REASON, "No experiment saw a visit of a progress point.");
 	seen_objects(r);
 }

@@ -2,6 +2,7 @@
 /* The analysis for other programs: one JSON object. What is unknown is null. */
 #include "report/inlined.h"
 #include "report/report.h"
+#include "report/text.h"
 
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
@@ -12,14 +13,21 @@
 #include <math.h>
 #include <string.h>
 
+/* Changes when a key changes its meaning or goes. New keys may come at any time. */
+#define SCHEMA 1
+
 static int add(struct json_object *to, const char *key, struct json_object *value)
 {
 	return json_object_object_add(to, key, value);
 }
 
+/* Nine digits: more than anything here is known to, and times in ns whole up to a second. */
 static int add_number(struct json_object *to, const char *key, double v)
 {
-	return add(to, key, isfinite(v) ? json_object_new_double(v) : NULL);
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%.9g", v);
+	return add(to, key, isfinite(v) ? json_object_new_double_s(v, text) : NULL);
 }
 
 static int add_count(struct json_object *to, const char *key, uint64_t v)
@@ -158,8 +166,9 @@ static struct json_object *copies_of(const struct profile *p, const char *select
 	return whole(copies, r);
 }
 
-static struct json_object *line_of(const struct profile *all, const struct analysis_line *l)
+static struct json_object *line_of(const struct profile *all, const struct analysis_line *l, bool spins)
 {
+	char verdict[NUMBER_ROOM];
 	struct json_object *o = json_object_new_object();
 	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
 		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
@@ -170,6 +179,8 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 		add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) |
 		add(o, "curve", curve_of(&l->curve, l->allow)) | add(o, "inlined", copies_of(all, l->selected));
 
+	text_verdict(l, spins, verdict);
+	r |= add_string(o, "verdict_text", verdict);
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
 	return whole(o, r);
@@ -183,26 +194,57 @@ static struct json_object *speed_of(const struct analysis_speed *s)
 				add_number(o, "share", s->share));
 }
 
-static struct json_object *point_of(const struct profile *all, const struct analysis_point *p)
+static void not_seen_notes(const struct report *report)
 {
+	silent_notes(report);
+	(void)intervals_missing(report);
+}
+
+/* The notes that were collected, which are none afterwards. */
+static struct json_object *notes_of(const struct report *report)
+{
+	struct json_object *list = json_object_new_array(), *o;
+	int r = 0;
+
+	for (size_t i = 0; list && i < report->notes->n; i++) {
+		o = json_object_new_object();
+		r |= json_object_array_add(list, o) | add_string(o, "kind", note_kind_name(report->notes->list[i].kind)) |
+		     add_string(o, "text", report->notes->list[i].text);
+	}
+	notes_free(report->notes);
+	*report->notes = (struct notes){0};
+	return whole(list, r);
+}
+
+static struct json_object *point_of(const struct report *report, const struct analysis_point *p)
+{
+	const struct profile *all = report->p;
+	_cleanup_free_ char *said = answer(report, p);
 	struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
 	int r = add_string(o, "name", p->name) | add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
 		add_count(o, "visits", p->visits) | add_number(o, "placebo", p->placebo) | add(o, "lines", lines);
 
-	r |= add(o, "spins", json_object_new_boolean(p->speed.spins));
+	table_notes(report, p);
+	if (p->intervals)
+		latency_notes(report, p);
+	r |= add_string(o, "answer", said) | add(o, "notes", notes_of(report)) | add(o, "spins", json_object_new_boolean(p->speed.spins));
 	if (p->speed.slope > 0)
 		r |= add(o, "machine_speed", speed_of(&p->speed));
 	if (p->intervals)
 		r |= add(o, "intervals", intervals_of(p->intervals));
 	for (size_t i = 0; lines && i < p->n_lines; i++)
-		r |= json_object_array_add(lines, line_of(all, &p->lines[i]));
+		r |= json_object_array_add(lines, line_of(all, &p->lines[i], p->speed.spins));
 	return whole(o, r);
 }
 
-static struct json_object *fidelity_of(const struct analysis *a)
+static struct json_object *fidelity_of(const struct report *report)
 {
+	const struct analysis *a = report->a;
+	_cleanup_free_ char *words = NULL;
+	enum light light = fidelity_light(a, report->p->n_experiments, &words);
 	struct json_object *o = json_object_new_object();
-	int r = add_number(o, "elapsed_ns", a->elapsed_ns) | add_number(o, "growth_ns", a->growth_ns) | add_number(o, "owed_ns", a->owed_ns) |
+	int r = add_string(o, "light", light_name(light)) | add_string(o, "words", words) | add_number(o, "elapsed_ns", a->elapsed_ns) |
+		add_number(o, "growth_ns", a->growth_ns) | add_number(o, "owed_ns", a->owed_ns) |
 #define SUM(kind, name, json) add_number(o, json, a->sums.name) |
 #include "shared/sums.def"
 #undef SUM
@@ -238,7 +280,7 @@ static const char *attribution_of(const struct profile *p)
 
 /* JSON lets any character of a string be written as an escape: what would steer a terminal that this is shown on is, and a reader gets the same
  * string. Outside of strings there is only ASCII. json-c escapes the controls below U+0020. */
-static void print_escaped(FILE *out, const char *text)
+void report_put_json(FILE *out, const char *text)
 {
 	for (size_t len; *text; text += len) {
 		const unsigned char *c = (const unsigned char *)text;
@@ -258,16 +300,24 @@ static void print_escaped(FILE *out, const char *text)
 int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
+	static const struct report_hints no_hints;
+	struct notes notes = {0};
+	struct report report = {.p = p, .a = a, .h = &no_hints, .utf8 = true, .top = SIZE_MAX, .notes = &notes, .prefix = text_common_directory(a)};
 	const char *text;
-	int r = add_count(root, "runs", p->n_runs) | add_string(root, "attribution", attribution_of(p)) |
+	int r = add_count(root, "schema", SCHEMA) | add_count(root, "runs", p->n_runs) | add_string(root, "attribution", attribution_of(p)) |
 		add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
 
 	for (size_t i = 0; points && i < a->n_points; i++)
-		r |= json_object_array_add(points, point_of(p, &a->points[i]));
-	r |= add(root, "fidelity", fidelity_of(a)) | add(root, "machine", machine_of(&p->machine));
+		r |= json_object_array_add(points, point_of(&report, &a->points[i]));
+	if (report_is_empty(a))
+		empty_notes(&report);
+	else
+		not_seen_notes(&report);
+	footer_notes(&report);
+	r |= add(root, "notes", notes_of(&report)) | add(root, "fidelity", fidelity_of(&report)) | add(root, "machine", machine_of(&p->machine));
 	text = r ? NULL : json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (text)
-		print_escaped(out, text);
+		report_put_json(out, text);
 	json_object_put(root);
 	return text ? 0 : -ENOMEM;
 }

@@ -19,7 +19,7 @@ static const char *words(enum latency_statistic s)
 	return s == LATENCY_LITTLE ? "mean, by Little's law" : latency_statistic_name(s);
 }
 
-void latency_print_head(const struct report *r, const struct analysis_intervals *in)
+void latency_head_notes(const struct report *r, const struct analysis_intervals *in)
 {
 	char text[N_LATENCY_STATISTICS][NUMBER_ROOM], flight[NUMBER_ROOM];
 
@@ -27,21 +27,19 @@ void latency_print_head(const struct report *r, const struct analysis_intervals 
 		text_duration(in->ns[i], text[i]);
 	if (!in->little)
 		(void)snprintf(text[LATENCY_LITTLE], NUMBER_ROOM, "not told");
-	paragraph(r, 2, "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.", text[LATENCY_MEAN], text[LATENCY_LITTLE],
-		  text[LATENCY_P50], text[LATENCY_P90], text[LATENCY_P99], text[LATENCY_P999]);
+	note(r, NOTE_PLAIN, "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.", text[LATENCY_MEAN], text[LATENCY_LITTLE],
+	     text[LATENCY_P50], text[LATENCY_P90], text[LATENCY_P99], text[LATENCY_P999]);
 	(void)snprintf(flight, sizeof(flight), isfinite(in->in_flight) ? "%.1f" : "-", in->in_flight);
-	paragraph(r, 2,
-		  "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a begin, %.0f begins "
-		  "without an end, %.0f lost "
-		  "(too many in flight).",
-		  flight, in->crossed, in->unmatched, in->unended, in->lost);
+	note(r, NOTE_PLAIN,
+	     "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a begin, %.0f begins without an end, %.0f lost (too many "
+	     "in flight).",
+	     flight, in->crossed, in->unmatched, in->unended, in->lost);
 	if (in->ns[LATENCY_P50] < BLURRED * in->distance_ns) {
 		text_duration(in->distance_ns, flight);
-		paragraph(r, 2,
-			  "Samples are %s apart, and the speedup's share of that is what an interval is off by: of "
-			  "latencies this short "
-			  "the mean is right, percentiles are blurred. --rate takes more samples.",
-			  flight);
+		note(r, NOTE_PLAIN,
+		     "Samples are %s apart, and the speedup's share of that is what an interval is off by: of latencies this short the mean is "
+		     "right, percentiles are blurred. --rate takes more samples.",
+		     flight);
 	}
 }
 
@@ -100,14 +98,17 @@ bool latency_print_lines(const struct report *r, const struct analysis_point *po
 				ok = add_row(r, tb, &point->lines[i], k);
 	ok = ok && scols_print_table(tb) == 0;
 	scols_unref_table(tb);
-	if (lacks_little(r, point))
-		paragraph(r, 2,
-			  "The mean by Little's law is not told where it is more than 10 %% away from the timed mean: it takes how many requests are "
-			  "under way, which is "
-			  "read at the two ends of each experiment only. More experiments give more readings.");
-	if (lacks_tail(r, point))
-		paragraph(r, 2,
-			  "A percentile is told where some intervals of each speedup lie beyond it: for p99.9 that takes thousands. "
-			  "Fewer speedups (--speedups 0,50) or a longer run give more of each.");
 	return ok;
+}
+
+void latency_notes(const struct report *r, const struct analysis_point *point)
+{
+	if (lacks_little(r, point))
+		note(r, NOTE_PLAIN,
+		     "The mean by Little's law is not told where it is more than 10 %% away from the timed mean: it takes how many requests are "
+		     "under way, which is read at the two ends of each experiment only. More experiments give more readings.");
+	if (lacks_tail(r, point))
+		note(r, NOTE_PLAIN,
+		     "A percentile is told where some intervals of each speedup lie beyond it: for p99.9 that takes thousands. Fewer speedups "
+		     "(--speedups 0,50) or a longer run give more of each.");
 }

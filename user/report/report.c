@@ -36,14 +36,6 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 	return r;
 }
 
-static bool is_empty(const struct analysis *a)
-{
-	for (size_t i = 0; i < a->n_points; i++)
-		if (a->points[i].visits && a->points[i].n_lines)
-			return false;
-	return true;
-}
-
 static void print_head(const struct report *r)
 {
 	char text[NUMBER_ROOM];
@@ -63,6 +55,14 @@ static void print_head(const struct report *r)
 	}
 }
 
+static void print_answer(const struct report *r, const struct analysis_point *point)
+{
+	_cleanup_free_ char *said = answer(r, point);
+
+	if (*said)
+		paragraph(r, 0, "%s", said);
+}
+
 static void print_point(const struct report *r, const struct analysis_point *point)
 {
 	_cleanup_free_ char *name = text_clean(r, point->name);
@@ -71,18 +71,22 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	if (point->kind == PROFILE_LATENCY) {
 		heading(r, "Latency point '%s': %" PRIu64 " %s", name, point->visits, point->intervals ? "intervals" : "departures");
 		if (point->intervals)
-			latency_print_head(r, point->intervals);
+			latency_head_notes(r, point->intervals);
+		print_answer(r, point);
 		paragraph(r, 0, "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
 	} else {
 		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
+		print_answer(r, point);
 		paragraph(r, 0, "Per line: by how many %% the time per visit shrinks if the line runs 25, 50, 75, 100 %% faster.");
 	}
 	if (!table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);
+	table_notes(r, point);
 	if (point->intervals) {
 		(void)fputc('\n', r->out);
 		if (!latency_print_lines(r, point))
 			(void)fputs("(out of memory for the table)\n", r->out);
+		latency_notes(r, point);
 	}
 	if (point->n_lines > r->top)
 		(void)fprintf(r->out, "(%zu more lines: --top %zu)\n", point->n_lines - r->top, point->n_lines);
@@ -91,16 +95,16 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	curves_print(r, point);
 }
 
-static void print_silent(const struct report *r)
+void silent_notes(const struct report *r)
 {
 	_cleanup_free_ const char **names = silent_points(r);
 
+	if (names[0] && !r->notes)
+		(void)fputc('\n', r->out);
 	for (size_t i = 0; names[i]; i++) {
 		_cleanup_free_ char *name = text_clean(r, names[i]);
 
-		if (i == 0)
-			(void)fputc('\n', r->out);
-		(void)fprintf(r->out, "Progress point '%s' never fired.\n", name);
+		note(r, NOTE_PLAIN, "Progress point '%s' never fired.", name);
 	}
 }
 
@@ -127,8 +131,9 @@ void report_print(FILE *out, const struct profile *p, const struct analysis *a, 
 {
 	struct report r = make_report(out, p, a, o, h);
 
-	if (is_empty(a)) {
-		empty_print(&r);
+	if (report_is_empty(a)) {
+		heading(&r, "The profile is empty.");
+		empty_notes(&r);
 		if (p->n_experiments)
 			footer_print(&r);
 		print_counters(&r);
@@ -138,7 +143,7 @@ void report_print(FILE *out, const struct profile *p, const struct analysis *a, 
 	for (size_t i = 0; i < a->n_points; i++)
 		if (a->points[i].visits)
 			print_point(&r, &a->points[i]);
-	print_silent(&r);
+	silent_notes(&r);
 	intervals_missing(&r);
 	footer_print(&r);
 	print_counters(&r);

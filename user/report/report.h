@@ -31,6 +31,14 @@ struct report_hints {
 /* Prints one table per progress point, curves, the fidelity footer; for an empty profile, why it is empty. */
 void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o, const struct report_hints *h);
 
+/* The same as one HTML file that needs no other. negative errno. */
+int report_html(FILE *out, const struct profile *p, const struct analysis *a, const struct report_hints *h);
+/* How such a file begins. */
+#define REPORT_HTML_BEGINS "<!doctype html>\n"
+/* The tables as comma-separated values, effects and shares in percent; and as Markdown, with the answer in sentences. negative errno. */
+int report_csv(FILE *out, const struct profile *p, const struct analysis *a);
+int report_markdown(FILE *out, const struct profile *p, const struct analysis *a);
+
 /* The same facts as one JSON object: effects and their intervals as fractions of 1, times in ns, null where nothing is known. Names are as
  * in the profile, with bytes that are no UTF-8 replaced. -ENOMEM. */
 int report_json(FILE *out, const struct profile *p, const struct analysis *a);

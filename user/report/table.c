@@ -41,7 +41,7 @@ static const char *verdict_color(enum verdict v)
 	return NULL;
 }
 
-static void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM])
+void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM])
 {
 	double s = line->missing_s;
 
@@ -95,31 +95,6 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 	return ok && scols_line_set_data(row, EXPERIMENTS, text) == 0;
 }
 
-/* Which lines run in some phases of the program only. */
-static void print_phases(const struct report *r, const struct analysis_point *point)
-{
-	size_t told = 0;
-
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
-		const struct analysis_line *line = &point->lines[i];
-		double share = line->allow.presence.share;
-		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
-
-		if (share == 1)
-			continue;
-		told++;
-		if (share < 1)
-			paragraph(r, 2, "%s runs during %.*f %% of the time: its effects are those on the whole run.", name, share < 0.1 ? 1 : 0,
-				  100 * share);
-		else
-			paragraph(r, 2, "%s ran %.1f times as much in the whole run as in its experiments: its effects are those on the whole run.",
-				  name, share);
-	}
-	if (told && point->intervals)
-		paragraph(r, 2, "Percentiles are not told of %s: those of the whole run do not follow from those of a part of it.",
-			  told > 1 ? "these lines" : "that line");
-}
-
 bool table_print(const struct report *r, const struct analysis_point *point)
 {
 	struct libscols_table *tb = scols_new_table();
@@ -139,11 +114,40 @@ bool table_print(const struct report *r, const struct analysis_point *point)
 		ok = add_line(r, tb, &point->lines[i], point->speed.spins);
 	ok = ok && scols_print_table(tb) == 0;
 	scols_unref_table(tb);
-	print_phases(r, point);
-	if (point->speed.spins)
-		paragraph(r, 2,
-			  "Warning: threads spin here; effects may read low. What a visit executes follows the pauses, so threads execute while they "
-			  "wait for each other, "
-			  "and no event says that they wait. The shorter their rounds are, the more that matters: see cozbpf-method(7).");
 	return ok;
+}
+
+/* Which lines run in some phases of the program only. */
+static void note_phases(const struct report *r, const struct analysis_point *point)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
+		const struct analysis_line *line = &point->lines[i];
+		double share = line->allow.presence.share;
+		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
+
+		if (share == 1)
+			continue;
+		told++;
+		if (share < 1)
+			note(r, NOTE_PLAIN, "%s runs during %.*f %% of the time: its effects are those on the whole run.", name, share < 0.1 ? 1 : 0,
+			     100 * share);
+		else
+			note(r, NOTE_PLAIN,
+			     "%s ran %.1f times as much in the whole run as in its experiments: its effects are those on the whole run.", name,
+			     share);
+	}
+	if (told && point->intervals)
+		note(r, NOTE_PLAIN, "Percentiles are not told of %s: those of the whole run do not follow from those of a part of it.",
+		     told > 1 ? "these lines" : "that line");
+}
+
+void table_notes(const struct report *r, const struct analysis_point *point)
+{
+	note_phases(r, point);
+	if (point->speed.spins)
+		note(r, NOTE_WARNING,
+		     "threads spin here; effects may read low. What a visit executes follows the pauses, so threads execute while they wait for each "
+		     "other, and no event says that they wait. The shorter their rounds are, the more that matters: see cozbpf-method(7).");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "report/text.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
@@ -196,4 +197,38 @@ void paragraph(const struct report *r, int indent, const char *fmt, ...)
 		word = next;
 	}
 	(void)fputc('\n', r->out);
+}
+
+const char *note_kind_name(enum note_kind k)
+{
+	static const char *const names[] = {[NOTE_PLAIN] = "note", [NOTE_WARNING] = "warning", [NOTE_REASON] = "reason", [NOTE_COMMAND] = "command"};
+
+	return names[k];
+}
+
+void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
+{
+	static const char *const before[] = {[NOTE_PLAIN] = "", [NOTE_WARNING] = "Warning: ", [NOTE_REASON] = "- ", [NOTE_COMMAND] = ""};
+	_cleanup_free_ char *s = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	s = format(fmt, ap);
+	va_end(ap);
+	if (r->notes) {
+		if (array_room(r->notes->list, r->notes->n) < 0)
+			abort();
+		r->notes->list[r->notes->n++] = (struct note){kind, TAKE_PTR(s)};
+	} else if (kind == NOTE_COMMAND) {
+		(void)fprintf(r->out, "%s\n", s);
+	} else {
+		paragraph(r, 2, "%s%s", before[kind], s);
+	}
+}
+
+void notes_free(struct notes *n)
+{
+	for (size_t i = 0; i < n->n; i++)
+		free(n->list[i].text);
+	free(n->list);
 }

@@ -4,8 +4,27 @@
 
 #include "report/report.h"
 
+/* What is to be said beside the numbers, in the same words in text, JSON and HTML. */
+enum note_kind {
+	NOTE_PLAIN,
+	NOTE_WARNING, /* the numbers may be wrong */
+	NOTE_REASON,  /* why there are none */
+	NOTE_COMMAND, /* words and a command, to be copied: one line, however long */
+};
+
+struct note {
+	enum note_kind kind;
+	char *text;
+};
+
+struct notes {
+	struct note *list;
+	size_t n;
+};
+
 struct report {
 	FILE *out;
+	struct notes *notes; /* where notes are kept; NULL: they are printed at once */
 	const struct profile *p;
 	const struct analysis *a;
 	const struct report_hints *h; /* never NULL */
@@ -30,6 +49,8 @@ size_t text_columns(const char *s);
 
 /* "12.4 ±1.3" in points; "-" if unknown. */
 void text_effect(const struct report *r, double effect, double low, double high, char text[NUMBER_ROOM]);
+/* The verdict as the table has it: "helps", "undecided (90 s)". @spins: threads of its point do. */
+void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM]);
 /* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 % faster, no more beyond". */
 char *text_verdict_long(const struct analysis_line *line);
 /* "15.0 s", "12.0 ms", "18 us", "7 ns". */
@@ -39,22 +60,55 @@ void heading(const struct report *r, const char *fmt, ...) __attribute__((format
 /* A paragraph, wrapped at the width, each line after the first indented by @indent. */
 void paragraph(const struct report *r, int indent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* A note, without its "Warning: " or "- ". Aborts without memory. */
+void note(const struct report *r, enum note_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const char *note_kind_name(enum note_kind k); /* "note", "warning", "reason", "command" */
+void notes_free(struct notes *n);	      /* frees the contents, not @n */
+
 bool table_print(const struct report *r, const struct analysis_point *point);
+/* What the table's verdicts need to be understood: phases, threads that spin. */
+void table_notes(const struct report *r, const struct analysis_point *point);
 /* Under the table: into what its lines were inlined, and what into them. */
 void inlined_print(const struct report *r, const struct analysis_point *point);
 void curves_print(const struct report *r, const struct analysis_point *point);
-/* Of a latency point that measured. */
-void latency_print_head(const struct report *r, const struct analysis_intervals *in);
+/* Of a latency point that measured: notes on its intervals, its table, notes on what the table lacks. */
+void latency_head_notes(const struct report *r, const struct analysis_intervals *in);
 bool latency_print_lines(const struct report *r, const struct analysis_point *point);
+void latency_notes(const struct report *r, const struct analysis_point *point);
+/* The books of all experiments, and notes on the whole run. */
 void footer_print(const struct report *r);
+void footer_notes(const struct report *r);
 /* What the points cost the program. */
-void costs_print(const struct report *r);
-/* Why there is nothing to print a table of. */
-void empty_print(const struct report *r);
+void costs_notes(const struct report *r);
+/* Is there nothing to print a table of? Notes why. */
+bool report_is_empty(const struct analysis *a);
+void empty_notes(const struct report *r);
+/* What a point's lines say, in sentences; "" where nothing was tried. The caller's. */
+char *answer(const struct report *r, const struct analysis_point *point);
+
+/* How far the experiments of a profile can be trusted, at a glance, and why in words (the caller's). */
+enum light { LIGHT_UNKNOWN, LIGHT_POOR, LIGHT_FAIR, LIGHT_GOOD };
+const char *light_name(enum light l); /* "unknown", "poor", "fair", "good" */
+enum light fidelity_light(const struct analysis *a, size_t n_experiments, char **words);
+
+/* Writes JSON so that nothing in it steers a terminal. */
+void report_put_json(FILE *out, const char *text);
+
+/* A row of the books: what it is called, how long, in words. */
+struct book_row {
+	const char *name;
+	double ns;
+	const char *words;
+};
+#define MAX_BOOK_ROWS 10
+/* How many rows there are; 0: the profile has no record of delays. */
+size_t book_rows(const struct analysis *a, struct book_row rows[MAX_BOOK_ROWS]);
 /* Why a latency point with begins or ends has no intervals; whether there is one such. */
 bool intervals_missing(const struct report *r);
 /* Was anything seen of the point? A latency point may have had begins or ends that do not match. */
 bool point_was_seen(const struct analysis_point *p);
+/* That points never fired. */
+void silent_notes(const struct report *r);
 /* Points of which nothing was seen, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names).
  */
 const char **silent_points(const struct report *r);

@@ -8,12 +8,15 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/open_file.h"
 #include "code/map.h"
 #include "experiment/runner.h"
 #include "points/points.h"
 #include "profile/merge.h"
+#include "profile/source_text.h"
 #include "profile/writer.h"
 #include "report/report.h"
+#include "sandbox/opener.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,6 +52,17 @@ static char *copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
+/* Where one executable is what is profiled. */
+static char *build_of(const struct run *r)
+{
+	const struct elf_object *o = r->wrapper ? NULL : code_map_main(r->code);
+	size_t n = 0;
+
+	for (size_t i = 0; i < code_map_count(r->code); i++)
+		n += code_map_is_main(r->code, i);
+	return copy(o && n == 1 ? elf_object_build_id(o) : NULL);
+}
+
 int run_write_startup(struct run *r, struct error *e)
 {
 	struct utsname u;
@@ -63,8 +77,10 @@ int run_write_startup(struct run *r, struct error *e)
 		.time = clock_realtime_ns(),
 		.version = strdup(COZBPF_VERSION),
 		.command = join_command(r->options.command),
+		.build = build_of(r),
 		.kernel = strdup(u.release),
 		.host = strdup(u.nodename),
+		.cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
 		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
@@ -200,6 +216,9 @@ int run_write_log(struct run *r, struct error *e)
 	run_take_machine(r, &t);
 	t.samples = r->profile.sampled = status.samples_in_scope - status.samples_without_line;
 	t.unattributed = r->profile.unattributed = status.samples_without_line + session_samples_outside(r->session);
+	/* It is not worth the profile. */
+	if (r->options.report.with_source)
+		(void)profile_take_sources(&r->profile, opener_open, file_rights_usual());
 	if (r->writer && !r->write_error)
 		r->write_error = profile_write_log(r->writer, &t, r->profile.samples, r->profile.n_samples);
 	return 0;
@@ -223,6 +242,7 @@ int run_print_report(struct run *r)
 	_cleanup_free_ char *counters = session_counters(r->session);
 	const char *silent[ABI_MAX_POINTS], *without = NULL;
 	struct runner_status s;
+	struct error e = {0};
 	_cleanup_(analysis_free) struct analysis a = {0};
 
 	if (code_map_warning(r->code))
@@ -244,8 +264,8 @@ int run_print_report(struct run *r)
 		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
 		.kernel_counters = counters && counters[0] ? counters : NULL,
 	};
-	if (report_choice_print(&r->options.report, &r->profile, &a, &h) < 0)
-		return log_error("out of memory for the report; the profile is in %s", r->options.output);
+	if (report_choice_print(&r->options.report, &r->profile, &a, &h, &e) < 0)
+		return log_error("%s; the profile is in %s", e.text, r->options.output);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
 	(void)log_error("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);

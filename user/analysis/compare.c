@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "analysis/compare.h"
+
+#include "analysis/fidelity.h"
+#include "analysis/histogram.h"
+#include "analysis/stats.h"
+#include "base/cleanup.h"
+#include "profile/source_text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Neighbours in time are more alike than experiments that are far apart. So the scatter of a run's time per visit is taken from this many parts of
+ * it. */
+#define PARTS 8
+/* What two runs of one program differ by beyond what they scatter inside, as a 95 % half-width: the same machine is not equally fast at two times. */
+#define RUN_TO_RUN 0.01
+#define FAMILY_RATE 0.05
+/* An interval of what was gained less what was predicted that is wider than this says nothing. */
+#define WIDEST_GAP 0.05
+
+/* A mean of logarithms, so that two of them are compared by their quotient. */
+struct pace {
+	double log_ns, variance, df;
+};
+
+/* What an experiment at 0 % adds to a point's time and visits, by what it can be trusted. False: nothing. */
+static bool time_of(const struct profile_run_experiment *x, uint64_t settled_period_ns, const struct analysis_point *point, double *ns,
+		    double *visits)
+{
+	double weight = fidelity_weight(&x->x, settled_period_ns);
+
+	for (size_t i = 0; i < x->n_points; i++) {
+		const struct profile_point *p = &x->points[i];
+
+		if (p->kind != point->kind || strcmp(p->name, point->name) != 0)
+			continue;
+		if (p->kind == PROFILE_THROUGHPUT) {
+			bool settled = x->x.settled_duration > 0;
+
+			*ns = (double)(settled ? x->x.settled_duration : x->x.duration);
+			*visits = (double)(settled ? p->settled_delta : p->delta);
+		} else if (p->latency) {
+			struct latency_mean m = latency_mean(p->latency, (double)x->x.duration);
+
+			*ns = m.num;
+			*visits = m.den;
+		} else {
+			/* Little's law. */
+			*ns = (double)p->difference * (double)x->x.duration;
+			*visits = (double)p->departures;
+		}
+		*ns *= weight;
+		*visits *= weight;
+		return *ns > 0 || *visits > 0;
+	}
+	return false;
+}
+
+/* -ENOMEM; a pace that is not known is NaN. */
+static int pace_of(const struct profile *p, const struct analysis_point *point, struct pace *ret)
+{
+	_cleanup_free_ double *ns = calloc(p->n_experiments + 1, sizeof(*ns)), *visits = calloc(p->n_experiments + 1, sizeof(*visits));
+	double sum_ns = 0, sum_visits = 0, logs[PARTS] = {0};
+	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
+	size_t n = 0, parts;
+
+	if (!ns || !visits || !settled)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_experiments; i++)
+		if (p->experiments[i].x.speedup == 0 && time_of(&p->experiments[i], settled[p->experiments[i].run], point, &ns[n], &visits[n])) {
+			sum_ns += ns[n];
+			sum_visits += visits[n];
+			n++;
+		}
+	*ret = (struct pace){.log_ns = sum_ns > 0 && sum_visits > 0 ? log(sum_ns / sum_visits) : NAN, .variance = NAN};
+	parts = n < PARTS ? n : PARTS;
+	for (size_t k = 0; k < parts; k++) {
+		double part_ns = 0, part_visits = 0;
+
+		for (size_t i = k * n / parts; i < (k + 1) * n / parts; i++) {
+			part_ns += ns[i];
+			part_visits += visits[i];
+		}
+		logs[k] = log(part_ns / part_visits);
+	}
+	if (parts >= 2) {
+		ret->df = (double)parts - 1;
+		ret->variance = pow(stats_deviation(logs, parts), 2) / (double)parts;
+	}
+	return 0;
+}
+
+/* By how much less time a unit takes at pace @b than at @a. Degrees of freedom after Welch. */
+static struct analysis_change gain_of(const struct pace *a, const struct pace *b)
+{
+	double variance = a->variance + b->variance, change = b->log_ns - a->log_ns, half, df;
+
+	if (isnan(change) || isnan(variance))
+		return (struct analysis_change){isnan(change) ? NAN : 1 - exp(change), NAN, NAN};
+	df = variance > 0 ? variance * variance / (a->variance * a->variance / a->df + b->variance * b->variance / b->df) : a->df + b->df;
+	half = hypot(stats_t_quantile(df) * sqrt(variance), RUN_TO_RUN);
+	return (struct analysis_change){1 - exp(change), 1 - exp(change + half), 1 - exp(change - half)};
+}
+
+/* How much wider than for one of them 95 % intervals must be that hold for @n differences together: Bonferroni's bound, of a normal distribution. */
+static double family_factor(size_t n)
+{
+	double low = 1, high = 50, normal = 1e9;
+
+	for (int i = 0; n > 1 && i < 60; i++) {
+		double t = (low + high) / 2;
+
+		if (stats_t_tail(t, normal) > FAMILY_RATE / (double)n)
+			low = t;
+		else
+			high = t;
+	}
+	return n > 1 ? high / stats_t_quantile(normal) : 1;
+}
+
+static struct analysis_change difference_of(struct analysis_change a, struct analysis_change b, double factor)
+{
+	double half = factor * hypot((a.high - a.low) / 2, (b.high - b.low) / 2), value = b.effect - a.effect;
+
+	if (isnan(value) || isnan(half))
+		return (struct analysis_change){NAN, NAN, NAN};
+	return (struct analysis_change){value, value - half, value + half};
+}
+
+/* The text of a line, without the blanks around it. False: the profile does not have it. */
+static bool text_of(const struct profile *p, const char *line, struct source_line *ret)
+{
+	const struct profile_samples *s = profile_find_samples(p, line);
+	const char *at = s ? s->source : NULL;
+	size_t length;
+	unsigned long number = source_line_number(line, &length);
+
+	while (at && source_next(&at, ret)) {
+		if (ret->number != number)
+			continue;
+		while (ret->length && (*ret->text == ' ' || *ret->text == '\t')) {
+			ret->text++;
+			ret->length--;
+		}
+		while (ret->length && (ret->text[ret->length - 1] == ' ' || ret->text[ret->length - 1] == '\t'))
+			ret->length--;
+		return ret->length > 0;
+	}
+	return false;
+}
+
+static bool same_place(const struct analysis_line *a, const struct analysis_line *b)
+{
+	size_t x, y;
+
+	return source_line_number(a->selected, &x) && source_line_number(b->selected, &y) && x == y && !memcmp(a->selected, b->selected, x) &&
+	       a->function && b->function && !strcmp(a->function, b->function);
+}
+
+/* The one line of @point's with the function, the file and the text of @line; NULL: none, or several. */
+static const struct analysis_line *moved(const struct profile *p, const struct analysis_point *point, const struct profile *own,
+					 const struct analysis_line *line)
+{
+	const struct analysis_line *found = NULL;
+	struct source_line text, other;
+
+	if (!text_of(own, line->selected, &text))
+		return NULL;
+	for (size_t i = 0; i < point->n_lines; i++) {
+		if (!same_place(&point->lines[i], line) || !text_of(p, point->lines[i].selected, &other) || other.length != text.length ||
+		    memcmp(other.text, text.text, text.length) != 0)
+			continue;
+		if (found)
+			return NULL;
+		found = &point->lines[i];
+	}
+	return found;
+}
+
+static const struct analysis_line *by_name(const struct analysis_point *point, const char *name)
+{
+	for (size_t i = 0; i < point->n_lines; i++)
+		if (!strcmp(point->lines[i].selected, name))
+			return &point->lines[i];
+	return NULL;
+}
+
+/* Does the line that has the name still have its text, as far as both profiles know? If not, another line has moved there. */
+static bool same_text(const struct profile *p, const struct profile *q, const char *name)
+{
+	struct source_line x, y;
+
+	return !text_of(p, name, &x) || !text_of(q, name, &y) || (x.length == y.length && !memcmp(x.text, y.text, x.length));
+}
+
+static int compare_lines(const struct profile *before, const struct profile *after, struct compare_point *p)
+{
+	double factor;
+
+	p->lines = calloc(p->after->n_lines + 1, sizeof(*p->lines));
+	if (!p->lines)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->after->n_lines; i++) {
+		const struct analysis_line *line = &p->after->lines[i], *old = moved(before, p->before, after, line);
+
+		/* Of several lines with one text it is none. */
+		if (old && moved(after, p->after, after, line) != line)
+			continue;
+		if (!old && same_text(before, after, line->selected))
+			old = by_name(p->before, line->selected);
+		if (old)
+			p->lines[p->n_lines++] = (struct compare_line){.before = old, .after = line};
+	}
+	factor = family_factor(p->n_lines * ANALYSIS_CURVE_POINTS);
+	for (size_t i = 0; i < p->n_lines; i++)
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+			struct analysis_change d = difference_of(analysis_shown(p->lines[i].before, k), analysis_shown(p->lines[i].after, k), factor);
+
+			p->lines[i].difference[k] = d;
+			p->lines[i].differs |= d.low > 0 || d.high < 0;
+		}
+	return 0;
+}
+
+int compare(const struct profile *before, const struct analysis *a, const struct profile *after, const struct analysis *b, struct comparison *ret)
+{
+	*ret = (struct comparison){.points = calloc(b->n_points + 1, sizeof(*ret->points))};
+	if (!ret->points)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->n_points; i++)
+		for (size_t j = 0; j < a->n_points; j++) {
+			struct compare_point *p = &ret->points[ret->n_points];
+			struct pace x, y;
+
+			if (!a->points[j].visits || !b->points[i].visits)
+				continue;
+			if (a->points[j].kind != b->points[i].kind || strcmp(a->points[j].name, b->points[i].name) != 0)
+				continue;
+			*p = (struct compare_point){.before = &a->points[j], .after = &b->points[i]};
+			ret->n_points++;
+			if (pace_of(before, p->before, &x) < 0 || pace_of(after, p->after, &y) < 0 || compare_lines(before, after, p) < 0) {
+				compare_free(ret);
+				return -ENOMEM;
+			}
+			p->before_ns = exp(x.log_ns);
+			p->after_ns = exp(y.log_ns);
+			p->gain = gain_of(&x, &y);
+			break;
+		}
+	return 0;
+}
+
+void compare_free(struct comparison *c)
+{
+	for (size_t i = 0; i < c->n_points; i++)
+		free(c->points[i].lines);
+	free(c->points);
+	*c = (struct comparison){0};
+}
+
+/* Between the quarters the curve is taken for straight, but for its knee. */
+static struct analysis_change curve_at(const struct analysis_line *line, double speedup)
+{
+	struct analysis_change before = {0, 0, 0}, after, ret;
+	double from = 0, to, share;
+	const struct analysis_curve *c = &line->curve;
+
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		after = analysis_shown(line, k);
+		to = analysis_curve_speedups[k];
+		if (isnan(after.effect))
+			continue;
+		if (c->knee > from && c->knee < to) {
+			double half = (after.high - after.low) / 2;
+
+			if (speedup <= c->knee) {
+				after = (struct analysis_change){c->knee_effect, c->knee_effect - half, c->knee_effect + half};
+				to = c->knee;
+			} else {
+				before = (struct analysis_change){c->knee_effect, c->knee_effect - half, c->knee_effect + half};
+				from = c->knee;
+			}
+		}
+		if (speedup <= to + 1e-9) {
+			share = (speedup - from) / (to - from);
+			ret.effect = before.effect + share * (after.effect - before.effect);
+			ret.low = before.low + share * (after.low - before.low);
+			ret.high = before.high + share * (after.high - before.high);
+			return ret;
+		}
+		before = after;
+		from = to;
+	}
+	return (struct analysis_change){NAN, NAN, NAN};
+}
+
+static bool is_called(const char *selected, const char *name)
+{
+	size_t n = strlen(selected), m = strlen(name);
+
+	return m && n >= m && !strcmp(selected + n - m, name) && (n == m || selected[n - m - 1] == '/');
+}
+
+const struct analysis_line *compare_called(const struct analysis_point *point, const char *name)
+{
+	const struct analysis_line *found = NULL;
+
+	for (size_t i = 0; i < point->n_lines; i++) {
+		if (!is_called(point->lines[i].selected, name))
+			continue;
+		if (!strcmp(point->lines[i].selected, name))
+			return &point->lines[i];
+		if (found)
+			return NULL;
+		found = &point->lines[i];
+	}
+	return found;
+}
+
+struct promise compare_promise(const struct compare_point *p, const char *line, double speedup)
+{
+	struct promise ret = {.predicted = {NAN, NAN, NAN}, .gap = NAN, .gap_half = NAN};
+	const struct analysis_line *found = compare_called(p->before, line);
+
+	if (found)
+		ret.predicted = curve_at(found, speedup);
+	ret.gap = p->gain.effect - ret.predicted.effect;
+	ret.gap_half = hypot((p->gain.high - p->gain.low) / 2, (ret.predicted.high - ret.predicted.low) / 2);
+	if (isnan(ret.gap) || isnan(ret.gap_half))
+		ret.outcome = PROMISE_UNKNOWN;
+	else if (fabs(ret.gap) > ret.gap_half)
+		ret.outcome = PROMISE_BROKEN;
+	else
+		ret.outcome = ret.gap_half > WIDEST_GAP ? PROMISE_OPEN : PROMISE_CAME_TRUE;
+	return ret;
+}

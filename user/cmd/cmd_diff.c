@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cozbpf diff: what became of a program. Needs no privilege. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/replace_file.h"
+#include "cmd/commands.h"
+#include "options/run_option_rows.h"
+#include "options/run_options.h"
+#include "report/diff.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+struct diff_command {
+	bool help, json;
+	const char *html;
+	char *changed; /* owned; NULL: not said */
+	double speedup;
+	double fail_if; /* percent */
+};
+
+static int set_changed(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct diff_command *c = target;
+	const char *equals = strrchr(value, '=');
+	double percent;
+
+	if (c->changed)
+		return fail(e, EINVAL, "--%s: only one line; a prediction is of one line alone", row->name);
+	if (!equals || equals == value)
+		return fail(e, EINVAL, "--%s '%s': allowed is FILE:LINE=PERCENT", row->name, value);
+	if (option_real(row, equals + 1, 0.1, 100, &percent, e) < 0)
+		return -EINVAL;
+	c->speedup = percent / 100;
+	c->changed = strndup(value, (size_t)(equals - value));
+	return c->changed ? 0 : fail(e, ENOMEM, "out of memory");
+}
+
+static int set_fail_if(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct diff_command *c = target;
+
+	return option_real(row, value, 0, 1000, &c->fail_if, e);
+}
+
+static const struct option_row rows[] = {
+	{"changed", 0, "FILE:LINE=PERCENT", "the line was made so much faster in between: did what was\npredicted come true?", set_changed},
+	{"fail-if", 0, "PERCENT", "exit with status 1 if a point surely became slower by more", set_fail_if},
+	{"html", 0, "FILE", "write an HTML file, too", option_set_word, offsetof(struct diff_command, html)},
+	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct diff_command, json)},
+	{"help", 'h', NULL, "this text", option_flag, offsetof(struct diff_command, help)},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void help(void)
+{
+	(void)puts("Usage: cozbpf diff [OPTION]... BEFORE AFTER\n"
+		   "Say how much faster a program became between two profiles, and of each line how its effect\n"
+		   "changed.\n");
+	options_help(stdout, rows, N_ROWS);
+	(void)puts("\nExample:\n  cozbpf diff --changed queue.c:142=40 before.jsonl after.jsonl");
+}
+
+static int write_html(FILE *out, void *arg)
+{
+	return diff_html(out, arg);
+}
+
+static struct replace_file html_file(const struct diff_command *c)
+{
+	return (struct replace_file){.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = (uid_t)-1, .gid = (gid_t)-1};
+}
+
+/* 0, 1, or EXIT_OURS. */
+static int tell(const struct diff_command *c, struct diff *d)
+{
+	struct replace_file f = html_file(c);
+	struct error e = {0};
+
+	if (!d->c->n_points)
+		return log_error("diff: the profiles have no point with visits in common: nothing can be compared");
+	for (size_t i = 0; c->changed && i < d->c->n_points; i++)
+		if (!compare_called(d->c->points[i].before, c->changed))
+			return log_error("diff: --changed '%s': no line that was tried before the change is called so, or several are", c->changed);
+	if (c->json && diff_json(stdout, d) == -ENOMEM)
+		return log_error("diff: out of memory");
+	if (!c->json)
+		diff_print(stdout, d, terminal_width(STDOUT_FILENO));
+	if (c->html && replace_file(&f, write_html, d, &e) < 0)
+		return log_error("diff: %s", e.text);
+	if (fflush(stdout) || ferror(stdout))
+		return log_error("diff: standard output: %s", strerror(errno));
+	for (size_t i = 0; i < d->c->n_points; i++)
+		if (-100 * d->c->points[i].gain.high > c->fail_if) /* NaN: no */
+			return 1;
+	return 0;
+}
+
+static int compare_files(const struct diff_command *c, char **files)
+{
+	_cleanup_(profile_free) struct profile before = {0}, after = {0};
+	_cleanup_(analysis_free) struct analysis a = {0}, b = {0};
+	_cleanup_(compare_free) struct comparison all = {0};
+	struct diff d = {.before = &before, .after = &after, .a = &a, .b = &b, .c = &all, .changed = c->changed, .speedup = c->speedup};
+	struct replace_file f = html_file(c);
+	struct error e = {0};
+
+	if (c->html && replace_file_check(&f, &e) < 0)
+		return log_error("diff: %s", e.text);
+	if (profile_read(&before, files[0], &e) < 0 || profile_read(&after, files[1], &e) < 0)
+		return log_error("diff: %s", e.text);
+	if (analyse(&before, 1, &a) < 0 || analyse(&after, 1, &b) < 0 || compare(&before, &a, &after, &b, &all) < 0)
+		return log_error("diff: out of memory");
+	return tell(c, &d);
+}
+
+int cmd_diff(int argc, char **argv)
+{
+	struct diff_command c = {.fail_if = 1e9};
+	struct error e = {0};
+	int first, r;
+
+	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0) {
+		r = log_error("diff: %s", e.text);
+	} else if (c.help) {
+		help();
+		r = 0;
+	} else if (argc - first != 2) {
+		r = log_error("diff: which two profiles? Usage: cozbpf diff [OPTION]... BEFORE AFTER");
+	} else {
+		r = compare_files(&c, argv + first);
+	}
+	free(c.changed);
+	return r;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cozbpf export: profiles in formats of other tools. Needs no privilege. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/replace_file.h"
+#include "cmd/commands.h"
+#include "export/export.h"
+#include "options/run_option_rows.h"
+#include "profile/writer.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum form { COZ, PPROF, TRACE, N_FORMS };
+static const char *const form_names[] = {[COZ] = "coz", [PPROF] = "pprof", [TRACE] = "trace", NULL};
+
+static int (*const forms[N_FORMS])(FILE *out, const struct profile *p) = {
+	[COZ] = profile_print_coz,
+	[PPROF] = export_pprof,
+	[TRACE] = export_trace,
+};
+
+struct export_command {
+	bool help;
+	enum form form; /* N_FORMS: not said */
+	const char *output;
+	struct profile *profile;
+};
+
+static const struct option_row rows[] = {
+	{"to", 0, "FORMAT", "coz: Coz's old text form, for its viewer\npprof: samples, for go tool pprof\ntrace: experiments over time, for Perfetto",
+	 option_choice, offsetof(struct export_command, form), .choices = form_names},
+	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word, offsetof(struct export_command, output)},
+	{"help", 'h', NULL, "this text", option_flag, offsetof(struct export_command, help)},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void help(void)
+{
+	(void)puts("Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...\n"
+		   "Write profiles in a format of another tool. Several files are taken as one profile.\n");
+	options_help(stdout, rows, N_ROWS);
+	(void)puts("\nExample:\n  cozbpf export --to trace -o trace.json cozbpf.jsonl");
+}
+
+static int write_form(FILE *out, void *arg)
+{
+	const struct export_command *c = arg;
+
+	return forms[c->form](out, c->profile);
+}
+
+static int export(struct export_command *c)
+{
+	struct replace_file f = {.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct error e = {0};
+	int r;
+
+	if (c->output)
+		r = replace_file(&f, write_form, c, &e);
+	else
+		r = write_form(stdout, c);
+	if (r == -ENODATA)
+		return log_error("export: the profile has no %s, so there is nothing to write",
+				 c->form == PPROF ? "samples" : "experiments that say when they began");
+	if (r < 0)
+		return c->output ? log_error("export: %s", e.text) : log_error("export: standard output: %s", strerror(-r));
+	if (!c->output && (fflush(stdout) || ferror(stdout)))
+		return log_error("export: standard output: %s", strerror(errno));
+	return 0;
+}
+
+int cmd_export(int argc, char **argv)
+{
+	_cleanup_(profile_free) struct profile p = {0};
+	struct export_command c = {.form = N_FORMS, .profile = &p};
+	struct error e = {0};
+	int first;
+
+	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
+		return log_error("export: %s", e.text);
+	if (c.help) {
+		help();
+		return 0;
+	}
+	if (c.form == N_FORMS)
+		return log_error("export: which format? Say --to coz, --to pprof or --to trace");
+	if (first >= argc)
+		return log_error("export: which profile? Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...");
+	if (c.form == PPROF && !c.output && isatty(STDOUT_FILENO))
+		return log_error("export: pprof's format is binary and standard output a terminal: name a file with -o");
+	for (int i = first; i < argc; i++)
+		if (profile_read(&p, argv[i], &e) < 0)
+			return log_error("export: %s", e.text);
+	return export(&c);
+}

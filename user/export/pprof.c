@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "export/export.h"
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "profile.pb-c.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { SAMPLES, COUNT, CPU, NANOSECONDS, N_FIXED };
+static const char *const fixed_words[N_FIXED] = {[SAMPLES] = "samples", [COUNT] = "count", [CPU] = "cpu", [NANOSECONDS] = "nanoseconds"};
+
+/* One for each location of the profile, and what they point to. */
+struct entry {
+	Pprof__Sample sample;
+	Pprof__Location location;
+	Pprof__Line line, *line_at;
+	Pprof__Function function;
+	uint64_t id;
+	int64_t values[2];
+};
+
+struct message {
+	struct entry *entries;
+	Pprof__Sample **samples;
+	Pprof__Location **locations;
+	Pprof__Function **functions;
+	char **strings; /* "", the fixed words, then a name and a file for each entry */
+	size_t n, n_strings;
+};
+
+static void message_free(struct message *m)
+{
+	for (size_t i = 0; m->strings && i < m->n_strings; i++)
+		free(m->strings[i]);
+	free(m->entries);
+	free(m->samples);
+	free(m->locations);
+	free(m->functions);
+	free(m->strings);
+}
+
+/* The index of a copy. Room is there for all. */
+static int64_t add_string(struct message *m, const char *s, size_t n)
+{
+	_cleanup_free_ char *cut = strndup(s, n);
+
+	m->strings[m->n_strings] = cut ? utf8_clean(cut, n) : NULL;
+	return (int64_t)m->n_strings++;
+}
+
+/* A file can say any number. */
+static int64_t value(uint64_t v)
+{
+	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+}
+
+/* For each of the profile's locations the function that an experiment names for it, or NULL. */
+static void find_functions(const struct profile *p, const char **ret)
+{
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_experiment *x = &p->experiments[i].x;
+		const struct profile_samples *s = x->function ? profile_find_samples(p, x->selected) : NULL;
+
+		if (s)
+			ret[s - p->samples] = x->function;
+	}
+}
+
+static void fill_entry(struct message *m, const struct profile_samples *s, size_t i, const char *function)
+{
+	const char *colon = strrchr(s->location, ':'), *digits = colon ? colon + 1 : "";
+	bool is_line = *digits && strspn(digits, "0123456789") == strlen(digits);
+	struct entry *e = &m->entries[i];
+
+	*e = (struct entry){.id = i + 1, .values = {value(s->count), value(s->ns)}};
+	pprof__sample__init(&e->sample);
+	pprof__location__init(&e->location);
+	pprof__line__init(&e->line);
+	pprof__function__init(&e->function);
+	e->function.id = e->location.id = e->line.function_id = e->id;
+	e->function.name = e->function.system_name = add_string(m, function ? function : s->location, strlen(function ? function : s->location));
+	e->function.filename = is_line ? add_string(m, s->location, (size_t)(colon - s->location)) : 0;
+	e->line.line = is_line ? (int64_t)strtoull(digits, NULL, 10) : 0;
+	e->line_at = &e->line;
+	e->location.n_line = 1;
+	e->location.line = &e->line_at;
+	e->sample.n_location_id = 1;
+	e->sample.location_id = &e->id;
+	e->sample.n_value = 2;
+	e->sample.value = e->values;
+	m->samples[i] = &e->sample;
+	m->locations[i] = &e->location;
+	m->functions[i] = &e->function;
+}
+
+/* -ENOMEM. */
+static int fill(struct message *m, const struct profile *p)
+{
+	_cleanup_free_ const char **functions = calloc(p->n_samples, sizeof(*functions));
+
+	m->n = p->n_samples;
+	m->entries = calloc(m->n, sizeof(*m->entries));
+	m->samples = calloc(m->n, sizeof(*m->samples));
+	m->locations = calloc(m->n, sizeof(*m->locations));
+	m->functions = calloc(m->n, sizeof(*m->functions));
+	m->strings = calloc(1 + N_FIXED + 2 * m->n, sizeof(*m->strings));
+	if (!functions || !m->entries || !m->samples || !m->locations || !m->functions || !m->strings)
+		return -ENOMEM;
+	find_functions(p, functions);
+	(void)add_string(m, "", 0);
+	for (size_t i = 0; i < N_FIXED; i++)
+		(void)add_string(m, fixed_words[i], strlen(fixed_words[i]));
+	for (size_t i = 0; i < m->n; i++)
+		fill_entry(m, &p->samples[i], i, functions[i]);
+	for (size_t i = 0; i < m->n_strings; i++)
+		if (!m->strings[i])
+			return -ENOMEM;
+	return 0;
+}
+
+static int write_compressed(FILE *out, const uint8_t *data, size_t size)
+{
+	z_stream z = {0};
+	uLong room;
+	_cleanup_free_ uint8_t *packed = NULL;
+	int r;
+
+	/* 16: with a header of gzip. */
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	room = deflateBound(&z, size);
+	packed = malloc(room);
+	z.next_in = (Bytef *)data;
+	z.avail_in = (uInt)size;
+	z.next_out = packed;
+	z.avail_out = (uInt)room;
+	r = packed && size <= UINT32_MAX && deflate(&z, Z_FINISH) == Z_STREAM_END ? 0 : -ENOMEM;
+	if (r == 0 && fwrite(packed, 1, z.total_out, out) != z.total_out)
+		r = -EIO;
+	(void)deflateEnd(&z);
+	return r;
+}
+
+int export_pprof(FILE *out, const struct profile *p)
+{
+	_cleanup_(message_free) struct message m = {0};
+	Pprof__Profile all = PPROF__PROFILE__INIT;
+	Pprof__ValueType types[2] = {PPROF__VALUE_TYPE__INIT, PPROF__VALUE_TYPE__INIT}, *type_at[2] = {&types[0], &types[1]};
+	_cleanup_free_ uint8_t *data = NULL;
+	int r;
+
+	if (!p->n_samples)
+		return -ENODATA;
+	r = fill(&m, p);
+	if (r < 0)
+		return r;
+	types[0].type = 1 + SAMPLES;
+	types[0].unit = 1 + COUNT;
+	types[1].type = 1 + CPU;
+	types[1].unit = 1 + NANOSECONDS;
+	all.n_sample_type = 2;
+	all.sample_type = type_at;
+	all.n_sample = all.n_location = all.n_function = m.n;
+	all.sample = m.samples;
+	all.location = m.locations;
+	all.function = m.functions;
+	all.n_string_table = m.n_strings;
+	all.string_table = m.strings;
+	all.time_nanos = p->n_runs ? (int64_t)p->runs[0].time : 0;
+	all.duration_nanos = (int64_t)p->runtime_ns;
+	all.period_type = &types[1];
+	all.period = p->n_runs ? (int64_t)p->runs[0].period_ns : 0;
+	data = malloc(pprof__profile__get_packed_size(&all));
+	return data ? write_compressed(out, data, pprof__profile__pack(&all, data)) : -ENOMEM;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The source around lines, kept in a profile for who has not got the files. A path in debug information can be any path, so that this is done only
+ * where a user asks for it, with that user's rights, and of regular files. */
+#pragma once
+
+#include "profile/reader.h"
+
+struct file_rights;
+
+/* Opens @path with the rights @as, as open_file and opener_open. */
+typedef int (*source_opener)(const char *path, const struct file_rights *as);
+
+/* Fills profile_samples.source of each line that was tried and has none. Files that cannot be read, or are too large, are passed over. -ENOMEM. */
+int profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as);
+
+/* One line of it. */
+struct source_line {
+	unsigned long number;
+	const char *text; /* @length bytes */
+	size_t length;
+};
+/* Takes the next line from *at, which is profile_samples.source at first. False: none is left. */
+bool source_next(const char **at, struct source_line *ret);
+/* The number of a "FILE:NUMBER"; 0: it is a function. *ret_file: how many bytes the file has. */
+unsigned long source_line_number(const char *location, size_t *ret_file);

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What a point's lines say, in sentences: for a reader who was not there. */
+#include "report/text.h"
+
+#include "base/cleanup.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#define TOLD_LINES 3 /* the best, each with a sentence */
+#define NAME_COLUMNS 200
+#define TOLD_INDEX 0 /* into analysis_curve_speedups: 25 %, the least that an engineer can hope for */
+
+/* Beyond a knee, less than this share of the slope before it is nothing; as text_verdict_long. */
+#define NO_MORE 0.15
+
+static const char *what_shrinks(const struct analysis_point *point)
+{
+	return point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit";
+}
+
+static bool is_sure(struct analysis_change c, enum verdict v)
+{
+	return isfinite(c.effect) && (v == VERDICT_HELPS ? c.low > 0 : c.high < 0);
+}
+
+/* At 25 %, if what the verdict says is sure there, else at the least quarter where it is; SIZE_MAX: nowhere. */
+static size_t told_at(const struct analysis_line *line)
+{
+	for (size_t i = TOLD_INDEX; i < ANALYSIS_CURVE_POINTS; i++)
+		if (is_sure(analysis_shown(line, i), line->verdict))
+			return i;
+	return SIZE_MAX;
+}
+
+static void tell_knee(FILE *f, const struct analysis_line *line)
+{
+	const struct analysis_curve *c = &line->curve;
+	double before = c->knee_effect / c->knee, after = c->slope_after / before;
+
+	if (line->verdict != VERDICT_HELPS || isnan(c->knee) || !(before > 0))
+		return;
+	if (fabs(after) < NO_MORE)
+		(void)fprintf(f, " No more is gained beyond %.0f %%.", 100 * c->knee);
+	else
+		(void)fprintf(f, " Beyond %.0f %% it %s.", 100 * c->knee, after < 0 ? "hurts" : after < 1 ? "gains more slowly" : "gains faster");
+}
+
+static bool tell_line(FILE *f, const struct report *r, const struct analysis_point *point, const struct analysis_line *line)
+{
+	_cleanup_free_ char *name = text_line_name(r, line->selected, NAME_COLUMNS);
+	size_t i = told_at(line);
+	struct analysis_change c;
+	double percent;
+
+	if (i == SIZE_MAX)
+		return false;
+	c = analysis_shown(line, i);
+	percent = 100 * analysis_curve_speedups[i];
+	if (c.effect > 0) {
+		(void)fprintf(f, "A %.0f %% faster %s takes %.1f %% [%.1f, %.1f] off the %s", percent, name, 100 * c.effect, 100 * c.low,
+			      100 * c.high, what_shrinks(point));
+		if (point->kind == PROFILE_THROUGHPUT && c.effect < 1)
+			(void)fprintf(f, " (%.1f %% more visits per second)", 100 * c.effect / (1 - c.effect));
+	} else {
+		(void)fprintf(f, "A %.0f %% faster %s adds %.1f %% [%.1f, %.1f] to the %s: contention", percent, name, -100 * c.effect, -100 * c.high,
+			      -100 * c.low, what_shrinks(point));
+	}
+	(void)fputc('.', f);
+	tell_knee(f, line);
+	(void)fputc(' ', f);
+	return true;
+}
+
+static void tell_counts(FILE *f, const struct analysis_point *point)
+{
+	size_t count[VERDICT_HURTS + 1] = {0};
+	const struct {
+		enum verdict v;
+		const char *one, *many;
+	} words[] = {
+		{VERDICT_HELPS, "helps", "help"},
+		{VERDICT_HURTS, "hurts", "hurt"},
+		{VERDICT_NO_EFFECT, "has no effect", "have no effect"},
+		{VERDICT_UNDECIDED, "is undecided", "are undecided"},
+	};
+	const char *before = ": ";
+
+	for (size_t i = 0; i < point->n_lines; i++)
+		count[point->lines[i].verdict]++;
+	(void)fprintf(f, "%zu line%s tried", point->n_lines, point->n_lines == 1 ? " was" : "s were");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		size_t n = count[words[i].v];
+
+		if (!n)
+			continue;
+		if (point->n_lines == 1)
+			(void)fprintf(f, ": it %s", words[i].one);
+		else
+			(void)fprintf(f, "%s%zu %s", before, n, n == 1 ? words[i].one : words[i].many);
+		before = ", ";
+	}
+	(void)fputc('.', f);
+}
+
+char *answer(const struct report *r, const struct analysis_point *point)
+{
+	char *text = NULL;
+	size_t size, told = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		abort();
+	if (point->n_lines) {
+		for (size_t i = 0; i < point->n_lines && told < TOLD_LINES; i++)
+			if (point->lines[i].verdict == VERDICT_HELPS || point->lines[i].verdict == VERDICT_HURTS)
+				told += tell_line(f, r, point, &point->lines[i]);
+		if (!told)
+			(void)fputs("No line that was tried is sure to gain anything. ", f);
+		tell_counts(f, point);
+	}
+	if (fclose(f) != 0)
+		abort();
+	return text;
+}

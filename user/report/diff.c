@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What became of a program, in sentences and tables. */
+#include "report/diff.h"
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "report/html.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <libsmartcols/libsmartcols.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLD 1 /* into analysis_curve_speedups: 50 % */
+#define DEFAULT_WIDTH 100
+#define DEFAULT_TABLE_WIDTH 200
+#define NO_DIFFERENCE "no sure difference"
+
+static char *sentence(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static char *sentence(const char *fmt, ...)
+{
+	char *s;
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (r < 0)
+		abort();
+	return s;
+}
+
+/* How much faster the program became. The caller's. */
+static char *gain_words(const struct report *r, const struct compare_point *p)
+{
+	_cleanup_free_ char *name = text_clean(r, p->after->name);
+	const char *unit = p->after->kind == PROFILE_LATENCY ? "mean latency" : "time per visit";
+	char before[NUMBER_ROOM], after[NUMBER_ROOM];
+	struct analysis_change g = p->gain;
+
+	text_duration(p->before_ns, before);
+	text_duration(p->after_ns, after);
+	if (isnan(g.effect))
+		return sentence("The %s of '%s' is not known of both profiles.", unit, name);
+	if (isnan(g.low))
+		return sentence("The %s of '%s' was %s and is %s; how sure that is, too few experiments at 0 %% tell.", unit, name, before, after);
+	if (g.low <= 0 && g.high >= 0)
+		return sentence("The %s of '%s' was %s and is %s: %s (%.1f %% [%.1f, %.1f] less).", unit, name, before, after, NO_DIFFERENCE,
+				100 * g.effect, 100 * g.low, 100 * g.high);
+	if (g.effect > 0)
+		return sentence("The program became faster: the %s of '%s' was %s and is %s, %.1f %% [%.1f, %.1f] less.", unit, name, before, after,
+				100 * g.effect, 100 * g.low, 100 * g.high);
+	return sentence("The program became slower: the %s of '%s' was %s and is %s, %.1f %% [%.1f, %.1f] more.", unit, name, before, after,
+			-100 * g.effect, -100 * g.high, -100 * g.low);
+}
+
+static const char *outcome_name(enum promise_outcome o)
+{
+	static const char *const names[] = {
+		[PROMISE_UNKNOWN] = "unknown", [PROMISE_CAME_TRUE] = "came true", [PROMISE_OPEN] = "open", [PROMISE_BROKEN] = "did not come true"};
+
+	return names[o];
+}
+
+static char *promise_words(const struct report *r, const struct diff *d, const struct compare_point *p)
+{
+	static const char *const ends[] = {[PROMISE_CAME_TRUE] = "The prediction came true.",
+					   [PROMISE_OPEN] = "The two agree, but the intervals are so wide that nearly anything would.",
+					   [PROMISE_BROKEN] = "The prediction did not come true."};
+	_cleanup_free_ char *line = text_clean(r, d->changed);
+	struct promise s = compare_promise(p, d->changed, d->speedup);
+
+	if (s.outcome == PROMISE_UNKNOWN && !isnan(s.predicted.low))
+		return sentence("What came of %s is not known: there are too few experiments at 0 %%.", line);
+	if (s.outcome == PROMISE_UNKNOWN)
+		return sentence("What a %.0f %% faster %s would be worth was not predicted: the line was tried too seldom.", 100 * d->speedup, line);
+	return sentence("%s was made %.0f %% faster: %.1f %% [%.1f, %.1f] less time was predicted, and %.1f %% [%.1f, %.1f] came of it. %s", line,
+			100 * d->speedup, 100 * s.predicted.effect, 100 * s.predicted.low, 100 * s.predicted.high, 100 * p->gain.effect,
+			100 * p->gain.low, 100 * p->gain.high, ends[s.outcome]);
+}
+
+/* "hot.c:10", or "hot.c:10 -> 12" of one that moved. */
+static char *line_words(const struct report *r, const struct compare_line *l, size_t columns)
+{
+	_cleanup_free_ char *old = text_line_name(r, l->before->selected, columns), *new = text_line_name(r, l->after->selected, columns);
+
+	return strcmp(l->before->selected, l->after->selected) == 0 ? TAKE_PTR(new) : sentence("%s -> %s", old, new);
+}
+
+static const char *difference_words(const struct compare_line *l)
+{
+	return l->differs ? "differs" : isnan(l->difference[TOLD].effect) ? "not known" : NO_DIFFERENCE;
+}
+
+static bool add_row(const struct report *r, struct libscols_table *tb, const struct compare_line *l)
+{
+	struct analysis_change cells[] = {analysis_shown(l->before, TOLD), analysis_shown(l->after, TOLD), l->difference[TOLD]};
+	struct libscols_line *row = scols_table_new_line(tb, NULL);
+	_cleanup_free_ char *name = line_words(r, l, (size_t)r->table_width / 3),
+			    *function = text_clean(r, l->after->function ? l->after->function : "-");
+	char text[NUMBER_ROOM];
+	bool ok = row && scols_line_set_data(row, 0, name) == 0 && scols_line_set_data(row, 1, function) == 0;
+
+	for (size_t i = 0; ok && i < 3; i++) {
+		text_effect(r, cells[i].effect, cells[i].low, cells[i].high, text);
+		ok = scols_line_set_data(row, 2 + i, text) == 0;
+	}
+	return ok && scols_line_set_data(row, 5, difference_words(l)) == 0;
+}
+
+static bool print_table(const struct report *r, const struct compare_point *p)
+{
+	static const char *const titles[] = {"line", "function", "before", "after", "difference", "verdict"};
+	struct libscols_table *tb = scols_new_table();
+	bool ok = tb != NULL;
+
+	if (!ok)
+		return false;
+	(void)scols_table_set_stream(tb, r->out);
+	(void)scols_table_set_column_separator(tb, "  ");
+	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
+	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
+	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
+		ok = scols_table_new_column(tb, titles[i], 8, i >= 2 && i <= 4 ? SCOLS_FL_RIGHT : i == 1 ? SCOLS_FL_TRUNC : 0) != NULL;
+	for (size_t i = 0; ok && i < p->n_lines; i++)
+		ok = add_row(r, tb, &p->lines[i]);
+	ok = ok && scols_print_table(tb) == 0;
+	scols_unref_table(tb);
+	return ok;
+}
+
+static struct report report_of(FILE *out, const struct diff *d, bool utf8)
+{
+	static const struct report_hints no_hints;
+
+	return (struct report){
+		.out = out, .p = d->after, .a = d->b, .h = &no_hints, .utf8 = utf8, .top = SIZE_MAX, .prefix = text_common_directory(d->b)};
+}
+
+#define TABLE_WORDS "Effects of a 50 %% faster line, in %%: before, after, and the difference with an interval that holds for all lines together."
+
+void diff_print(FILE *out, const struct diff *d, int width)
+{
+	struct report r = report_of(out, d, utf8_locale());
+
+	r.width = width > 0 ? width : DEFAULT_WIDTH;
+	r.table_width = width > 0 ? width : DEFAULT_TABLE_WIDTH;
+	for (size_t i = 0; i < d->c->n_points; i++) {
+		const struct compare_point *p = &d->c->points[i];
+		_cleanup_free_ char *gain = gain_words(&r, p), *promise = d->changed ? promise_words(&r, d, p) : NULL;
+
+		if (i)
+			(void)fputc('\n', out);
+		paragraph(&r, 0, "%s", gain);
+		if (promise)
+			paragraph(&r, 0, "%s", promise);
+		if (!p->n_lines)
+			continue;
+		(void)fputc('\n', out);
+		paragraph(&r, 0, TABLE_WORDS);
+		if (!print_table(&r, p))
+			(void)fputs("(out of memory for the table)\n", out);
+	}
+}
+
+static struct json_object *number(double v)
+{
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "%.9g", v);
+	return isfinite(v) ? json_object_new_double_s(v, text) : NULL;
+}
+
+static struct json_object *change(struct analysis_change c)
+{
+	struct json_object *o = json_object_new_object();
+
+	(void)json_object_object_add(o, "effect", number(c.effect));
+	(void)json_object_object_add(o, "low", number(c.low));
+	(void)json_object_object_add(o, "high", number(c.high));
+	return o;
+}
+
+static struct json_object *text(const char *s)
+{
+	_cleanup_free_ char *clean = utf8_clean(s, strlen(s));
+
+	return clean ? json_object_new_string(clean) : NULL;
+}
+
+static struct json_object *line_of(const struct compare_line *l)
+{
+	struct json_object *o = json_object_new_object(), *at = json_object_new_array();
+
+	(void)json_object_object_add(o, "before", text(l->before->selected));
+	(void)json_object_object_add(o, "after", text(l->after->selected));
+	(void)json_object_object_add(o, "differs", json_object_new_boolean(l->differs));
+	(void)json_object_object_add(o, "at", at);
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		struct json_object *x = json_object_new_object();
+
+		(void)json_object_object_add(x, "speedup", number(analysis_curve_speedups[k]));
+		(void)json_object_object_add(x, "before", change(analysis_shown(l->before, k)));
+		(void)json_object_object_add(x, "after", change(analysis_shown(l->after, k)));
+		(void)json_object_object_add(x, "difference", change(l->difference[k]));
+		(void)json_object_array_add(at, x);
+	}
+	return o;
+}
+
+static struct json_object *promise_of(const struct diff *d, const struct compare_point *p)
+{
+	struct promise s = compare_promise(p, d->changed, d->speedup);
+	struct json_object *o = json_object_new_object();
+
+	(void)json_object_object_add(o, "line", text(d->changed));
+	(void)json_object_object_add(o, "speedup", number(d->speedup));
+	(void)json_object_object_add(o, "predicted", change(s.predicted));
+	(void)json_object_object_add(o, "gap", number(s.gap));
+	(void)json_object_object_add(o, "gap_half", number(s.gap_half));
+	(void)json_object_object_add(o, "outcome", json_object_new_string(outcome_name(s.outcome)));
+	return o;
+}
+
+int diff_json(FILE *out, const struct diff *d)
+{
+	struct report r = report_of(out, d, true);
+	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
+	const char *printed;
+
+	(void)json_object_object_add(root, "schema", json_object_new_int(1));
+	(void)json_object_object_add(root, "points", points);
+	for (size_t i = 0; i < d->c->n_points; i++) {
+		const struct compare_point *p = &d->c->points[i];
+		_cleanup_free_ char *gain = gain_words(&r, p);
+		struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
+
+		(void)json_object_object_add(o, "name", text(p->after->name));
+		(void)json_object_object_add(o, "kind", json_object_new_string(p->after->kind == PROFILE_LATENCY ? "latency" : "throughput"));
+		(void)json_object_object_add(o, "before_ns", number(p->before_ns));
+		(void)json_object_object_add(o, "after_ns", number(p->after_ns));
+		(void)json_object_object_add(o, "gain", change(p->gain));
+		(void)json_object_object_add(o, "answer", text(gain));
+		if (d->changed)
+			(void)json_object_object_add(o, "promise", promise_of(d, p));
+		(void)json_object_object_add(o, "lines", lines);
+		for (size_t j = 0; j < p->n_lines; j++)
+			(void)json_object_array_add(lines, line_of(&p->lines[j]));
+		(void)json_object_array_add(points, o);
+	}
+	printed = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (printed)
+		report_put_json(out, printed);
+	json_object_put(root);
+	return !printed ? -ENOMEM : fflush(out) ? -errno : 0;
+}
+
+static void put_row(const struct html *h, const struct compare_line *l, size_t i)
+{
+	struct analysis_change cells[] = {analysis_shown(l->before, TOLD), analysis_shown(l->after, TOLD), l->difference[TOLD]};
+	_cleanup_free_ char *name = line_words(&h->r, l, SIZE_MAX);
+	char effect[NUMBER_ROOM];
+
+	(void)fprintf(h->out, "<tr data-v=\"%s\"><td class=n>%zu<td class=name>", difference_words(l), i + 1);
+	html_text(h, name);
+	(void)fputs("<td class=name>", h->out);
+	html_text(h, l->after->function ? l->after->function : "-");
+	for (size_t k = 0; k < 3; k++) {
+		text_effect(&h->r, cells[k].effect, cells[k].low, cells[k].high, effect);
+		(void)fputs("<td class=n>", h->out);
+		html_text(h, effect);
+	}
+	(void)fprintf(h->out, "<td>%s\n", difference_words(l));
+}
+
+int diff_html(FILE *out, const struct diff *d)
+{
+	struct html h = {.out = out, .r = report_of(out, d, true)};
+
+	html_begin(&h, "Two profiles");
+	(void)fputs("<header>\n<h1>Before and after</h1>\n</header>\n<main>\n", out);
+	for (size_t i = 0; i < d->c->n_points; i++) {
+		const struct compare_point *p = &d->c->points[i];
+		_cleanup_free_ char *gain = gain_words(&h.r, p), *promise = d->changed ? promise_words(&h.r, d, p) : NULL;
+
+		(void)fputs("<section>\n<p class=answer>", out);
+		html_text(&h, gain);
+		if (promise) {
+			(void)fputc(' ', out);
+			html_text(&h, promise);
+		}
+		if (!p->n_lines) {
+			(void)fputs("</section>\n", out);
+			continue;
+		}
+		(void)fputs("\n<div class=scroll><table class=lines><caption>", out);
+		(void)fprintf(out, TABLE_WORDS);
+		(void)fputs("</caption>\n<thead><tr><th scope=col class=n>#<th scope=col>line<th scope=col>function<th scope=col class=n>before<th "
+			    "scope=col "
+			    "class=n>after<th scope=col class=n>difference<th scope=col>verdict</thead>\n<tbody>\n",
+			    out);
+		for (size_t j = 0; j < p->n_lines; j++)
+			put_row(&h, &p->lines[j], j);
+		(void)fputs("</tbody></table></div>\n</section>\n", out);
+	}
+	(void)fputs("</main>\n", out);
+	html_end(&h);
+	return fflush(out) ? -errno : 0;
+}

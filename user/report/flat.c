@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The tables of all points as rows for a spreadsheet (CSV, RFC 4180) and for a pull request (Markdown). */
+#include "report/report.h"
+#include "report/text.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static struct report flat_report(FILE *out, const struct profile *p, const struct analysis *a)
+{
+	static const struct report_hints no_hints;
+
+	return (struct report){.out = out, .p = p, .a = a, .h = &no_hints, .utf8 = true, .top = SIZE_MAX, .prefix = text_common_directory(a)};
+}
+
+/* A quoted field. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as text. */
+static void csv_text(const struct report *r, const char *s)
+{
+	_cleanup_free_ char *clean = text_clean(r, s);
+
+	(void)fputc('"', r->out);
+	if (*clean && strchr("=+-@", *clean))
+		(void)fputc('\'', r->out);
+	for (const char *c = clean; *c; c++) {
+		if (*c == '"')
+			(void)fputc('"', r->out);
+		(void)fputc(*c, r->out);
+	}
+	(void)fputc('"', r->out);
+}
+
+/* In percent, with the digits of the other forms; empty: not known. */
+static void csv_percent(const struct report *r, double share)
+{
+	if (isfinite(share))
+		(void)fprintf(r->out, ",%.1f", fabs(share) < 0.0005 ? 0 : 100 * share);
+	else
+		(void)fputc(',', r->out);
+}
+
+int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
+{
+	struct report r = flat_report(out, p, a);
+	char verdict[NUMBER_ROOM];
+
+	(void)fputs("point,kind,line,function,share", out);
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		(void)fprintf(out, ",effect_%1$.0f,low_%1$.0f,high_%1$.0f", 100 * analysis_curve_speedups[k]);
+	(void)fputs(",verdict,experiments\n", out);
+	for (size_t i = 0; i < a->n_points; i++)
+		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++) {
+			const struct analysis_line *line = &a->points[i].lines[j];
+
+			csv_text(&r, a->points[i].name);
+			(void)fprintf(out, ",%s,", a->points[i].kind == PROFILE_LATENCY ? "latency" : "throughput");
+			csv_text(&r, line->selected);
+			(void)fputc(',', out);
+			csv_text(&r, line->function ? line->function : "");
+			csv_percent(&r, line->share);
+			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+				struct analysis_change c = analysis_shown(line, k);
+
+				csv_percent(&r, c.effect);
+				csv_percent(&r, c.low);
+				csv_percent(&r, c.high);
+			}
+			text_verdict(line, a->points[i].speed.spins, verdict);
+			(void)fputc(',', out);
+			csv_text(&r, verdict);
+			(void)fprintf(out, ",%zu\n", line->experiments);
+		}
+	return fflush(out) ? -errno : 0;
+}
+
+/* Text that others chose: every character that Markdown, or the HTML that may stand in it, gives a meaning to is escaped. What sites look for in the
+ * text that comes of it, mentions, numbers of issues and addresses, is broken by an element without content. */
+static void markdown_text(const struct report *r, const char *s)
+{
+	_cleanup_free_ char *clean = text_clean(r, s);
+
+	for (const char *c = clean; *c; c++) {
+		if (strchr("\\`*_{}[]()<>#+!|~&@", *c))
+			(void)fputc('\\', r->out);
+		(void)fputc(*c, r->out);
+		if (*c == '@' || *c == '#' || !strncmp(c, "://", 3) || !strncmp(c, "www", 3))
+			(void)fputs("<!-- -->", r->out);
+	}
+}
+
+static void markdown_row(const struct report *r, const struct analysis_point *point, const struct analysis_line *line)
+{
+	_cleanup_free_ char *name = text_line_name(r, line->selected, SIZE_MAX);
+	char text[NUMBER_ROOM];
+
+	(void)fputs("| ", r->out);
+	markdown_text(r, name);
+	(void)fputs(" | ", r->out);
+	markdown_text(r, line->function ? line->function : "-");
+	if (isfinite(line->share))
+		(void)fprintf(r->out, " | %.1f %%", 100 * line->share);
+	else
+		(void)fputs(" | -", r->out);
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		struct analysis_change c = analysis_shown(line, k);
+
+		text_effect(r, c.effect, c.low, c.high, text);
+		(void)fputs(" | ", r->out);
+		markdown_text(r, text);
+	}
+	text_verdict(line, point->speed.spins, text);
+	(void)fputs(" | ", r->out);
+	markdown_text(r, text);
+	(void)fprintf(r->out, " | %zu |\n", line->experiments);
+}
+
+/* @all: not warnings alone. */
+static void markdown_notes(const struct report *r, bool all)
+{
+	for (size_t i = 0; i < r->notes->n; i++) {
+		const struct note *n = &r->notes->list[i];
+
+		if (!all && n->kind != NOTE_WARNING)
+			continue;
+		(void)fputs(n->kind == NOTE_WARNING ? "- **Warning:** " : "- ", r->out);
+		markdown_text(r, n->text);
+		(void)fputc('\n', r->out);
+	}
+	notes_free(r->notes);
+	*r->notes = (struct notes){0};
+}
+
+static void markdown_point(const struct report *r, const struct analysis_point *point)
+{
+	_cleanup_free_ char *said = answer(r, point);
+	bool latency = point->kind == PROFILE_LATENCY;
+
+	(void)fprintf(r->out, "### %s point ", latency ? "Latency" : "Progress");
+	markdown_text(r, point->name);
+	(void)fputs("\n\n", r->out);
+	markdown_text(r, said);
+	(void)fprintf(r->out, "\n\n| line | function | share | 25 %% | 50 %% | 75 %% | 100 %% | verdict | experiments |\n"
+			      "|---|---|--:|--:|--:|--:|--:|---|--:|\n");
+	for (size_t i = 0; i < point->n_lines; i++)
+		markdown_row(r, point, &point->lines[i]);
+	(void)fprintf(r->out, "\nBy how many %% the %s shrinks if the line runs that much faster, with 95 %% intervals.\n\n",
+		      latency ? "mean latency" : "time per visit");
+	table_notes(r, point);
+	markdown_notes(r, true);
+}
+
+int report_markdown(FILE *out, const struct profile *p, const struct analysis *a)
+{
+	struct notes notes = {0};
+	struct report r = flat_report(out, p, a);
+
+	r.notes = &notes;
+	if (report_is_empty(a)) {
+		(void)fputs("The profile is empty.\n\n", out);
+		empty_notes(&r);
+		markdown_notes(&r, true);
+	}
+	for (size_t i = 0; i < a->n_points; i++)
+		if (a->points[i].visits && a->points[i].n_lines)
+			markdown_point(&r, &a->points[i]);
+	footer_notes(&r);
+	markdown_notes(&r, false);
+	return fflush(out) ? -errno : 0;
+}
