@@ -12,7 +12,7 @@
 
 /* What intervals allow for the method, by tests/truth/HISTORY.md ("Why intervals are wider than the noise"). */
 #define METHOD_POINTS 0.008
-#define METHOD_SHARE 0.03
+#define METHOD_SHARE 0.04
 #define PERIOD_SHARE 0.05 /* per sampling period in the time between two visits */
 #define MOST_SHARE 0.05	  /* visits can be much shorter than what threads wait for */
 #define PHASE_SHARE 0.08  /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */
