@@ -32,7 +32,7 @@ class Browser:
         self.back, answers = os.pipe()
         # The protocol is spoken on descriptors 3 and 4.
         command = 'exec 3<&"$1" 4>&"$2"; shift 2; exec "$@"'
-        options = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", f"--user-data-dir={self.home}",
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", f"--user-data-dir={self.home}",
                    "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe"]  # fmt: skip
         self.process = subprocess.Popen(["bash", "-c", command, "bash", str(commands), str(answers), executable(), *options, "about:blank"],
                                         pass_fds=(commands, answers), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
