@@ -10,10 +10,6 @@
 
 #define TOLD_LINES 3 /* the best, each with a sentence */
 #define NAME_COLUMNS 200
-#define TOLD_INDEX 0 /* into analysis_curve_speedups: 25 %, the least that an engineer can hope for */
-
-/* Beyond a knee, less than this share of the slope before it is nothing; as text_verdict_long. */
-#define NO_MORE 0.15
 
 static const char *what_shrinks(const struct analysis_point *point)
 {
@@ -28,7 +24,7 @@ static bool is_sure(struct analysis_change c, enum verdict v)
 /* At 25 %, if what the verdict says is sure there, else at the least quarter where it is; SIZE_MAX: nowhere. */
 static size_t told_at(const struct analysis_line *line)
 {
-	for (size_t i = TOLD_INDEX; i < ANALYSIS_CURVE_POINTS; i++)
+	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
 		if (is_sure(analysis_shown(line, i), line->verdict))
 			return i;
 	return SIZE_MAX;

@@ -116,15 +116,11 @@ static bool add_row(const struct report *r, struct libscols_table *tb, const str
 static bool print_table(const struct report *r, const struct compare_point *p)
 {
 	static const char *const titles[] = {"line", "function", "before", "after", "difference", "verdict"};
-	struct libscols_table *tb = scols_new_table();
+	struct libscols_table *tb = text_table(r);
 	bool ok = tb != NULL;
 
 	if (!ok)
 		return false;
-	(void)scols_table_set_stream(tb, r->out);
-	(void)scols_table_set_column_separator(tb, "  ");
-	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
-	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
 	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
 		ok = scols_table_new_column(tb, titles[i], 8, i >= 2 && i <= 4 ? SCOLS_FL_RIGHT : i == 1 ? SCOLS_FL_TRUNC : 0) != NULL;
 	for (size_t i = 0; ok && i < p->n_lines; i++)

@@ -191,7 +191,7 @@ static void note_allowed(const struct report *r)
 	if (sampling > 0)
 		(void)snprintf(cost, sizeof(cost), " Samples took about %.*f %% of the threads' time.", sampling < 0.01 ? 1 : 0, 100 * sampling);
 	note(r, NOTE_PLAIN,
-	     "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and, beside that, for %s points and %s %% of the "
+	     "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and also for %s points and %s %% of the "
 	     "effect, which the method itself can be off by.%s",
 	     beside, of, cost);
 }

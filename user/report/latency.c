@@ -81,15 +81,11 @@ static bool lacks_little(const struct report *r, const struct analysis_point *po
 bool latency_print_lines(const struct report *r, const struct analysis_point *point)
 {
 	static const char *const titles[] = {"line", "of the latency", "25 %", "50 %", "75 %", "100 %"};
-	struct libscols_table *tb = scols_new_table();
+	struct libscols_table *tb = text_table(r);
 	bool ok = tb != NULL;
 
 	if (!ok)
 		return false;
-	(void)scols_table_set_stream(tb, r->out);
-	(void)scols_table_set_column_separator(tb, "  ");
-	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
-	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
 	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
 		ok = scols_table_new_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT) != NULL;
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)

@@ -97,17 +97,12 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 
 bool table_print(const struct report *r, const struct analysis_point *point)
 {
-	struct libscols_table *tb = scols_new_table();
+	struct libscols_table *tb = text_table(r);
 	bool ok = tb != NULL;
 
 	if (!ok)
 		return false;
-	(void)scols_table_set_stream(tb, r->out);
 	(void)scols_table_enable_colors(tb, r->color);
-	(void)scols_table_set_column_separator(tb, "  ");
-	/* The width is ours to say, whatever the stream is. */
-	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
-	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
 	for (size_t i = 0; ok && i < N_COLUMNS; i++)
 		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, columns[i].flags) != NULL;
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)

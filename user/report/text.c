@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
+#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -75,9 +76,6 @@ size_t text_common_directory(const struct analysis *a)
 		n--;
 	return n > 1 ? n : 0;
 }
-
-/* Beyond a knee, less than this share of the slope before it is nothing. */
-#define NO_MORE 0.15
 
 static char *disturbed(char *verdict, double foreign)
 {
@@ -157,6 +155,20 @@ static char *format(const char *fmt, va_list ap)
 	char *s;
 
 	return vasprintf(&s, fmt, ap) < 0 ? need(NULL) : s;
+}
+
+struct libscols_table *text_table(const struct report *r)
+{
+	struct libscols_table *tb = scols_new_table();
+
+	if (!tb)
+		return NULL;
+	(void)scols_table_set_stream(tb, r->out);
+	(void)scols_table_set_column_separator(tb, "  ");
+	/* The width is ours to say, whatever the stream is. */
+	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
+	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
+	return tb;
 }
 
 void heading(const struct report *r, const char *fmt, ...)

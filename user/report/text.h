@@ -4,6 +4,11 @@
 
 #include "report/report.h"
 
+struct libscols_table;
+
+/* Beyond a knee, less than this share of the slope before it is nothing. */
+#define NO_MORE 0.15
+
 /* What is to be said beside the numbers, in the same words in text, JSON and HTML. */
 enum note_kind {
 	NOTE_PLAIN,
@@ -59,6 +64,9 @@ void text_duration(double ns, char text[NUMBER_ROOM]);
 void heading(const struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A paragraph, wrapped at the width, each line after the first indented by @indent. */
 void paragraph(const struct report *r, int indent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+/* An empty table that is printed to the report, as wide as its tables are. NULL: out of memory. */
+struct libscols_table *text_table(const struct report *r);
 
 /* A note, without its "Warning: " or "- ". Aborts without memory. */
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
