@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints the value of a Python expression over a profile in either form: tests/e2e/ask.py PROFILE EXPRESSION. Names in it: runs (the
 cozbpf keys of each startup record), experiments (their keys, and "points": records by name), runtime (ns, of the last run), sampled (samples
-with a location, of the last run), samples (count by location), total(key), visits(name, key="delta"). A profile that does not parse is a failure."""
+with a location, of the last run), unattributed (those without), samples (count by location), total(key), visits(name, key="delta"). A profile that does not parse is a failure."""
 
 import json
 import sys
@@ -33,7 +33,7 @@ def parse(line):
 
 def read(path):
     runs, experiments, runtimes, samples = [], [], [], {}
-    sampled = 0
+    sampled = unattributed = 0
     with open(path, encoding="utf-8") as lines:
         text = lines.read()
     if text and not text.endswith("\n"):
@@ -52,19 +52,21 @@ def read(path):
         elif kind == "runtime":
             runtimes.append(record["time"])
             sampled = record.get("samples", 0)
+            unattributed = record.get("unattributed", 0)
         else:
             samples[record["location"]] = samples.get(record["location"], 0) + record["count"]
-    return runs, experiments, runtimes, sampled, samples
+    return runs, experiments, runtimes, sampled, unattributed, samples
 
 
 def main(path, expression):
-    runs, experiments, runtimes, sampled, samples = read(path)
+    runs, experiments, runtimes, sampled, unattributed, samples = read(path)
     names = {
         "runs": runs,
         "experiments": experiments,
         "runtime": runtimes[-1] if runtimes else 0,
         "runtimes": runtimes,
         "sampled": sampled,
+        "unattributed": unattributed,
         "samples": samples,
         "total": lambda key: sum(x.get(key, 0) for x in experiments),
         "visits": lambda name, key="delta": sum(x["points"].get(name, {}).get(key, 0) for x in experiments),

@@ -45,6 +45,8 @@ EOF
 gcc -g -O1 -o "$tmp/bin/prog" "$tmp/prog.c" || exit 1
 gcc -O1 -o "$tmp/bin/plain" "$tmp/prog.c" || exit 1
 gcc -O1 -s -o "$tmp/bin/stripped" "$tmp/prog.c" || exit 1
+# Not even call frame information. The C library's startup files bring some, which the linker would keep.
+gcc -O1 -s -fno-asynchronous-unwind-tables -Wl,--no-eh-frame-hdr -o "$tmp/bin/nothing" "$tmp/prog.c" && objcopy -R .eh_frame "$tmp/bin/nothing" || exit 1
 # libstdc++ has probes.
 printf 'int main(int argc, char **) { if (argc > 9) throw 1; return 0; }\n' | g++ -g -x c++ -o "$tmp/bin/throws" - || exit 1
 marker=$tmp/ran
@@ -201,9 +203,9 @@ expect "file that is not there" 125 "prg.c" "$cozbpf" run -p prg.c:7 -- "$prog" 
 expect "fixed line without code" 125 "prog.c:1" "$cozbpf" run -p finish_request --fixed-line prog.c:1 -- "$prog" "$marker"
 expect "no debug information" 125 "-g.*--granularity function" \
 	"$cozbpf" run --granularity line -p finish_request -- "$tmp/bin/plain" "$marker"
-expect "neither lines nor functions" 125 "stripped: neither line information nor function symbols; .*strip" \
-	"$cozbpf" run -- "$tmp/bin/stripped" "$marker"
-expect "no functions" 125 "stripped: no function symbols; .*strip" "$cozbpf" run --granularity function -- "$tmp/bin/stripped" "$marker"
+expect "neither lines nor functions" 125 "nothing: neither line information nor function symbols; .*strip" \
+	"$cozbpf" run -- "$tmp/bin/nothing" "$marker"
+expect "no functions" 125 "nothing: no function symbols; .*strip" "$cozbpf" run --granularity function -- "$tmp/bin/nothing" "$marker"
 
 expect "output in a missing directory" 125 "no-such-dir" \
 	"$cozbpf" run -p finish_request -o no-such-dir/profile -- "$prog" "$marker"

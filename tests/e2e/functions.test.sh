@@ -13,6 +13,7 @@ cd "$tmp" || exit 1
 strip -g -o plain "$programs/clones"
 python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.compress(open("plain", "rb").read()))' >packed
 strip -s -o bare "$programs/clones"
+objcopy -R .eh_frame -R .eh_frame_hdr bare nothing
 objcopy --add-section .gnu_debugdata=packed bare mini
 head -c 100 packed >damaged
 objcopy --add-section .gnu_debugdata=damaged bare broken
@@ -67,13 +68,18 @@ by_lines() {
 
 nothing() {
 	local why=''
-	profiled -- ./bare 100 && why+=' it is not refused;'
-	[ "$(wc -l <err)" -eq 1 ] && grep -q 'bare: neither line information nor function symbols; ' err || why+=' no clear reason;'
+	profiled -- ./nothing 100 && why+=' it is not refused;'
+	[ "$(wc -l <err)" -eq 1 ] && grep -q 'nothing: neither line information nor function symbols; ' err || why+=' no clear reason;'
 	verdict 'a program without any names is refused' "$why" err
 	why=''
-	profiled -- ./broken 100 && why+=' it is not refused;'
-	[ "$(wc -l <err)" -eq 1 ] && grep -q 'broken: its mini debug information .* corrupt' err || why+=' no clear reason;'
-	verdict 'corrupt mini debug information is the reason given' "$why" err
+	profiled -- ./broken 500 || why+=" status $?;"
+	grep -q 'broken: its mini debug information .* corrupt' err || why+=' no clear reason;'
+	holds 'any(name.startswith("broken+0x") for name in samples)' || why+=' no function is called after its place;'
+	verdict 'with corrupt mini debug information functions have no names, and the reason is given' "$why" err
+	why=''
+	profiled -- ./bare 500 || why+=" status $?;"
+	holds 'runs[0]["granularity"] == "function" and any(name.startswith("bare+0x") for name in samples)' || why+=' no function is called after its place;'
+	verdict 'functions of a stripped program are called after their place' "$why" err
 }
 
 by_function plain 'functions of a program without -g'

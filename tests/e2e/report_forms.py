@@ -297,6 +297,13 @@ def in_browser():
             else:
                 why = why or works(browser, path) or there_without_scripts(browser, path, page)
             verdict(f"HTML of {name} in a browser", why)
+        for name in ("barrier", "pipeline"):
+            path, page = page_of(os.path.join(where, name + ".jsonl"), name)
+            browser.open(path)
+            why = page.complaints() or "; ".join(browser.complaints) or ("" if page.figures else " no curve;")
+            if f"{name}.c:" not in browser.value("document.querySelector('table.lines').textContent"):
+                why += " no line of it;"
+            verdict(f"HTML of a run of {name} in a browser", why)
         path, page = page_of(rich(os.path.join(where, "rich.jsonl")), "rich")
         browser.open(path)
         source_text = browser.value("document.querySelector('pre').textContent")
@@ -319,11 +326,17 @@ def in_browser():
         verdict("500 lines and 5 points", page.complaints() or ("" if size < 5e6 and page.figures == 2500 else f"{size} bytes, {page.figures} figures"))
 
 
-with open(os.path.join(source, "user", "report", "report.schema.json"), encoding="utf-8") as f:
-    schema = json.load(f)
+def as_schema_says(kind, what, text):
+    with open(os.path.join(source, "user", "report", f"{kind}.schema.json"), encoding="utf-8") as f:
+        wrong = next(jsonschema.Draft7Validator(json.load(f)).iter_errors(json.loads(text)), None)
+    verdict(f"JSON of {what} is as its schema says", wrong and f"{'/'.join(map(str, wrong.absolute_path))}: {wrong.message}")
+
+
 for name in ("exact.jsonl", "noisy.jsonl", "empty.jsonl", "hostile.jsonl", "old.coz"):
-    wrong = next(jsonschema.Draft7Validator(schema).iter_errors(json.loads(report("--json", os.path.join(DATA, name)))), None)
-    verdict(f"JSON of {name} is as its schema says", wrong and f"{'/'.join(map(str, wrong.absolute_path))}: {wrong.message}")
+    as_schema_says("report", name, report("--json", os.path.join(DATA, name)))
+old, new = os.path.join(DATA, "exact.jsonl"), os.path.join(DATA, "noisy.jsonl")
+compared = subprocess.run([cozbpf, "diff", "--json", old, new], stdout=subprocess.PIPE, check=True, text=True).stdout
+as_schema_says("diff", "a comparison", compared)
 for profile in (os.path.join(DATA, "exact.jsonl"), os.path.join(DATA, "noisy.jsonl"), rich(os.path.join(where, "rich.jsonl"))):
     verdict(f"the same numbers in all forms of {os.path.basename(profile)}", same_in_all_forms(profile))
 try:

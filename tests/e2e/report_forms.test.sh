@@ -2,13 +2,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A profile in all its forms carries the same numbers; as HTML it is one file that asks for nothing, whose tables can be sorted and filtered in a
 # browser, and in which the text of a hostile profile is text.
-# needs: chromium go package:python3-jsonschema
+# needs: root btf chromium go package:python3-jsonschema
 # beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 python=/usr/bin/python3 # which has the modules of packages
+# Of real programs, beside those that the tests have.
+for program in barrier pipeline; do
+	"$COZBPF" run --keep-root -q --no-report -o "$tmp/$program.jsonl" -p progress -d 5 -- "$BUILD/examples/$program" 6 >/dev/null 2>&1 &
+done
+wait
 "$python" "$here/report_forms.py" "$COZBPF" "$SRC" "$tmp"
 
 refused() { # NAME PATTERN OPTION...

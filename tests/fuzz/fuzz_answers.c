@@ -107,7 +107,8 @@ static void make_symbols(struct bytes *out, struct rng *r)
 					      .kind = (uint32_t)about(r, !name),
 					      .rank = (uint32_t)about(r, 0),
 					      .unit = (uint32_t)about(r, 1),
-					      .order = (uint32_t)about(r, i)};
+					      .order = (uint32_t)about(r, i),
+					      .nameless = (uint32_t)about(r, 0)};
 	}
 	add_answer(out, r, 0, rng_below(r, 2), all, n * sizeof(*all), names, sizeof(names) - rng_below(r, 2), "", 0);
 }

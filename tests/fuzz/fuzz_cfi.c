@@ -166,7 +166,9 @@ size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct error e = {.text = ""};
+	struct cfi_extent *all;
 	struct cfi_table t;
+	size_t n;
 	int err;
 
 	if (!size)
@@ -179,6 +181,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				.code_hi = CODE_HI,
 				.max_rows = MAX_ROWS,
 				.stop_at_zero = data[0] & 1};
+	/* What instructions say does not matter to where functions are. */
+	if (cfi_section_extents(&s, &all, &n, &e) == 0) {
+		for (size_t i = 0; i < n; i++)
+			fuzz_must(all[i].lo >= CODE_LO && all[i].lo < all[i].hi && all[i].hi <= CODE_HI && (!i || all[i].lo > all[i - 1].lo));
+		free(all);
+	} else {
+		fuzz_must(cfi_section_parse(&s, &t, &e) < 0);
+	}
 	err = cfi_section_parse(&s, &t, &e);
 	if (err < 0) {
 		fuzz_must((err == -EBADMSG || err == -E2BIG) && strstr(e.text, "fuzz: "));

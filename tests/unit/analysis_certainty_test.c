@@ -42,13 +42,15 @@ static void the_widest_of_the_top_counts(void **state)
 	assert_false(c.reached);
 	/* Half as wide takes four times as long. */
 	assert_true(fabs(c.missing_s - 30) < 1e-9);
-	assert_string_equal(c.best, "a");
-	assert_true(fabs(c.effect - 0.2) < 1e-9 && fabs(c.low - 0.19) < 1e-9 && fabs(c.high - 0.21) < 1e-9);
+	assert_int_equal(c.n_top, 5);
+	assert_string_equal(c.top[0].selected, "a");
+	assert_true(fabs(c.top[0].effect - 0.2) < 1e-9 && fabs(c.top[0].low - 0.19) < 1e-9 && fabs(c.top[0].high - 0.21) < 1e-9);
+	assert_string_equal(c.top[0].verdict, "undecided");
 	c = ask(l, 5, 0.0401);
 	assert_true(c.reached && !c.at_floor && c.missing_s == 0);
 	/* What nobody asked for is not reached. */
 	c = ask(l, 5, 0);
-	assert_true(!c.reached && isnan(c.missing_s) && c.best);
+	assert_true(!c.reached && isnan(c.missing_s) && c.n_top);
 }
 
 static void the_unknown_keeps_it_going(void **state)

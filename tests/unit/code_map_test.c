@@ -133,6 +133,7 @@ static void test_lines(void **state)
 	const char *line, *again, *function;
 	struct addr_range some[8];
 	char written[512];
+	bool by_function;
 	size_t n, k;
 
 	(void)state;
@@ -153,7 +154,7 @@ static void test_lines(void **state)
 	assert_int_equal(code_map_intervals(m, "nowhere", some, 8, &n), -ENOENT);
 	assert_int_equal(code_map_name(m, 1, &line, NULL), -ENOENT);
 	assert_non_null(code_map_main_lines(m));
-	assert_int_equal(code_map_without_names(m, &line), 0);
+	assert_int_equal(code_map_without_names(m, &line, &by_function), 0);
 	code_map_close(m);
 }
 

@@ -104,6 +104,14 @@ static void test_forged_symbols(void **state)
 	ANSWER(&f, 0, s, sizeof(s), "a\0b", 3, "", 0); /* unended: the end is ours */
 	assert_true(elf_object_has_symbols(f.object));
 	forge_end(&f);
+	for (int i = 0; i < 2; i++)
+		s[i].nameless = 1;
+	f = forge();
+	ANSWER(&f, 0, s, sizeof(s), "a\0b", 4, "", 0);
+	assert_true(elf_object_has_functions(f.object) && !elf_object_has_symbols(f.object));
+	assert_int_equal(elf_object_function_at(f.object, code + 20, &found), 0);
+	assert_true(found.is_nameless);
+	forge_end(&f);
 #define REFUSE(change)                                       \
 	do {                                                 \
 		memcpy(bad, s, sizeof(s));                   \

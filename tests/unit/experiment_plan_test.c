@@ -159,6 +159,30 @@ static void the_last_ones_slow(void **state)
 	plan_free(&p);
 }
 
+static uint64_t length_ms(double visits_per_s, double samples_per_s, double elapsed_s)
+{
+	struct plan_pace pace = {visits_per_s, samples_per_s, (uint64_t)(elapsed_s * 1e9)};
+
+	return plan_length(50000000, 500000000, &pace) / 1000000;
+}
+
+static void plenty_makes_experiments_short(void **state)
+{
+	(void)state;
+	assert_int_equal(length_ms(1000, 1000, 1), 500);
+	assert_int_equal(length_ms(4000, 1000, 1), 125); /* 500 visits */
+	assert_int_equal(length_ms(1e6, 250, 1), 200);	 /* 50 samples */
+	assert_int_equal(length_ms(1e6, 4000, 1), 50);	 /* never shorter */
+	assert_int_equal(length_ms(10, 4000, 1), 500);	 /* never longer */
+	/* What is not known is not plentiful. */
+	assert_int_equal(length_ms(0, 4000, 1), 500);
+	assert_int_equal(length_ms(1e6, 0, 1), 500);
+	assert_int_equal(length_ms(NAN, 4000, 1), 500);
+	/* A long run has enough of them. */
+	assert_int_equal(length_ms(1e6, 4000, 10), 100);
+	assert_int_equal(length_ms(1e6, 4000, 100), 500);
+}
+
 static void values_out_of_range_are_refused(void **state)
 {
 	static const double bad[] = {-1.5, -0.25, 0, 1.01, 25, NAN, INFINITY};
@@ -181,7 +205,7 @@ int main(void)
 		cmocka_unit_test(speedups_follow_the_weights),	      cmocka_unit_test(a_deck_holds_every_cell),
 		cmocka_unit_test(a_seed_repeats_and_another_differs), cmocka_unit_test(samples_are_equally_likely),
 		cmocka_unit_test(fixed_and_degenerate_plans),	      cmocka_unit_test(the_last_ones_slow),
-		cmocka_unit_test(values_out_of_range_are_refused),
+		cmocka_unit_test(plenty_makes_experiments_short),     cmocka_unit_test(values_out_of_range_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

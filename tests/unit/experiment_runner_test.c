@@ -215,6 +215,37 @@ static void few_visits_lengthen_the_next_ones(void **state)
 		assert_int_equal(records[i].elapsed, expected[i] * MSEC);
 }
 
+static void many_visits_shorten_all_but_the_first(void **state)
+{
+	(void)state;
+	options.shortest_ns = 50 * MSEC;
+	options.fixed_line = LINE_A;
+	options.settling_part = 10;
+	open_runner();
+	run_to_begin();
+	run_until(next + 3000 * MSEC);
+	/* 2000 visits a second, and 500 samples: 500 visits take the longer of both. */
+	assert_true(n_records >= 10);
+	assert_int_equal(records[0].elapsed, 500 * MSEC);
+	for (size_t i = 1; i < n_records; i++) {
+		assert_in_range(records[i].elapsed, 249 * MSEC, 335 * MSEC); /* at 50 % every second visit of the first experiment is missing */
+		assert_int_equal(records[i].elapsed, records[1].elapsed);
+	}
+	assert_in_range(fake.setup.settling_ns, 24 * MSEC, 34 * MSEC);
+}
+
+static void latencies_need_the_full_length(void **state)
+{
+	(void)state;
+	options.shortest_ns = 50 * MSEC;
+	open_runner();
+	assert_int_equal(runner_add_point(runner, "requests", PROFILE_LATENCY), 0);
+	run_until(fake.now + 2000 * MSEC);
+	assert_true(n_records >= 3);
+	for (size_t i = 0; i < n_records; i++)
+		assert_int_equal(records[i].elapsed, 500 * MSEC);
+}
+
 static void an_experiment_without_visits_is_recorded(void **state)
 {
 	(void)state;
@@ -482,6 +513,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_a_sample_it_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_line_whose_code_is_gone_is_not_drawn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(few_visits_lengthen_the_next_ones, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(many_visits_shorten_all_but_the_first, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(latencies_need_the_full_length, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_experiment_without_visits_is_recorded, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(enough_visits_of_one_point_are_enough, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_points_the_length_stays, set_up, tear_down),

@@ -66,7 +66,7 @@ static void defaults(void **state)
 	assert_int_equal(o.n_grid, 20);
 	assert_true(o.grid[0] == 0.05 && o.grid[10] == 0.55 && o.grid[19] == 1.0);
 	assert_true(o.zero_share > 0.33 && o.zero_share < 0.34);
-	assert_int_equal(o.experiment_ns, 500000000);
+	assert_int_equal(o.experiment_ns, 0);
 	assert_int_equal(o.cool_off_ns, 10000000);
 	assert_int_equal(o.rate_hz, 0);
 	assert_false(o.seed_given || o.keep_root || o.quiet || o.no_report || o.help);
@@ -109,6 +109,13 @@ static void every_option(void **state)
 
 	parse_good("--fixed-line|a.c:3|x", &o);
 	assert_int_equal(o.granularity, RUN_BY_LINE);
+	run_options_free(&o);
+
+	parse_good("--fixed-line|libz.so.1+0x2f40|--status|none|--repeat|auto|-d|9|--output-to|f|x", &o);
+	assert_int_equal(o.granularity, RUN_BY_FUNCTION);
+	assert_int_equal(o.status, RUN_STATUS_NONE);
+	assert_true(o.repeat == REPEAT_AUTO);
+	assert_string_equal(o.output_to, "f");
 	run_options_free(&o);
 
 	parse_good("--granularity=line|--attribution|inclusive|x", &o);
@@ -236,8 +243,11 @@ static void bad_lines(void **state)
 		{"--pay|cash|x", "--pay 'cash': allowed are auto, sleep, hold, spin"},
 		{"--granularity|file|x", "allowed are auto, line, function"},
 		{"--attribution|last|x", "allowed are first, inclusive"},
-		{"--fixed-line|work|x", "--fixed-line 'work': allowed is FILE:LINE"},
+		{"--granularity|line|--fixed-line|work|x", "--fixed-line 'work': allowed is FILE:LINE"},
 		{"--fixed-line||x", "--fixed-line ''"},
+		{"--repeat|auto|x", "--repeat auto has no end"},
+		{"--repeat|0|x", "--repeat '0'"},
+		{"--repeat|2|-n|3|x", "--repeat and --runs: choose one"},
 		{"--fixed-speedup|101|x", "--fixed-speedup '101': allowed are numbers from 0 to 100"},
 		{"--speedups|5,,10|x", "--speedups '5,,10'"},
 		{"--speedups|5,|x", "--speedups '5,'"},

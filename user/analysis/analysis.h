@@ -29,6 +29,9 @@ extern const struct undecided_words undecided_words[N_UNDECIDED];
 /* For which share of the time in experiments above 0 % threads that had slept were held on a CPU, since nothing could make them sleep longer (R6
  * in bpf/README.md). 0: for none, or for so little, or with so many CPUs to spare, that it does no harm. */
 double analysis_held(const struct profile *p);
+/* Effects are off by about as many points as threads are held per cent of the time (bpf/README.md, section 6): less than this is within the method's
+ * own error. In the truth suite's programs (--pay attach) it is less than 0.05 % or more than 18. */
+#define ANALYSIS_HELD_LEAST 0.01
 
 /* An effect and its 95 % interval; NaN where it cannot be told. */
 struct analysis_change {

@@ -47,11 +47,12 @@ struct certainty certainty_of(const struct analysis *a, double half, double elap
 	double longest = 1;
 	size_t asked = 0;
 
-	if (point && point->n_lines && !isnan(point->lines[0].curve.at[AT_50].low)) {
-		c.best = point->lines[0].selected;
-		c.effect = point->lines[0].curve.at[AT_50].effect;
-		c.low = point->lines[0].curve.at[AT_50].low;
-		c.high = point->lines[0].curve.at[AT_50].high;
+	for (size_t i = 0; point && i < point->n_lines && c.n_top < CERTAINTY_SHOWN; i++) {
+		const struct analysis_line *l = &point->lines[i];
+		struct analysis_change at = l->curve.at[AT_50];
+
+		if (!isnan(at.low))
+			c.top[c.n_top++] = (struct certainty_line){l->selected, at.effect, at.low, at.high, verdict_name(l->verdict)};
 	}
 	if (!(half > 0))
 		return c;

@@ -9,13 +9,22 @@
 /* ... of those with at least this share of the samples: others are tried too rarely, and can gain too little, to wait for. */
 #define CERTAINTY_SHARE 0.05
 
+/* Lines to be shown while a run goes on. */
+#define CERTAINTY_SHOWN 5
+
+struct certainty_line {
+	const char *selected;	  /* of the profile */
+	double effect, low, high; /* at 50 %, by the curve */
+	const char *verdict;	  /* as the report has it */
+};
+
 struct certainty {
 	bool reached;
 	bool at_floor;	  /* reached though wider than asked: what is left is the method's own error, which no more time takes away */
 	double missing_s; /* until reached: an estimate; NaN: not known yet */
-	/* The line on top of the first point with visits, by its curve at 50 %; NULL: none is known yet. */
-	const char *best;
-	double effect, low, high;
+	/* The lines on top of the first point with visits, those with an interval. */
+	struct certainty_line top[CERTAINTY_SHOWN];
+	size_t n_top;
 };
 
 /* Are the intervals of the top lines' effects at 50 % no wider than +-@half (0.02: two points)? @elapsed_s: how long the experiments took

@@ -70,9 +70,6 @@ static void find_times(const struct profile *p, const struct collection *c, stru
 	}
 }
 
-/* Effects are off by about as many points as threads are held per cent of the time (bpf/README.md, section 6): less than this is within the method's
- * own error. In the truth suite's programs (--pay attach) it is less than 0.05 % or more than 18. */
-#define HELD_LEAST 0.01
 /* With so many CPUs without work, on average, who wants one gets one. */
 #define CPUS_TO_SPARE 2
 
@@ -96,7 +93,7 @@ static double held_share(const struct held *h, const struct profile *p)
 
 	if (m->scope_of_ns && (double)m->scope_of_ns - used >= CPUS_TO_SPARE * (double)p->runtime_ns)
 		return 0;
-	return share > HELD_LEAST ? share : 0;
+	return share > ANALYSIS_HELD_LEAST ? share : 0;
 }
 
 double analysis_held(const struct profile *p)

@@ -6,6 +6,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static struct {
+	void (*call)(void *arg);
+	void *arg;
+} before;
+
+void log_before(void (*call)(void *arg), void *arg)
+{
+	before.call = call;
+	before.arg = arg;
+}
+
 int log_error(const char *fmt, ...)
 {
 	char text[1024];
@@ -16,6 +27,8 @@ int log_error(const char *fmt, ...)
 	va_end(ap);
 	/* What a user typed or a file says may hold anything; the promise is one line, and nothing that steers a terminal. */
 	utf8_make_printable(text, utf8_locale() || !isatty(STDERR_FILENO));
+	if (before.call)
+		before.call(before.arg);
 	(void)fprintf(stderr, "cozbpf: %s\n", text);
 	return EXIT_OURS;
 }

@@ -155,7 +155,8 @@ static int probe_program(const char *path, const char *interpreter, const struct
 	}
 	if (!elf_object_has_symbols(o)) {
 		ret[1].state = FEATURE_MISSING;
-		(void)snprintf(ret[1].detail, sizeof(ret[1].detail), "it was stripped");
+		(void)snprintf(ret[1].detail, sizeof(ret[1].detail), "it was stripped%s",
+			       elf_object_has_functions(o) ? ": functions are called after their place in the file" : "");
 		(void)snprintf(ret[1].remedy, sizeof(ret[1].remedy), "link without -s, do not strip");
 	}
 	if (line_table_open_with(o, options, &lines, &no_lines) < 0) {

@@ -19,7 +19,7 @@
 #include <string.h>
 
 struct list_options {
-	bool help;
+	bool help, rates;
 	struct option_words sources, binaries;
 	struct debug_options lines;
 };
@@ -31,6 +31,9 @@ static const struct option_row rows[] = {
 	 option_add_glob, offsetof(struct list_options, binaries)},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
+	{"rates", 0, NULL,
+	 "of points of a process: those that it passes 10 to 10000 times\na second, as is counted for two seconds (root, Linux 6.6)", option_flag,
+	 offsetof(struct list_options, rates)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -104,6 +107,8 @@ static int list(const struct list_options *o, bool functions, bool points, const
 
 	if (r)
 		return r;
+	if (o->rates && !pid)
+		return log_error("list: %s does not run; --rates counts in a process: cozbpf list points --rates PID", name);
 	r = identity_find(false, &who, &e);
 	if (r < 0)
 		return log_error("list: %s", e.text);
@@ -115,7 +120,7 @@ static int list(const struct list_options *o, bool functions, bool points, const
 	if (pid && code_map_refresh(l.code, pid, &changed, &e) < 0)
 		r = log_error("list: %s", e.text);
 	else
-		r = points ? list_points(&l) : list_names(&l, pid);
+		r = o->rates ? list_rates(&l, pid) : points ? list_points(&l) : list_names(&l, pid);
 	if (code_map_warning(l.code))
 		(void)log_error("warning: %s", code_map_warning(l.code));
 	list_free(&l);
@@ -153,6 +158,8 @@ int cmd_list(int argc, char **argv)
 		points = strcmp(what, "points") == 0;
 		if (!functions && !points && strcmp(what, "lines") != 0)
 			r = log_error("list: '%s' cannot be listed; lines, functions and points can", what);
+		else if (options.rates && !points)
+			r = log_error("list: --rates is for points; cozbpf list points --rates PID");
 		else if (argc < 1)
 			r = log_error("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
 		else if (argc > 2)

@@ -4,17 +4,22 @@
 #include "cmd/cmd_list.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "code/map.h"
 #include "code/loops.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
+#include "session/visit_rates.h"
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* One executable or library. */
 struct listed {
@@ -141,6 +146,40 @@ static int list_probes(struct listing *l, size_t i)
 	r = usdt_each(elf, print_probe, &x);
 	code_map_let_go(l->code, i);
 	return r;
+}
+
+int list_rates(struct listing *l, int pid)
+{
+	const char *kinds[] = {[VISIT_PROBE] = "USDT probes", [VISIT_FUNCTION] = "functions", [VISIT_CALL] = "system calls"};
+	struct visit_rates *v = NULL;
+	const struct visit_rate *all = NULL;
+	struct error e = {};
+	uint64_t next = 0;
+	size_t n;
+	int r = visit_rates_begin(l->code, pid, NULL, &v, &e);
+
+	while (r == 0) {
+		r = visit_rates_step(v, clock_monotonic_ns(), &next, &e);
+		if (r == 0)
+			(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
+					      &(struct timespec){(time_t)(next / NSEC_PER_SEC), (long)(next % NSEC_PER_SEC)}, NULL);
+	}
+	n = r > 0 ? visit_rates_found(v, SIZE_MAX, &all) : 0;
+	for (size_t i = 0; i < n; i++) {
+		if (l->glob && fnmatch(l->glob, all[i].point, 0) != 0)
+			continue;
+		if (kinds[all[i].kind])
+			(void)printf("# %s, visits per second\n", kinds[all[i].kind]);
+		kinds[all[i].kind] = NULL;
+		(void)printf("%10.1f  ", all[i].per_s);
+		list_print_name(all[i].point);
+		(void)putchar('\n');
+		l->printed++;
+	}
+	visit_rates_end(v);
+	if (r < 0)
+		return log_error("list: %s", e.text);
+	return list_end(l, "nothing is passed between 10 and 10000 times a second");
 }
 
 int list_points(struct listing *l)

@@ -11,6 +11,7 @@
 #include "experiment/runner.h"
 #include "code/map.h"
 #include "points/points.h"
+#include "session/visit_rates.h"
 #include "shim/image.h"
 #include "target/preload.h"
 #include "target/launch.h"
@@ -73,6 +74,7 @@ static int spawn(struct run *r, const char *server, struct error *e)
 	struct target_spec spec = {
 		.argv = r->options.command,
 		.identity = &r->identity,
+		.output_to = r->options.output_to,
 		.shim = !r->preload		     ? NULL
 			: r->calls == RUN_CALLS_SHIM ? shim_pthread_image
 						     : shim_image,
@@ -257,6 +259,7 @@ static void close_session(struct run *r)
 {
 	if (r->runner)
 		runner_abandon(r->runner);
+	run_propose_end(r);
 	preload_stop(r->preload_server);
 	r->preload_server = NULL;
 	session_close(r->session);
@@ -271,6 +274,7 @@ static void free_run(struct run *r)
 	close_session_behind(r);
 	target_free(r->target);
 	run_scope_free(r->scope);
+	visit_rates_end(r->rates);
 	code_map_close(r->code);
 	code_kernel_close(r->kernel);
 	decoder_stop();
@@ -284,18 +288,12 @@ static void free_run(struct run *r)
 	free(r->points);
 }
 
-static int exit_status(const struct run *r)
+int run_exit_status(const struct run *r)
 {
 	int code = target_exit_code(r->wait_status);
 
 	/* We ended it because its time was up: that is success. */
 	return r->terminated && WIFSIGNALED(r->wait_status) ? 0 : code;
-}
-
-/* Is this the last of its runs? A program that fails is not asked again. */
-static bool is_last(const struct run *r)
-{
-	return r->repeat->done >= r->options.runs || r->interrupted || r->write_error || exit_status(r) != 0;
 }
 
 static int launch(struct run *r, struct error *e)
@@ -324,7 +322,7 @@ static int launch(struct run *r, struct error *e)
 	run_missing_points(r);
 	(void)run_say_write_error(r);
 	err = r->purpose->report(r);
-	return r->write_error ? EXIT_OURS : err < 0 ? exit_status(r) : err;
+	return r->write_error ? EXIT_OURS : err < 0 ? run_exit_status(r) : err;
 }
 
 /* The one line that says what went wrong. */
@@ -345,7 +343,7 @@ static int run_and_free(struct run *r)
 		(void)say(r->purpose, &e);
 	/* The next run must not meet the probes of this one, nor what removing them costs; and those of processes that go on are gone when we
 	 * are. */
-	if (r->options.kind != RUN_LAUNCH || (r->repeat && !is_last(r)))
+	if (r->options.kind != RUN_LAUNCH || (r->repeat && !repeat_is_over(r->repeat, r)))
 		close_session(r);
 	run_inject_close(r);
 	free_run(r);
@@ -370,7 +368,7 @@ static int run_repeatedly(const struct run_options *options, const struct run_pu
 		}
 		r.options = o;
 		status = run_and_free(&r);
-		last = status != 0 || r.interrupted || x.done >= o.runs;
+		last = status != 0 || repeat_is_over(&x, &r);
 	}
 	repeat_free(&x);
 	return status;
@@ -399,7 +397,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	}
 	if (!options.seed_given)
 		options.seed = rng_fresh_seed();
-	if (options.runs) {
+	if (options.runs || options.repeat) {
 		status = run_repeatedly(&options, purpose);
 	} else {
 		struct run r = {.purpose = purpose, .page_fd = -1, .options = options};
@@ -418,7 +416,7 @@ static int print_report(struct run *r)
 
 	if (r->repeat && repeat_keep(r->repeat, r, &e) < 0)
 		return log_error("%s", e.text);
-	if (r->repeat && !is_last(r))
+	if (r->repeat && !repeat_is_over(r->repeat, r))
 		return -1;
 	if (r->repeat) {
 		r->profile = r->repeat->all;

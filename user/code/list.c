@@ -26,9 +26,9 @@ static void describe(struct code_map *m, struct code_object *o, struct code_list
 	if (!ret->elf)
 		return;
 	ret->lines = code_object_lines(o, e);
-	if (!m->functions && !ret->lines)
+	if (!code_object_by_function(m, o) && !ret->lines)
 		ret->why = e->text;
-	if (m->functions && !elf_object_has_symbols(ret->elf)) {
+	if (code_object_by_function(m, o) && !elf_object_has_functions(ret->elf)) {
 		ret->why = elf_object_symbol_problem(ret->elf);
 		if (!ret->why) {
 			(void)fail(e, ENODATA, "%s: no function symbols; build without -s and do not strip it", o->entry.path);

@@ -41,8 +41,8 @@ static int check_scope(struct code_map *m, bool automatic, struct error *e)
 						   "nothing is in scope: --binary leaves out %s and names no library; "
 						   "add --binary MAIN",
 						   o->entry.path);
-	if (m->functions) {
-		if (elf_object_has_symbols(o->elf) || expects_libraries(m))
+	if (code_object_by_function(m, o)) {
+		if (elf_object_has_functions(o->elf) || expects_libraries(m))
 			return 0;
 		if (elf_object_symbol_problem(o->elf))
 			return fail(e, ENODATA, "%s", elf_object_symbol_problem(o->elf));
@@ -72,6 +72,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	if (!m)
 		return fail(e, ENOMEM, "out of memory");
 	m->functions = scope->functions;
+	m->automatic = scope->automatic;
 	if (array_room(m->spaces, 0) == 0)
 		m->spaces[m->n_spaces++] = (struct code_space){0};
 	m->inclusive = scope->inclusive;
@@ -89,10 +90,10 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 		m->objects[0]->elf_tried = true;
 		r = scope->named ? elf_object_open_named(NULL, main_path, &m->objects[0]->elf, e)
 				 : elf_object_open(main_path, &m->objects[0]->elf, e);
-		if (r == 0)
+		if (r == 0) {
 			elf_object_set_options(m->objects[0]->elf, &m->lines);
-		if (r == 0 && scope->automatic)
-			m->functions = m->automatic = !code_object_lines(m->objects[0], NULL);
+			elf_object_set_called(m->objects[0]->elf, entry.path);
+		}
 		if (r == 0)
 			r = scope->lenient ? 0 : check_scope(m, scope->automatic, e);
 	}
@@ -120,9 +121,9 @@ void code_map_close(struct code_map *m)
 	free(m);
 }
 
-bool code_map_by_function(const struct code_map *m)
+bool code_map_by_function(struct code_map *m)
 {
-	return m->functions;
+	return code_object_by_function(m, m->objects[0]);
 }
 
 const struct elf_object *code_map_main(const struct code_map *m)
@@ -158,7 +159,7 @@ const char *code_map_warning(const struct code_map *m)
 	return warning;
 }
 
-size_t code_map_without_names(const struct code_map *m, const char **ret_path)
+size_t code_map_without_names(struct code_map *m, const char **ret_path, bool *ret_by_function)
 {
 	size_t n = 0;
 
@@ -167,8 +168,10 @@ size_t code_map_without_names(const struct code_map *m, const char **ret_path)
 
 		if (!o->in_scope || code_object_has_names(m, o))
 			continue;
-		if (!n++)
-			*ret_path = o->entry.path;
+		if (n++)
+			continue;
+		*ret_path = o->entry.path;
+		*ret_by_function = code_object_by_function(m, o);
 	}
 	return n;
 }

@@ -26,7 +26,7 @@ struct code_scope {
 					    * must outlive the map */
 	bool named;			   /* a file (a script) names the main executable: it is opened with the rights of the program's user */
 	bool lenient;			   /* to look at only: open it even if nothing in scope can be named */
-	bool automatic;			   /* --granularity auto: functions only if the main executable has no line information */
+	bool automatic;			   /* --granularity auto: lines, and functions in those executables and libraries that have none */
 };
 
 /* Before exec: only the main executable's file is known. The strings of @scope are copied. @main_path as target_find_executable
@@ -46,8 +46,7 @@ int code_map_add_space(struct code_map *m, size_t *ret);
 void code_map_drop_space(struct code_map *m, size_t space);
 /* Is what @space has mapped what @pid has? False also if that cannot be read. */
 bool code_map_same_space(struct code_map *m, size_t space, pid_t pid);
-/* @pid's executable is a main one as well: in scope unless --binary says otherwise. To be called before its first refresh. By function only
- * because the executables so far had no lines, and this one has some: goes over to lines. */
+/* @pid's executable is a main one as well: in scope unless --binary says otherwise. To be called before its first refresh. */
 int code_map_add_main(struct code_map *m, pid_t pid, struct error *e);
 /* The kernel's functions by name, for root. -EPERM, -ENOTSUP: it hides them, or has no names. */
 int code_kernel_open(struct code_kernel **ret, struct error *e);
@@ -72,8 +71,8 @@ const char *code_map_inlined(struct code_map *m, uint64_t code);
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
 /* A range of object @i's, in its own addresses, as ABI_CODE. False: nobody has mapped the object yet, or the range is empty. */
 bool code_map_place(const struct code_map *m, size_t i, struct addr_range range, struct addr_range *ret);
-/* Are its names functions? As asked, or as automatic came out. */
-bool code_map_by_function(const struct code_map *m);
+/* Are names in the main executable those of functions? As asked, or for want of lines. */
+bool code_map_by_function(struct code_map *m);
 /* The main executable. */
 const struct elf_object *code_map_main(const struct code_map *m);
 /* Its line table, or NULL if it has no debug information. */
@@ -112,5 +111,6 @@ const char *code_map_source_out_of_scope(const struct code_map *m, const struct 
 
 /* What was wrong with debug information that could be done without, of an object in scope: one line, or NULL. Owned by the map. */
 const char *code_map_warning(const struct code_map *m);
-/* How many in-scope objects have nothing to name their code by, no line information or no function symbols, and the path of one. */
-size_t code_map_without_names(const struct code_map *m, const char **ret_path);
+/* How many in-scope objects have nothing to name their code by, no line information or no functions, and the path of one; whether it
+ * was functions that were looked for. */
+size_t code_map_without_names(struct code_map *m, const char **ret_path, bool *ret_by_function);

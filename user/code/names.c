@@ -56,6 +56,7 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 	const char *line;
 	struct code_object *o;
 	struct elf_symbol s;
+	bool by_function;
 	uint64_t vaddr;
 	int r;
 
@@ -71,14 +72,15 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 	if (!o->in_scope || !o->elf || !o->rows_tried)
 		return -ENOENT;
 	vaddr = o->rows_base + ABI_CODE_PC(code);
+	by_function = code_object_by_function(m, o);
 	if (elf_object_function_at(o->elf, vaddr, &s) == 0) {
-		if (m->functions && !code_owner_function(m, o, &s))
+		if (by_function && !code_owner_function(m, o, &s))
 			return -ENOENT;
 		function = function_name(m, &s);
 	}
-	if (m->functions) {
+	if (by_function) {
 		if (!function)
-			return elf_object_has_symbols(o->elf) ? -ENOENT : -ENODATA;
+			return elf_object_has_functions(o->elf) ? -ENOENT : -ENODATA;
 		line = function->text;
 	} else {
 		if (!code_object_lines(o, NULL))
@@ -98,7 +100,8 @@ static struct code_object *object_with_lines(struct code_map *m, uint64_t code, 
 {
 	size_t object = ABI_CODE_OBJECT(code);
 
-	if (m->functions || object >= m->n_objects || !m->objects[object]->rows_tried)
+	if (object >= m->n_objects || !m->objects[object]->in_scope || !m->objects[object]->rows_tried ||
+	    code_object_by_function(m, m->objects[object]))
 		return NULL;
 	*ret_vaddr = m->objects[object]->rows_base + ABI_CODE_PC(code);
 	return m->objects[object];
@@ -180,6 +183,11 @@ static int file_function(const struct elf_symbol *s, const char *readable, void 
 	return x ? code_name_add(x, w->object, (struct addr_range){s->addr, s->addr + s->size}) : -ENOMEM;
 }
 
+static bool has_function_names(const struct code_map *m, size_t i)
+{
+	return m->objects[i]->in_scope && m->objects[i]->elf && code_object_by_function(m, m->objects[i]);
+}
+
 static int find_function(struct code_map *m, const char *name, struct found *out)
 {
 	struct code_name *x;
@@ -190,7 +198,7 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 	for (size_t i = 0; i < m->n_objects; i++) {
 		struct filing w = {m, i};
 
-		if (!m->objects[i]->in_scope || !m->objects[i]->elf || m->objects[i]->functions_tried)
+		if (!has_function_names(m, i) || m->objects[i]->functions_tried)
 			continue;
 		m->objects[i]->functions_tried = true;
 		r = elf_object_each_readable(m->objects[i]->elf, false, file_function, &w);
@@ -200,7 +208,7 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 	HASH_FIND(hh, m->names, name, n, x);
 	/* Not as we write it: a raw symbol, or without its arguments. */
 	for (size_t i = 0; (!x || !x->n_functions) && i < m->n_objects; i++)
-		if (m->objects[i]->in_scope && m->objects[i]->elf && elf_object_find_function(m->objects[i]->elf, name, &s) == 0)
+		if (has_function_names(m, i) && elf_object_find_function(m->objects[i]->elf, name, &s) == 0)
 			x = function_name(m, &s);
 	return r == 0 && x ? add_name(m, x, out) : r;
 }
@@ -298,8 +306,9 @@ int code_map_intervals(struct code_map *m, const char *name, struct addr_range *
 		*ret_n = code_kernel_ranges(m, name, ret, max);
 		return *ret_n ? 0 : -ENOENT;
 	}
-	r = m->functions ? find_function(m, name, &f) : find_line(m, name, &f);
-
+	r = m->functions ? -ENOENT : find_line(m, name, &f);
+	if (r == -ENOENT || (r == 0 && !f.n && m->automatic))
+		r = find_function(m, name, &f);
 	f.n = r == 0 ? addr_ranges_merge(f.all, f.n) : 0;
 	if (f.n > max) {
 		qsort(f.all, f.n, sizeof(*f.all), by_size);

@@ -37,8 +37,10 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 			name_file(&why, path, o->entry.path);
 		o->why = strdup(why.text);
 	}
-	if (!o->elf_tried && o->elf)
+	if (!o->elf_tried && o->elf) {
 		elf_object_set_options(o->elf, o->line_options);
+		elf_object_set_called(o->elf, o->entry.path);
+	}
 	o->elf_tried = true;
 	if (!o->elf)
 		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
@@ -181,11 +183,16 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	return 0;
 }
 
+bool code_object_by_function(const struct code_map *m, struct code_object *o)
+{
+	return m->functions || (m->automatic && !code_object_lines(o, NULL));
+}
+
 bool code_object_has_names(const struct code_map *m, struct code_object *o)
 {
 	const struct elf_object *elf = code_object_elf(o, NULL);
 
-	return m->functions ? elf && elf_object_has_symbols(elf) : code_object_lines(o, NULL) != NULL;
+	return code_object_by_function(m, o) ? elf && elf_object_has_functions(elf) : code_object_lines(o, NULL) != NULL;
 }
 
 size_t code_map_count(const struct code_map *m)

@@ -75,7 +75,9 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
  * or no memory. */
 struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid);
 void code_object_free(struct code_object *o); /* NULL is allowed */
-/* Has it lines, or functions, whichever the map's names are? */
+/* Is its code named by function, not by line? */
+bool code_object_by_function(const struct code_map *m, struct code_object *o);
+/* Has it lines, or functions, whichever its names are? */
 bool code_object_has_names(const struct code_map *m, struct code_object *o);
 /* Open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);

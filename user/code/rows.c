@@ -23,15 +23,15 @@ struct edges {
 	bool in;
 };
 
-static struct edges edges_of(const struct code_map *m, const struct code_object *o)
+static struct edges edges_of(const struct code_map *m, struct code_object *o)
 {
-	bool by_range = o->in_scope && !m->functions;
+	bool by_function = o->in_scope && code_object_by_function(m, o), by_range = o->in_scope && !by_function;
 
 	return (struct edges){
 		.ranges = o->ranges,
 		.n = by_range ? 2 * o->n_ranges : 0,
 		.base = o->rows_base,
-		.in = o->in_scope && m->functions,
+		.in = by_function,
 	};
 }
 

@@ -217,7 +217,7 @@ int code_scope_read(struct code_map *m, struct code_object *o)
 	struct line_table *lines;
 	int r;
 
-	if (o->scope_tried || m->functions)
+	if (o->scope_tried || code_object_by_function(m, o))
 		return 0;
 	o->scope_tried = true;
 	lines = code_object_lines(o, NULL);

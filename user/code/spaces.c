@@ -84,18 +84,6 @@ static int make_again(struct code_map *m, struct code_object *o)
 	return r == 0 && o->elf ? code_rows_read(m, o, o->elf) : r;
 }
 
-/* Lines are tried after all: what was made for functions is made again. */
-static int go_over_to_lines(struct code_map *m)
-{
-	int r = 0;
-
-	m->functions = m->automatic = false;
-	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
-		if (m->objects[i]->in_scope && m->objects[i]->rows_tried)
-			r = make_again(m, m->objects[i]);
-	return r;
-}
-
 /* The executable of @pid as its mapping has it; as stat has it where it is not mapped. */
 static int find_executable(pid_t pid, const char *link, char *path, struct map_entry *ret, struct map_list *list)
 {
@@ -152,6 +140,8 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		o->elf_tried = true;
 		if (elf_object_open_process(pid, link, process_file_path(o->entry.path, link), &o->elf, &why) < 0)
 			o->why = strdup(why.text);
+		if (o->elf)
+			elf_object_set_called(o->elf, o->entry.path);
 	}
 	if (!o->in_scope) {
 		o->in_scope = code_scope_binary(m, o);
@@ -159,14 +149,12 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		if (o->in_scope && o->rows_tried && make_again(m, o) < 0)
 			return fail(e, ENOMEM, "out of memory for the code of %s", path);
 	}
-	if (o->in_scope && m->functions && m->automatic && code_object_lines(o, NULL) && go_over_to_lines(m) < 0)
-		return fail(e, ENOMEM, "out of memory for the line information of %s", path);
 	return 0;
 }
 
 int code_map_check(struct code_map *m, struct error *e)
 {
-	const struct code_object *o = m->objects[0];
+	struct code_object *o = m->objects[0];
 	struct error why = {0};
 
 	for (size_t i = 0; i < m->n_objects; i++) {
@@ -177,7 +165,7 @@ int code_map_check(struct code_map *m, struct error *e)
 	}
 	if (!o->in_scope)
 		return fail(e, ENODATA, "nothing is in scope: no executable or library of the processes matches --binary");
-	if (!m->functions && !code_object_lines(m->objects[0], &why))
+	if (!code_object_by_function(m, o) && !code_object_lines(o, &why))
 		return fail(e, ENODATA, "%s", why.text);
 	return fail(e, ENODATA, "%s: neither line information nor function symbols; build it with -g or without -s, and do not strip it",
 		    o->entry.path);

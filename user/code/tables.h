@@ -36,7 +36,7 @@ struct code_object {
 	char *why;				  /* it cannot be opened */
 	struct line_table *lines;		  /* NULL: not opened yet, or there are none */
 	char *why_no_lines;			  /* then the reason */
-	struct addr_range *ranges;		  /* what is in scope of it, in its own addresses; for function granularity unused: all of it */
+	struct addr_range *ranges;		  /* what is in scope of it, in its own addresses; by function unused: all of it */
 	size_t n_ranges;
 	struct addr_range *cuts; /* code in the ranges that naming has found to be out of scope since the last refresh */
 	size_t n_cuts;
@@ -82,7 +82,7 @@ struct code_name {
 struct code_map {
 	struct globs sources, binaries;
 	bool functions, inclusive;
-	bool automatic; /* by function for want of lines: another executable may have some */
+	bool automatic; /* by function where an object has no lines */
 	struct debug_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;

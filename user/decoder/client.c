@@ -210,14 +210,14 @@ int decoder_distrust(const struct elf_object *o, struct error *e)
 	return give_up(o, "the process that decodes it gave impossible answers", e);
 }
 
-int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, uint64_t until_ns)
+int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size, uint64_t until_ns)
 {
-	struct decoder_request q = {.op = op, .size = (uint32_t)strlen(name)};
+	struct decoder_request q = {.op = op, .size = (uint32_t)size};
 	struct made *p = &d->process;
 	int32_t status;
 	int r;
 
-	if (q.size > DECODER_MAX_PAYLOAD)
+	if (size > DECODER_MAX_PAYLOAD)
 		return -E2BIG;
 	r = maker.pid ? maker_make(&maker, until_ns, p) : -EIO;
 	if (r < 0)
@@ -229,6 +229,19 @@ int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *na
 	if (r == 0)
 		r = made_read(p, &status, sizeof(status), until_ns);
 	return r == 0 && status != 0 ? -ENOEXEC : r;
+}
+
+static int make_for(const struct elf_object *o, uint64_t until)
+{
+	_cleanup_free_ char *names = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&names, &size);
+
+	if (!f)
+		return -ENOMEM;
+	decoder_put(f, o->path);
+	(void)fputs(o->called ? o->called : "", f);
+	return fclose(f) == 0 ? decoder_make(o->decoder, DECODER_OBJECT, o->fd, names, size, until) : -ENOMEM;
 }
 
 int decoder_ask(const struct elf_object *o, const struct debug_options *options, const struct decoder_request *q, const void *payload,
@@ -243,7 +256,7 @@ int decoder_ask(const struct elf_object *o, const struct debug_options *options,
 		return fail(e, ENOMEM, "out of memory");
 	d = o->decoder;
 	if (d->state == DECODER_NOT_STARTED)
-		r = decoder_make(d, DECODER_OBJECT, o->fd, o->path, until);
+		r = make_for(o, until);
 	else if (d->state == DECODER_GONE)
 		r = -EPIPE;
 	if (r == 0)

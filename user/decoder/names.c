@@ -101,7 +101,7 @@ static bool ask(const char *const *list, size_t n, bool arguments, bool result, 
 {
 	uint64_t from = clock_monotonic_ns(), until = decoder_deadline(ANSWER_S);
 	struct decoder *d = &names.decoder;
-	int r = d->process.fd < 0 ? decoder_make(d, DECODER_NAMES, -1, "", until) : 0;
+	int r = d->process.fd < 0 ? decoder_make(d, DECODER_NAMES, -1, "", 0, until) : 0;
 
 	if (r == 0)
 		r = send_names(d->process.fd, list, n, arguments, result, until);

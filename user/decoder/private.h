@@ -21,7 +21,7 @@ struct cfi_table;
 struct error;
 
 enum decoder_op {
-	DECODER_OBJECT,	    /* the first: the payload is its name, the file comes along */
+	DECODER_OBJECT,	    /* the first: the payload is its name and, behind a zero, what its file is called; the file comes along */
 	DECODER_SYMBOLS,    /* the payload has the options */
 	DECODER_CFI,	    /* a: at most so many rows */
 	DECODER_LINES,	    /* the payload has the options */
@@ -69,9 +69,9 @@ struct decoder {
 	struct made process;
 	uint64_t bytes; /* of its answers */
 };
-/* Makes the process, which is for @op (DECODER_OBJECT or DECODER_NAMES), gives it @file (-1: none), which is called @name, and learns who it is.
+/* Makes the process, which is for @op (DECODER_OBJECT or DECODER_NAMES), gives it @file (-1: none) and @name of @size bytes, and learns who it is.
  * After a negative errno decoder_end is to be called. */
-int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, uint64_t until_ns);
+int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size, uint64_t until_ns);
 void decoder_end(struct decoder *d);
 /* Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
 uint64_t decoder_deadline(unsigned int wall_s);
@@ -111,7 +111,7 @@ extern const struct line_readers decoder_lines;
 /* What symbols look like on the way. Names are offsets in the blob BLOB_MORE. */
 struct wire_symbol {
 	uint64_t addr, size;
-	uint32_t name, own, kind, rank, unit, order, indirect, pad;
+	uint32_t name, own, kind, rank, unit, order, indirect, nameless;
 };
 struct wire_inlined {
 	uint64_t lo, hi;

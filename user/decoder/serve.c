@@ -112,7 +112,8 @@ static int put_symbol(struct wire_symbol *out, const struct symbol *s, char *str
 				    .rank = s->rank,
 				    .unit = s->unit,
 				    .order = s->order,
-				    .indirect = s->indirect};
+				    .indirect = s->indirect,
+				    .nameless = s->nameless};
 	memcpy(strings + *at, s->name, name);
 	*at += name;
 	if (s->own != s->name) {
@@ -305,7 +306,11 @@ static int receive_object(struct server *s, const struct decoder_request *q, int
 {
 	_cleanup_free_ char *name = q->op == DECODER_OBJECT && fd >= 0 ? decoder_read_payload(client, q->size) : NULL;
 
-	return name ? elf_object_open_fd(fd, name, &s->object, NULL) : -EBADMSG;
+	int r = name ? elf_object_open_fd(fd, name, &s->object, NULL) : -EBADMSG;
+
+	if (r == 0 && strlen(name) < q->size && name[strlen(name) + 1])
+		elf_object_set_called(s->object, name + strlen(name) + 1);
+	return r;
 }
 
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)

@@ -29,7 +29,9 @@ static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, 
 					 .rank = w->rank,
 					 .unit = w->unit,
 					 .order = w->order,
-					 .indirect = w->indirect};
+					 .indirect = w->indirect,
+					 .nameless = w->nameless};
+	x->n_nameless += x->all[x->n - 1].nameless;
 	return true;
 }
 
@@ -48,7 +50,7 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 	x->n_copies = 1;
 	for (size_t i = 0; i < n; i++)
 		if (!add_symbol(o, &all[i], x->copies[0], n_strings)) {
-			x->n = 0;
+			x->n = x->n_nameless = 0;
 			return -EBADMSG;
 		}
 	x->go = r->head.a;

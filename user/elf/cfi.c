@@ -78,10 +78,11 @@ static uint64_t code_end(const struct elf_object *o)
 	return end;
 }
 
-int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
+/* *ret_bytes, which the section points to, is the caller's. */
+static int read_section(const struct elf_object *o, struct cfi_section *ret, uint8_t **ret_bytes, struct error *e)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
-	struct cfi_section s = {.name = o->path, .max_rows = max_rows};
+	struct cfi_section s = {.name = o->path};
 	uint64_t size = 0, left;
 	int got;
 
@@ -109,7 +110,28 @@ int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_
 	s.size = size;
 	s.code_lo = elf_object_code_base(o);
 	s.code_hi = code_end(o);
-	return cfi_section_parse(&s, ret, e);
+	*ret = s;
+	*ret_bytes = TAKE_PTR(bytes);
+	return 0;
+}
+
+int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct cfi_section s;
+	int r = read_section(o, &s, &bytes, e);
+
+	s.max_rows = max_rows;
+	return r < 0 ? r : cfi_section_parse(&s, ret, e);
+}
+
+int cfi_extents_read_here(const struct elf_object *o, struct cfi_extent **ret, size_t *ret_n, struct error *e)
+{
+	_cleanup_free_ uint8_t *bytes = NULL;
+	struct cfi_section s;
+	int r = read_section(o, &s, &bytes, e);
+
+	return r < 0 ? r : cfi_section_extents(&s, ret, ret_n, e);
 }
 
 int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)

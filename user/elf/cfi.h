@@ -42,6 +42,11 @@ void cfi_table_free(struct cfi_table *t);
 /* The row that holds at @pc (relative to the base); NULL before the first. */
 const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
 
+/* A function as call frame information has it: from its first byte to behind its last. */
+struct cfi_extent {
+	uint64_t lo, hi;
+};
+
 /* The bytes of a section, as cfi_table_read finds them: what the tests and the fuzzer drive. */
 struct cfi_section {
 	const char *name; /* of the object, for errors */
@@ -52,5 +57,7 @@ struct cfi_section {
 	size_t max_rows;
 	int stop_at_zero; /* the size is only a bound: an entry of length zero is the end */
 };
+/* The functions that the section describes, by address, each start once. *ret is the caller's (free). Errors as of cfi_table_read. */
+int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, size_t *ret_n, struct error *e);
 /* As cfi_table_read. */
 int cfi_section_parse(const struct cfi_section *s, struct cfi_table *ret, struct error *e);

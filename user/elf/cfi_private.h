@@ -65,6 +65,9 @@ struct cfi_rows {
 /* cfi.c: as cfi_table_read, in this process. */
 int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
 
+/* The functions that @o's call frame information describes, as cfi_section_extents. */
+int cfi_extents_read_here(const struct elf_object *o, struct cfi_extent **ret, size_t *ret_n, struct error *e);
+
 /* Executes a CIE's own program. -EBADMSG. */
 int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program);
 /* Executes an FDE's program over [lo, hi) and appends a row at lo and wherever something changes. -EBADMSG, -E2BIG, -ENOMEM. */

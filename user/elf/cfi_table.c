@@ -28,6 +28,7 @@ struct parser {
 	struct span *spans;
 	size_t n_spans;
 	struct cfi_rows rows;
+	bool extents; /* where functions are is all that is asked for */
 };
 
 static int malformed(struct parser *p, uint64_t at, const char *what)
@@ -140,7 +141,7 @@ static int add_span(struct parser *p, struct span span)
 static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, struct cfi_cursor c)
 {
 	uint64_t lo = cfi_pointer(&c, cie->fde_encoding), length = cfi_pointer(&c, cie->fde_encoding & CFI_PE_FORMAT);
-	struct span span = {.first = p->rows.n};
+	struct span span = {.first = p->extents ? p->n_spans : p->rows.n};
 	int r;
 
 	if (cie->augmented)
@@ -152,8 +153,8 @@ static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, str
 		return 0;
 	span.lo = lo;
 	span.hi = length < p->s->code_hi - lo ? lo + length : p->s->code_hi;
-	r = cfi_run_fde(cie, c, span.lo, span.hi, p->s->code_lo, &p->rows);
-	span.n = p->rows.n - span.first;
+	r = p->extents ? 0 : cfi_run_fde(cie, c, span.lo, span.hi, p->s->code_lo, &p->rows);
+	span.n = p->extents ? 0 : p->rows.n - span.first;
 	if (r == 0)
 		r = add_span(p, span);
 	return r < 0 ? failed(p, r, at, "instructions") : 0;
@@ -248,17 +249,49 @@ static int assemble(struct parser *p, struct cfi_rows *out)
 	return r;
 }
 
+/* The spans, by start. */
+static int read_spans(struct parser *p)
+{
+	const struct cfi_section *s = p->s;
+	int r;
+
+	if (s->code_hi <= s->code_lo || s->code_hi - s->code_lo > MAX_SPAN)
+		return fail(p->e, E2BIG, "%s: its code spans 4 GiB or more; calls out of it are followed by frame pointers", s->name);
+	r = read_entries(p);
+	if (r == 0 && p->n_spans)
+		qsort(p->spans, p->n_spans, sizeof(*p->spans), by_start);
+	return r;
+}
+
+int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, size_t *ret_n, struct error *e)
+{
+	struct parser p = {.s = s, .e = e, .extents = true};
+	struct cfi_extent *all = NULL;
+	size_t n = 0;
+	int r = read_spans(&p);
+
+	if (r == 0)
+		all = calloc(p.n_spans + 1, sizeof(*all));
+	for (size_t i = 0; all && i < p.n_spans; i++)
+		if (!i || p.spans[i].lo != p.spans[i - 1].lo)
+			all[n++] = (struct cfi_extent){p.spans[i].lo, p.spans[i].hi};
+	free(p.cies);
+	free(p.spans);
+	if (r < 0)
+		return r;
+	if (!all)
+		return failed(&p, -ENOMEM, 0, "table");
+	*ret = all;
+	*ret_n = n;
+	return 0;
+}
+
 int cfi_section_parse(const struct cfi_section *s, struct cfi_table *ret, struct error *e)
 {
 	struct parser p = {.s = s, .e = e, .rows.max = s->max_rows};
 	struct cfi_rows out = {.max = s->max_rows};
-	int r;
+	int r = read_spans(&p);
 
-	if (s->code_hi <= s->code_lo || s->code_hi - s->code_lo > MAX_SPAN)
-		return fail(e, E2BIG, "%s: its code spans 4 GiB or more; calls out of it are followed by frame pointers", s->name);
-	r = read_entries(&p);
-	if (r == 0 && p.n_spans)
-		qsort(p.spans, p.n_spans, sizeof(*p.spans), by_start);
 	if (r == 0) {
 		r = assemble(&p, &out);
 		if (r < 0)

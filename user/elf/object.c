@@ -344,7 +344,25 @@ void elf_object_close(struct elf_object *o)
 	free(o->build_id);
 	free(o->interpreter);
 	free(o->path);
+	free(o->called);
 	free(o);
+}
+
+void elf_object_set_called(struct elf_object *o, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (!copy)
+		return;
+	free(o->called);
+	o->called = copy;
+}
+
+const char *elf_object_base_name(const struct elf_object *o)
+{
+	const char *path = o->called ? o->called : o->path, *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 void elf_object_set_options(struct elf_object *o, const struct debug_options *options)

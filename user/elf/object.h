@@ -18,6 +18,7 @@ struct elf_symbol {
 	uint64_t addr;	      /* virtual address in the file's own numbering */
 	uint64_t size;	      /* bytes; the distance to the next symbol (or section end) where the table says 0 */
 	bool is_function;
+	bool is_nameless; /* it has no name in any table: see elf_object_has_functions */
 	bool is_indirect; /* what stands there is run once, when it is loaded, to choose the function that is called by this name */
 };
 
@@ -43,6 +44,10 @@ static inline void elf_object_closep(struct elf_object **o)
 /* Where to look for the debug file that has the symbols of a stripped one; @options must outlive the object. */
 void elf_object_set_options(struct elf_object *o, const struct debug_options *options);
 
+/* It was opened through a link of the kernel's, but its file is called @path. That is what functions without a name are called after. Before the
+ * first question about symbols. Without memory it is as before. */
+void elf_object_set_called(struct elf_object *o, const char *path);
+
 const char *elf_object_path(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o); /* still owned by the object */
 /* The path of its dynamic linker; the caller frees. NULL: it has none. */
@@ -50,6 +55,9 @@ char *elf_object_interpreter(const struct elf_object *o);
 bool elf_object_is_dynamic(const struct elf_object *o); /* has PT_INTERP: LD_PRELOAD can work */
 /* Functions in .symtab; without one, in .dynsym and in the separate debug file or in mini debug information (.gnu_debugdata). */
 bool elf_object_has_symbols(const struct elf_object *o);
+/* ... or, in a stripped file, functions that are known by their call frame information (.eh_frame) alone. They are called after their place:
+ * "libz.so.1+0x2f40", the file and the address in its own numbering, which is the same wherever that build runs. */
+bool elf_object_has_functions(const struct elf_object *o);
 /* A program of Go's: its stacks move, so a return address in them must not be replaced. */
 bool elf_object_is_go(const struct elf_object *o);
 /* One line on symbols that should be there and cannot be read (a debug file, mini debug information), or NULL. Owned by the object. */

@@ -22,6 +22,7 @@ struct elf_segment {
 
 struct elf_object {
 	char *path;
+	char *called; /* what its file is called, where it was opened by another name; NULL: as @path says */
 	int fd;
 	Elf *elf;
 	uint64_t size; /* of the file when it was opened */
@@ -48,6 +49,9 @@ bool elf_object_has_strings(const struct elf_object *o, size_t index);
 Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, const char *name, GElf_Shdr *ret);
 /* The contents of the first section of @type that lies inside the file, has at most @max bytes, and links to sound strings; or NULL. */
 Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max, GElf_Shdr *ret);
+
+/* The last component of what its file is called. */
+const char *elf_object_base_name(const struct elf_object *o);
 
 void symbol_index_free(struct symbol_index *x);
 

@@ -59,11 +59,22 @@ size_t symbol_own_length(const char *name, enum symbol_kind *ret_kind)
 
 struct elf_symbol symbol_public(const struct symbol *s)
 {
-	return (struct elf_symbol){
-		.name = s->name, .function = s->own, .addr = s->addr, .size = s->size, .is_function = true, .is_indirect = s->indirect};
+	return (struct elf_symbol){.name = s->name,
+				   .function = s->own,
+				   .addr = s->addr,
+				   .size = s->size,
+				   .is_function = true,
+				   .is_nameless = s->nameless,
+				   .is_indirect = s->indirect};
 }
 
 bool elf_object_has_symbols(const struct elf_object *o)
+{
+	(void)symbols_load(o);
+	return o->symbols->n > o->symbols->n_nameless;
+}
+
+bool elf_object_has_functions(const struct elf_object *o)
 {
 	(void)symbols_load(o);
 	return o->symbols->n > 0;

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "elf/cfi_private.h"
 #include "elf/debug_find.h"
 #include "elf/symbols_private.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Walked for every symbol without a size: a file with more does without. */
 #define MAX_SECTIONS 256
+#define MAX_STUBS 8 /* sections of them: .plt, .plt.got, .plt.sec */
+/* Functions without a name. The largest programs (browsers) have less than a million of all kinds. */
+#define MAX_EXTENTS (4U << 20)
 
 void symbol_index_free(struct symbol_index *x)
 {
@@ -225,6 +232,106 @@ static int load_stripped(const struct elf_object *o, const struct symbol_source 
 	return r;
 }
 
+/* Stubs of the dynamic linker's have call frame information, but are no functions. */
+struct stubs {
+	struct cfi_extent all[MAX_STUBS];
+	size_t n;
+};
+
+static void find_stubs(const struct elf_object *o, struct stubs *ret)
+{
+	size_t strings, sections;
+	Elf_Scn *s = NULL;
+	GElf_Shdr h;
+
+	ret->n = 0;
+	if (elf_getshdrnum(o->elf, &sections) < 0 || sections > MAX_SECTIONS || elf_getshdrstrndx(o->elf, &strings) < 0 ||
+	    !elf_object_has_strings(o, strings))
+		return;
+	while (ret->n < MAX_STUBS && (s = elf_nextscn(o->elf, s))) {
+		const char *name;
+
+		if (!gelf_getshdr(s, &h) || !(h.sh_flags & SHF_EXECINSTR))
+			continue;
+		name = elf_strptr(o->elf, strings, h.sh_name);
+		if (name && strncmp(name, ".plt", 4) == 0 && h.sh_size <= UINT64_MAX - h.sh_addr)
+			ret->all[ret->n++] = (struct cfi_extent){h.sh_addr, h.sh_addr + h.sh_size};
+	}
+}
+
+static bool is_stub(const struct stubs *stubs, uint64_t addr)
+{
+	for (size_t i = 0; i < stubs->n; i++)
+		if (addr >= stubs->all[i].lo && addr < stubs->all[i].hi)
+			return true;
+	return false;
+}
+
+/* A function that no table names. There is room for it. */
+static int add_nameless(const struct elf_object *o, const struct cfi_extent *at)
+{
+	struct symbol_index *x = o->symbols;
+	struct symbol s = {.addr = at->lo, .size = at->hi - at->lo, .rank = 2, .nameless = true};
+	_cleanup_free_ char *name = NULL;
+
+	if (asprintf(&name, "%s+0x%" PRIx64, elf_object_base_name(o), at->lo) < 0) {
+		name = NULL;
+		return -ENOMEM;
+	}
+	s.name = s.own = keep_copy(x, name, strlen(name));
+	if (!s.name)
+		return -ENOMEM;
+	x->all[x->n++] = s;
+	x->n_nameless++;
+	return 0;
+}
+
+/* What the tables of a stripped file leave out, its call frame information has, without names. The symbols are sorted. Without memory for more there
+ * are no more. */
+static void add_extents(const struct elf_object *o)
+{
+	struct symbol_index *x = o->symbols;
+	_cleanup_free_ struct cfi_extent *all = NULL;
+	size_t n = 0, named = x->n, next = 0;
+	struct symbol *grown = NULL;
+	uint64_t covered = 0;
+	struct stubs stubs;
+
+	if (cfi_extents_read_here(o, &all, &n, NULL) == 0 && n <= MAX_EXTENTS)
+		grown = reallocarray(x->all, named + n + 1, sizeof(*grown));
+	if (!grown)
+		return;
+	x->all = grown;
+	find_stubs(o, &stubs);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t left = elf_object_code_left(o, all[i].lo);
+		bool there = false;
+
+		if (!left)
+			continue;
+		if (all[i].hi - all[i].lo > left)
+			all[i].hi = all[i].lo + left;
+		for (; next < named && x->all[next].addr <= all[i].lo; next++) {
+			struct symbol *s = &x->all[next];
+
+			/* Hand-written assembly often has no sizes. */
+			there |= s->addr == all[i].lo;
+			if (s->addr == all[i].lo && !s->size)
+				s->size = all[i].hi - all[i].lo;
+			if (s->addr + s->size > covered)
+				covered = s->addr + s->size;
+		}
+		if (!there && covered <= all[i].lo && !is_stub(&stubs, all[i].lo) && add_nameless(o, &all[i]) < 0)
+			return;
+	}
+}
+
+static void sort(struct symbol_index *x)
+{
+	if (x->n)
+		qsort(x->all, x->n, sizeof(*x->all), by_address);
+}
+
 int symbols_read(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
@@ -233,10 +340,13 @@ int symbols_read(const struct elf_object *o)
 
 	x->go = is_go(o);
 	r = load_type(o, &own, SHT_SYMTAB);
-	if (r == 0 && !x->n)
+	if (r == 0 && !x->n) {
 		r = load_stripped(o, &own);
-	if (x->n)
-		qsort(x->all, x->n, sizeof(*x->all), by_address);
+		sort(x);
+		if (r == 0)
+			add_extents(o);
+	}
+	sort(x);
 	fill_sizes(o);
 	return r;
 }

@@ -27,6 +27,7 @@ struct symbol {
 	uint32_t unit;	/* which source file's local symbols it stands among; 0: not known */
 	uint32_t order; /* in the table */
 	bool indirect;	/* STT_GNU_IFUNC */
+	bool nameless;	/* in no table: @name says where it is */
 };
 
 /* Mini debug information: the section .gnu_debugdata of a stripped file holds, packed with xz, an ELF file with nothing but the
@@ -43,7 +44,7 @@ struct symbol_index {
 	bool loaded;
 	bool go;	    /* a program of Go, whose names are free to end in ".cold" */
 	struct symbol *all; /* by address; at one address the name to show comes first */
-	size_t n;
+	size_t n, n_nameless;
 	char **copies; /* names that needed one: without their version, without their suffixes */
 	size_t n_copies;
 	struct minidebug mini;

@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "experiment/plan.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 /* Zeros in one deck, at most: keeps a share near 1 from asking for endless decks. */
 #define MAX_ZEROS 1024
+
+/* An experiment's edges cut through a visit and a sample: with so many of them that is a part of the scatter, not all of it. */
+#define VISITS_WANTED 500
+#define SAMPLES_WANTED 50
+/* An experiment is no shorter than one in so many parts of the run before it. */
+#define PARTS_OF_RUN 100
 
 /* False for NaN too. */
 static bool within(double v, double low, double high)
@@ -94,4 +103,15 @@ double plan_speedup(struct plan *p, bool *ret_slows)
 uint64_t plan_sample(struct plan *p, uint64_t n_samples)
 {
 	return rng_below(&p->lines, n_samples);
+}
+
+uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct plan_pace *pace)
+{
+	double ns;
+
+	if (!(pace->visits_per_s > 0) || !(pace->samples_per_s > 0))
+		return longest_ns;
+	ns = (double)NSEC_PER_SEC * fmax(VISITS_WANTED / pace->visits_per_s, SAMPLES_WANTED / pace->samples_per_s);
+	ns = fmax(ns, (double)pace->elapsed_ns / PARTS_OF_RUN);
+	return ns >= (double)longest_ns ? longest_ns : ns <= (double)shortest_ns ? shortest_ns : (uint64_t)ns;
 }

@@ -31,3 +31,15 @@ void plan_free(struct plan *p); /* frees the contents, not @p */
 double plan_speedup(struct plan *p, bool *ret_slows);
 /* One of @n_samples samples, each as likely as any other: its line is so drawn in proportion to time. @n_samples > 0. */
 uint64_t plan_sample(struct plan *p, uint64_t n_samples);
+
+/* What an experiment's length hangs on, none of which is a result. */
+struct plan_pace {
+	double visits_per_s;  /* of the point that is visited least; 0: not known */
+	double samples_per_s; /* in the line; 0: not known */
+	uint64_t elapsed_ns;  /* of the run so far */
+};
+
+/* How long an experiment is to be, ns: as long as it takes for some hundred visits and some ten samples in its line, from @shortest_ns to
+ * @longest_ns. Of two runs of equal length the one with more experiments knows better how much they scatter, and its lines have more speedups tried;
+ * past a hundred experiments that gains nothing, and each costs a record and some work between two of them, so they get longer as the run does. */
+uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct plan_pace *pace);

@@ -13,6 +13,8 @@
 
 /* How often to look for a first sample, or for the object that has the fixed line. */
 #define WAIT_NS (20 * NSEC_PER_MSEC)
+/* The next line is drawn from the samples between two experiments: there must be some. */
+#define LEAST_COOL_OFF_NS (2 * NSEC_PER_MSEC)
 
 enum state { WAITING, EXPERIMENT, OVER };
 
@@ -30,8 +32,10 @@ struct runner {
 	size_t n_points;
 
 	enum state state;
-	uint64_t due;	      /* WAITING: not before; EXPERIMENT: its end */
-	uint64_t next_length; /* of the next experiment */
+	uint64_t due;	       /* WAITING: not before; EXPERIMENT: its end */
+	uint64_t least_length; /* of the next experiment, since one had few visits */
+	double visits_per_s;   /* of the point that is visited least, in the first experiment; 0: not known */
+	uint64_t first_ns;     /* when the first sample was looked for; 0: not yet */
 	size_t experiments;
 
 	/* The experiment under way. */
@@ -63,7 +67,7 @@ static int copy_options(struct runner *r, const struct runner_options *o)
 	r->o.point_kinds = NULL;
 	if (r->o.max_experiment_ns < o->experiment_ns)
 		r->o.max_experiment_ns = o->experiment_ns;
-	r->next_length = o->experiment_ns;
+	r->visits_per_s = o->visits_per_s;
 	if (o->n_grid > 0) {
 		r->grid = calloc(o->n_grid, sizeof(*r->grid));
 		if (!r->grid)
@@ -200,6 +204,32 @@ static int select_drawn(struct runner *r, struct backend_interval *intervals, si
 	}
 }
 
+/* Of an experiment on @line that begins at @now. */
+static uint64_t next_length(const struct runner *r, const struct tally_line *line, uint64_t now)
+{
+	struct plan_pace pace = {.visits_per_s = r->visits_per_s, .elapsed_ns = now - r->first_ns};
+	uint64_t length = r->o.experiment_ns;
+
+	for (size_t i = 0; i < r->n_points; i++)
+		if (r->points[i].kind == PROFILE_LATENCY)
+			pace.visits_per_s = 0;
+	if (r->o.shortest_ns && now > r->first_ns) {
+		pace.samples_per_s = (double)line->total * (double)NSEC_PER_SEC / (double)(now - r->first_ns);
+		length = plan_length(r->o.shortest_ns, length, &pace);
+	}
+	return length > r->least_length ? length : r->least_length;
+}
+
+/* In proportion to the experiment's length. */
+static uint64_t cool_off(const struct runner *r)
+{
+	double ns = (double)r->o.cool_off_ns * ((double)r->length / (double)r->o.experiment_ns);
+
+	if (r->length >= r->o.experiment_ns || r->o.cool_off_ns <= LEAST_COOL_OFF_NS)
+		return r->o.cool_off_ns;
+	return ns > (double)LEAST_COOL_OFF_NS ? (uint64_t)ns : LEAST_COOL_OFF_NS;
+}
+
 /* Begins the next experiment, or leaves the state at WAITING when there is nothing to select yet. */
 static int try_begin(struct runner *r, uint64_t now)
 {
@@ -208,6 +238,8 @@ static int try_begin(struct runner *r, uint64_t now)
 	struct tally_line *line;
 	int err;
 
+	if (!r->first_ns)
+		r->first_ns = now;
 	err = tally_drain(r->tally);
 	if (err < 0)
 		return err;
@@ -224,8 +256,9 @@ static int try_begin(struct runner *r, uint64_t now)
 	r->speedup = plan_speedup(&r->plan, &r->slows);
 	setup.speedup = r->slows ? 0 : r->speedup;
 	setup.slow = r->slows ? r->speedup : 0;
+	r->length = r->o.whole_run ? UINT64_MAX : next_length(r, line, now);
 	if (r->o.settling_part && !r->o.whole_run)
-		setup.settling_ns = r->next_length / r->o.settling_part;
+		setup.settling_ns = r->length / r->o.settling_part;
 	err = r->ops->begin(r->backend, &setup);
 	if (err < 0)
 		return err;
@@ -234,7 +267,6 @@ static int try_begin(struct runner *r, uint64_t now)
 		(void)r->ops->end(r->backend);
 		return err;
 	}
-	r->length = r->o.whole_run ? UINT64_MAX : r->next_length;
 	r->end_due = later(r->begin.time_ns, r->length);
 	r->due = setup.settling_ns ? later(r->begin.time_ns, setup.settling_ns) : r->end_due;
 	r->settled.time_ns = 0;
@@ -251,7 +283,21 @@ static void lengthen(struct runner *r)
 			return;
 	if (r->n_points == 0)
 		return;
-	r->next_length = r->length <= r->o.max_experiment_ns / 2 ? r->length * 2 : r->o.max_experiment_ns;
+	r->least_length = r->length <= r->o.max_experiment_ns / 2 ? r->length * 2 : r->o.max_experiment_ns;
+}
+
+/* What the first experiment says of visits. */
+static void take_pace(struct runner *r, uint64_t elapsed)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < r->n_points; i++) {
+		uint64_t visits = books_visits(&r->points[i]);
+
+		if (visits && (!least || visits < least))
+			least = visits;
+	}
+	r->visits_per_s = elapsed ? (double)least * (double)NSEC_PER_SEC / (double)elapsed : 0;
 }
 
 /* Closes the experiment, at @end_ns if that is earlier than now, and hands it on if it lasted @least_ns. */
@@ -295,9 +341,10 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	err = r->sink(r->sink_arg, &x, r->points, r->n_points);
 	if (err < 0)
 		return err;
-	r->experiments++;
+	if (r->experiments++ == 0 && !r->visits_per_s)
+		take_pace(r, x.elapsed);
 	lengthen(r);
-	r->due = later(end.time_ns, r->o.cool_off_ns);
+	r->due = later(end.time_ns, cool_off(r));
 	r->state = WAITING;
 	return 0;
 }
@@ -384,6 +431,7 @@ void runner_get_status(const struct runner *r, struct runner_status *ret)
 		.samples_in_scope = sums.samples,
 		.samples_without_line = sums.without_line,
 		.no_debug_info = sums.no_debug_info,
+		.visits_per_s = r->visits_per_s,
 	};
 	if (r->state == EXPERIMENT) {
 		ret->selected = r->selected;

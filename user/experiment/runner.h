@@ -11,9 +11,14 @@ struct rng;
 struct runner_options {
 	uint64_t seed;
 	uint64_t experiment_ns; /* length; an experiment with few visits lengthens the next ones */
+	/* Where visits and samples in the line are plentiful, experiments are shorter (plan_length), but no shorter than this, and so are the pauses
+	 * between them. It is decided by the first experiment, which has the full length. 0: all have. Latency points have the full length as well,
+	 * since intervals must lie in one experiment. */
+	uint64_t shortest_ns;
 	/* One in so many parts of an experiment, its first, is not read by the analysis: its visits are also what the one before has left. A queue
 	 * that was full, and that a faster consumer empties, has items for it that nobody had to produce. 0: all is. */
 	unsigned int settling_part;
+	double visits_per_s;  /* of the point that is visited least, as an earlier run has found it; 0: not known */
 	uint64_t cool_off_ns; /* pause between two experiments, without payments */
 	uint64_t max_experiment_ns;
 	uint64_t min_visits;	/* fewer visits of every point than this: the next experiments are twice as long */
@@ -54,6 +59,7 @@ struct runner_status {
 	uint64_t samples_in_scope; /* drained so far */
 	uint64_t samples_without_line;
 	bool no_debug_info;   /* some sample fell into an object without it */
+	double visits_per_s;  /* of the point that is visited least; 0: not known, or lengths do not hang on it */
 	const char *selected; /* of the experiment under way, or NULL */
 	double speedup;
 	bool slows; /* ... by which the line is slowed instead */

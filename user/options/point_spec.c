@@ -158,6 +158,15 @@ static int parse_tracepoint(const char *text, const char *where, struct point_sp
 	return p->provider && p->event ? 0 : fail(e, ENOMEM, "out of memory");
 }
 
+/* Is it called as shared objects are: "libz.so", "libz.so.1"? No function of C is. */
+static bool is_library(const char *name)
+{
+	for (const char *so = strstr(name, ".so"); so; so = strstr(so + 3, ".so"))
+		if (!so[3] || so[3] == '.')
+			return true;
+	return false;
+}
+
 /* FILE:LINE or [BINARY:]FUNCTION */
 static int parse_sampled(const char *text, const char *where, struct point_spec *p, struct error *e)
 {
@@ -176,10 +185,16 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 	}
 	p->kind = POINT_SAMPLED_FUNCTION;
 	r = parse_function(text, right, p, e);
-	if (r == 0 && (p->at_return || p->offset))
+	if (r == 0 && p->at_return)
 		return fail(e, EINVAL, "--progress '%s': samples are counted of a whole function; leave out what stands behind %s", text,
 			    p->function);
-	p->binary = r == 0 && colon ? copy(where, colon) : NULL;
+	/* A function without a name is called after its place, which reads like an offset. */
+	if (r == 0 && p->offset && !colon && is_library(p->function)) {
+		p->binary = strdup(p->function);
+		return p->binary ? 0 : fail(e, ENOMEM, "out of memory");
+	}
+	if (r == 0 && colon)
+		p->binary = copy(where, colon);
 	return r < 0 || p->binary || !colon ? r : fail(e, ENOMEM, "out of memory");
 }
 
@@ -196,6 +211,7 @@ static const struct {
 static int parse_where(const char *text, const char *where, struct point_spec *p, struct error *e)
 {
 	const char *colon, *right;
+	int r;
 
 	if (!*where)
 		return fail(e, EINVAL, "--progress '%s': no place is named; allowed are " SUPPORTED, text);
@@ -205,7 +221,15 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 	colon = last_separator(where);
 	if (!colon) {
 		p->kind = POINT_FUNCTION;
-		return parse_function(text, where, p, e);
+		r = parse_function(text, where, p, e);
+		/* A library's function without a name is called after its place there: "libz.so.1+0x2f40". */
+		if (r == 0 && p->offset && is_library(p->function)) {
+			p->kind = POINT_BINARY_FUNCTION;
+			p->binary = strdup(p->function);
+			if (!p->binary)
+				return fail(e, ENOMEM, "out of memory");
+		}
+		return r;
 	}
 	right = colon + 1;
 	if (colon == where || !*right)

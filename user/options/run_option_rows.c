@@ -19,6 +19,7 @@
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const sync_names[] = {"sched", "pthread", NULL};
 const char *const color_names[] = {"auto", "always", "never", NULL};
+static const char *const status_names[] = {"auto", "view", "plain", "none", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
 static const char *const attribution_names[] = {"first", "inclusive", NULL};
@@ -125,6 +126,15 @@ static int set_percent(void *target, const struct option_row *row, const char *v
 	return r;
 }
 
+static int set_repeat(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	if (strcmp(value, "auto") == 0) {
+		*(uint64_t *)field(target, row) = REPEAT_AUTO;
+		return 0;
+	}
+	return option_unsigned(row, value, (uint64_t)row->min, (uint64_t)row->max, field(target, row), e);
+}
+
 int option_set_seconds(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	double s;
@@ -155,7 +165,7 @@ static int set_fixed_line(void *target, const struct option_row *row, const char
 	struct run_options *o = target;
 
 	if (!*value)
-		return fail(e, EINVAL, "--%s '': allowed is FILE:LINE, with --granularity function a function", row->name);
+		return fail(e, EINVAL, "--%s '': allowed is FILE:LINE or a function", row->name);
 	o->fixed_line = value;
 	return 0;
 }
@@ -283,7 +293,7 @@ const struct option_row run_option_rows[] = {
 	 option_add_glob, offsetof(struct run_options, binaries)},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct run_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct run_options, lines)),
-	{"granularity", 0, "KIND", "try each line, each function, or auto: lines if the program\nhas line information, else functions (auto)",
+	{"granularity", 0, "KIND", "try each line, each function, or auto: lines where there is\nline information, else functions (auto)",
 	 option_choice, offsetof(struct run_options, granularity), .choices = granularity_names},
 	{"attribution", 0, "RULE",
 	 "which line a sample belongs to: the first of its call chain\nthat can be tried, or inclusive: each of them (first)", option_choice,
@@ -295,6 +305,8 @@ const struct option_row run_option_rows[] = {
 	 option_set_seconds, offsetof(struct run_options, duration_ns), .not_for = NOT_RUNNING},
 	{"runs", 'n', "N", "run the program N times, each an experiment from end to\nend: for programs that end, instead of -p", option_set_whole,
 	 offsetof(struct run_options, runs), .min = 1, .max = 1000000, .not_for = NOT_RUNNING | NOT_VALIDATE},
+	{"repeat", 0, "N", "start a program that ends again, N runs in all, or auto: until\n--until-ci or --duration is reached", set_repeat,
+	 offsetof(struct run_options, repeat), .min = 1, .max = 1000000, .not_for = NOT_RUNNING | NOT_VALIDATE},
 	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)", option_set_seconds, offsetof(struct run_options, delay_ns)},
 	{"until-ci", 0, "POINTS",
 	 "stop when the effects of the top lines at 50 % are known to\n"
@@ -307,14 +319,14 @@ const struct option_row run_option_rows[] = {
 	 "who waits for whom, by the scheduler's events (sched) or by\n"
 	 "the program's pthread calls, as Coz has it (pthread) (sched)",
 	 option_choice, offsetof(struct run_options, sync), .choices = sync_names, .not_for = NOT_RUNNING, .expert = true},
-	{"fixed-line", 'l', "LINE", "try only FILE:LINE (or a function, by --granularity)", set_fixed_line},
+	{"fixed-line", 'l', "LINE", "try only FILE:LINE, or a function", set_fixed_line},
 	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_percent, offsetof(struct run_options, fixed_speedup), .min = 0, .max = 100,
 	 .not_for = NOT_VALIDATE, .expert = true},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups, .not_for = NOT_VALIDATE, .expert = true},
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33)", set_percent, offsetof(struct run_options, zero_share),
 	 .min = 1, .max = 99, .expert = true},
-	{"experiment", 0, "MSEC", "length of one experiment (500)", set_milliseconds, offsetof(struct run_options, experiment_ns), .min = 10,
-	 .max = 600000, .expert = true},
+	{"experiment", 0, "MSEC", "length of one experiment (500; in the first seconds of a\nprogram with many visits down to 50)", set_milliseconds,
+	 offsetof(struct run_options, experiment_ns), .min = 10, .max = 600000, .expert = true},
 	{"cool-off", 0, "MSEC", "undisturbed time between experiments (10)", set_milliseconds, offsetof(struct run_options, cool_off_ns), .min = 0,
 	 .max = 60000, .expert = true},
 	{"rate", 0, "HZ", "samples per second of CPU time, 50 to 10000 (2000, more\nfor a program of short rounds, up to 4000)", option_set_whole,
@@ -325,6 +337,12 @@ const struct option_row run_option_rows[] = {
 	{"calibrate", 0, NULL, "measure what a pause costs anew, not only in the first run\nafter boot", option_flag,
 	 offsetof(struct run_options, calibrate), .expert = true},
 	{"keep-root", 0, NULL, "under sudo, run the program as root", option_flag, offsetof(struct run_options, keep_root), .not_for = NOT_RUNNING},
+	{"output-to", 0, "FILE", "append what the program prints to FILE, so that the terminal is\nfree for the live view", option_set_word,
+	 offsetof(struct run_options, output_to), .not_for = NOT_RUNNING | NOT_VALIDATE},
+	{"status", 0, "HOW",
+	 "how a run is going: view (on a terminal, drawn anew again and\nagain), plain (a line every ten seconds), none, or auto: view\n"
+	 "where the program does not write to the terminal (auto)",
+	 option_choice, offsetof(struct run_options, status), .choices = status_names},
 	{"quiet", 'q', NULL, "no status line", option_flag, offsetof(struct run_options, quiet)},
 	OPTION_ROW_VERBOSE(offsetof(struct run_options, verbose)),
 	{"no-report", 0, NULL, "write the profile only", option_flag, offsetof(struct run_options, no_report), .not_for = NOT_VALIDATE},

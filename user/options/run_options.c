@@ -13,7 +13,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define DEFAULT_EXPERIMENT_MS 500
 #define DEFAULT_COOL_OFF_MS 10
 #define DEFAULT_STEP_PERCENT 5
 /* The top ones are what emulators and tracing tools take, the bottom ones what programs number theirs from. */
@@ -93,20 +92,26 @@ static bool is_file_line(const char *text)
 
 static int check(const struct run_options *o, struct error *e)
 {
-	if (o->fixed_line && o->granularity != RUN_BY_FUNCTION && !is_file_line(o->fixed_line))
-		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, with --granularity function a function", o->fixed_line);
+	if (o->fixed_line && o->granularity == RUN_BY_LINE && !is_file_line(o->fixed_line))
+		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, or a function, but not with --granularity line", o->fixed_line);
 	if (o->sync == RUN_SYNC_PTHREAD && (o->scope.only || (o->scope.follow_given && o->scope.follow != FOLLOW_EXEC)))
 		return fail(e, EINVAL, "--sync pthread sees the calls of one process: leave out --only and --follow, or say --follow exec");
 	if (o->kind == RUN_ATTACH && !o->scope.n_pids)
 		return fail(e, EINVAL, "no process to attach to; cozbpf attach PID[,PID...] [OPTION]...");
 	if (o->kind == RUN_SYSTEM && !scope_options_has_rule(&o->scope))
 		return fail(e, EINVAL, "say which processes: --cgroup, --uid, --comm, --exe or --pid-tree, or several of them");
+	if (o->status == RUN_STATUS_VIEW && !isatty(STDERR_FILENO))
+		return fail(e, EINVAL, "--status view: standard error is no terminal; --status plain prints lines");
 	if (o->kind != RUN_LAUNCH)
 		return 0;
 	if (!o->command[0])
 		return fail(e, EINVAL, "no command to run; cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...");
 	if (!*o->command[0])
 		return fail(e, EINVAL, "the command to run is an empty word");
+	if (o->repeat && o->runs)
+		return fail(e, EINVAL, "--repeat and --runs: choose one; --runs is for programs without a progress point");
+	if (o->repeat == REPEAT_AUTO && !o->until_ci && !o->duration_ns)
+		return fail(e, EINVAL, "--repeat auto has no end: say --until-ci, --duration or both");
 	return 0;
 }
 
@@ -137,12 +142,12 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 	size_t n_rows;
 	struct run_options o = {
 		.kind = kind,
+		.words = argv,
 		.command = argv,
 		.output = RUN_DEFAULT_OUTPUT,
 		.format = PROFILE_JSON,
 		.fixed_speedup = -1,
 		.zero_share = 1.0 / 3,
-		.experiment_ns = DEFAULT_EXPERIMENT_MS * NSEC_PER_MSEC,
 		.cool_off_ns = DEFAULT_COOL_OFF_MS * NSEC_PER_MSEC,
 		.signo = DEFAULT_SIGNAL,
 	};
@@ -159,7 +164,7 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 		return r;
 	}
 	if (o.fixed_line && o.granularity == RUN_BY_EITHER)
-		o.granularity = RUN_BY_LINE;
+		o.granularity = is_file_line(o.fixed_line) ? RUN_BY_LINE : RUN_BY_FUNCTION;
 	if (o.n_grid == 0 && o.fixed_speedup < 0)
 		o.fixed_speedup = 0; /* --speedups 0 */
 	*ret = o;

@@ -18,12 +18,16 @@ struct option_row;
 
 #define RUN_MAX_SPEEDUPS 63 /* with 0 %, what the analysis of a line has room for */
 
+#define REPEAT_AUTO UINT64_MAX
+
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
 enum run_attribution { RUN_FIRST, RUN_INCLUSIVE };
 enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
 enum run_slow_by { RUN_SLOW_BY_PROBE, RUN_SLOW_BY_SAMPLES };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+enum run_status { RUN_STATUS_AUTO, RUN_STATUS_VIEW, RUN_STATUS_PLAIN, RUN_STATUS_NONE };
 
 enum report_form { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN };
 
@@ -44,6 +48,7 @@ struct run_options {
 	bool help; /* asked for: print it and leave; nothing else is filled in for certain */
 	enum run_kind kind;
 	struct scope_options scope;
+	char *const *words;	   /* the whole command line, from the command's name on; borrowed from argv */
 	char *const *command;	   /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
@@ -58,24 +63,29 @@ struct run_options {
 	enum profile_format format;
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
 	uint64_t runs;	      /* measure from end to end, so often; 0: not */
+	uint64_t repeat;      /* start a program that ends again, so many runs in all; REPEAT_AUTO: until enough is known; 0: not */
 	uint64_t delay_ns;    /* before the first experiment */
 	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
 	enum run_sync sync;
 	enum run_granularity granularity;
 	enum run_attribution attribution;
-	const char *fixed_line;	       /* FILE:LINE, or a function with RUN_BY_FUNCTION; never with RUN_BY_EITHER; NULL: drawn from the samples */
+	const char *fixed_line;	       /* FILE:LINE, or a function with RUN_BY_FUNCTION; with RUN_BY_EITHER one that an earlier run has
+					* sampled; NULL: drawn from the samples */
 	double fixed_speedup;	       /* 0..1; negative: drawn from the grid */
 	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
 	size_t n_grid;
-	size_t n_slow;	   /* by the last so many of them the line is slowed for real; `validate` alone */
-	double zero_share; /* probability of 0 %, in (0,1) */
-	uint64_t experiment_ns, cool_off_ns;
+	size_t n_slow;		/* by the last so many of them the line is slowed for real; `validate` alone */
+	double zero_share;	/* probability of 0 %, in (0,1) */
+	uint64_t experiment_ns; /* 0: as visits and samples have it, up to half a second */
+	uint64_t cool_off_ns;
 	uint64_t rate_hz; /* samples per second of CPU time */
 	uint64_t seed;
 	bool seed_given; /* else the caller draws one */
 	int signo;	 /* the payment signal, SIGRTMIN..SIGRTMAX */
 	bool keep_root, quiet, no_report, verbose;
+	enum run_status status;
+	const char *output_to; /* what the program prints is appended to this file; NULL: it has our standard output and error */
 	struct report_choice report;
 	const char *disabled;	  /* --disable: comma list of feature names, or NULL */
 	const char *trace;	  /* --trace-payments: a new file, for developers, or NULL */

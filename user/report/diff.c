@@ -164,49 +164,32 @@ void diff_print(FILE *out, const struct diff *d, int width)
 	}
 }
 
-static struct json_object *number(double v)
+/* What was added to; NULL if that failed. */
+static struct json_object *whole(struct json_object *o, int r)
 {
-	char text[32];
-
-	(void)snprintf(text, sizeof(text), "%.9g", v);
-	return isfinite(v) ? json_object_new_double_s(v, text) : NULL;
+	if (!r)
+		return o;
+	json_object_put(o);
+	return NULL;
 }
 
-static struct json_object *change(struct analysis_change c)
+static struct json_object *effects_at(const struct compare_line *l, size_t k)
 {
 	struct json_object *o = json_object_new_object();
 
-	(void)json_object_object_add(o, "effect", number(c.effect));
-	(void)json_object_object_add(o, "low", number(c.low));
-	(void)json_object_object_add(o, "high", number(c.high));
-	return o;
-}
-
-static struct json_object *text(const char *s)
-{
-	_cleanup_free_ char *clean = utf8_clean(s, strlen(s));
-
-	return clean ? json_object_new_string(clean) : NULL;
+	return whole(o, json_add_number(o, "speedup", analysis_curve_speedups[k]) | json_add_change(o, "before", analysis_shown(l->before, k)) |
+				json_add_change(o, "after", analysis_shown(l->after, k)) | json_add_change(o, "difference", l->difference[k]));
 }
 
 static struct json_object *line_of(const struct compare_line *l)
 {
 	struct json_object *o = json_object_new_object(), *at = json_object_new_array();
+	int r = json_add_string(o, "before", l->before->selected) | json_add_string(o, "after", l->after->selected) |
+		json_object_object_add(o, "differs", json_object_new_boolean(l->differs)) | json_object_object_add(o, "at", at);
 
-	(void)json_object_object_add(o, "before", text(l->before->selected));
-	(void)json_object_object_add(o, "after", text(l->after->selected));
-	(void)json_object_object_add(o, "differs", json_object_new_boolean(l->differs));
-	(void)json_object_object_add(o, "at", at);
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		struct json_object *x = json_object_new_object();
-
-		(void)json_object_object_add(x, "speedup", number(analysis_curve_speedups[k]));
-		(void)json_object_object_add(x, "before", change(analysis_shown(l->before, k)));
-		(void)json_object_object_add(x, "after", change(analysis_shown(l->after, k)));
-		(void)json_object_object_add(x, "difference", change(l->difference[k]));
-		(void)json_object_array_add(at, x);
-	}
-	return o;
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		r |= json_object_array_add(at, effects_at(l, k));
+	return whole(o, r);
 }
 
 static struct json_object *promise_of(const struct diff *d, const struct compare_point *p)
@@ -214,42 +197,38 @@ static struct json_object *promise_of(const struct diff *d, const struct compare
 	struct promise s = compare_promise(p, d->changed, d->speedup);
 	struct json_object *o = json_object_new_object();
 
-	(void)json_object_object_add(o, "line", text(d->changed));
-	(void)json_object_object_add(o, "speedup", number(d->speedup));
-	(void)json_object_object_add(o, "predicted", change(s.predicted));
-	(void)json_object_object_add(o, "gap", number(s.gap));
-	(void)json_object_object_add(o, "gap_half", number(s.gap_half));
-	(void)json_object_object_add(o, "outcome", json_object_new_string(outcome_name(s.outcome)));
-	return o;
+	return whole(o, json_add_string(o, "line", d->changed) | json_add_number(o, "speedup", d->speedup) |
+				json_add_change(o, "predicted", s.predicted) | json_add_number(o, "gap", s.gap) |
+				json_add_number(o, "gap_half", s.gap_half) | json_add_string(o, "outcome", outcome_name(s.outcome)));
+}
+
+static struct json_object *point_of(const struct report *r, const struct diff *d, const struct compare_point *p)
+{
+	_cleanup_free_ char *gain = gain_words(r, p);
+	struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
+	int err = json_add_string(o, "name", p->after->name) |
+		  json_add_string(o, "kind", p->after->kind == PROFILE_LATENCY ? "latency" : "throughput") |
+		  json_add_number(o, "before_ns", p->before_ns) | json_add_number(o, "after_ns", p->after_ns) | json_add_change(o, "gain", p->gain) |
+		  json_add_string(o, "answer", gain);
+
+	if (d->changed)
+		err |= json_object_object_add(o, "promise", promise_of(d, p));
+	err |= json_object_object_add(o, "lines", lines);
+	for (size_t j = 0; j < p->n_lines; j++)
+		err |= json_object_array_add(lines, line_of(&p->lines[j]));
+	return whole(o, err);
 }
 
 int diff_json(FILE *out, const struct diff *d)
 {
 	struct report r = report_of(out, d, true);
 	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
+	int err = json_object_object_add(root, "schema", json_object_new_int(1)) | json_object_object_add(root, "points", points);
 	const char *printed;
 
-	(void)json_object_object_add(root, "schema", json_object_new_int(1));
-	(void)json_object_object_add(root, "points", points);
-	for (size_t i = 0; i < d->c->n_points; i++) {
-		const struct compare_point *p = &d->c->points[i];
-		_cleanup_free_ char *gain = gain_words(&r, p);
-		struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
-
-		(void)json_object_object_add(o, "name", text(p->after->name));
-		(void)json_object_object_add(o, "kind", json_object_new_string(p->after->kind == PROFILE_LATENCY ? "latency" : "throughput"));
-		(void)json_object_object_add(o, "before_ns", number(p->before_ns));
-		(void)json_object_object_add(o, "after_ns", number(p->after_ns));
-		(void)json_object_object_add(o, "gain", change(p->gain));
-		(void)json_object_object_add(o, "answer", text(gain));
-		if (d->changed)
-			(void)json_object_object_add(o, "promise", promise_of(d, p));
-		(void)json_object_object_add(o, "lines", lines);
-		for (size_t j = 0; j < p->n_lines; j++)
-			(void)json_object_array_add(lines, line_of(&p->lines[j]));
-		(void)json_object_array_add(points, o);
-	}
-	printed = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	for (size_t i = 0; i < d->c->n_points; i++)
+		err |= json_object_array_add(points, point_of(&r, d, &d->c->points[i]));
+	printed = err ? NULL : json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (printed)
 		report_put_json(out, printed);
 	json_object_put(root);

@@ -142,6 +142,13 @@ static bool no_points(const struct report *r)
 	note(r, NOTE_REASON,
 	     "There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE (`cozbpf list points` shows some), or "
 	     "measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
+	if (r->h->n_proposals)
+		note(r, NOTE_COMMAND, "Passed meanwhile, one of which may be a unit of its work:");
+	for (size_t i = 0; i < r->h->n_proposals; i++) {
+		_cleanup_free_ char *text = text_clean(r, r->h->proposals[i]);
+
+		note(r, NOTE_COMMAND, "  %s", text);
+	}
 	return true;
 }
 
@@ -160,6 +167,7 @@ static bool too_short(const struct report *r)
 		note(r, NOTE_REASON,
 		     "Only %zu experiments in %.1f s: a first verdict on a few lines takes about %.0f s. Runs into the same file add up.",
 		     r->p->n_experiments, s, USEFUL_RUN_S);
+	note_again(r);
 	return true;
 }
 

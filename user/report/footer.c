@@ -317,6 +317,21 @@ static void note_unattributed(const struct report *r)
 		     100 * none / all);
 }
 
+static void note_names(const struct report *r)
+{
+	_cleanup_free_ char *program = r->h->program ? text_clean(r, r->h->program) : NULL;
+	_cleanup_free_ char *stripped = r->h->stripped ? text_clean(r, r->h->stripped) : NULL;
+
+	if (program)
+		note(r, NOTE_PLAIN, "What was profiled: %s.", program);
+	if (stripped)
+		note(r, NOTE_PLAIN,
+		     "Functions called FILE+0xPLACE have no name, since the file was stripped. Its debug symbols would name them, from the "
+		     "distribution's "
+		     "package of them or by --debug-dir: %s.",
+		     stripped);
+}
+
 /* For how long threads were held that should have slept, and how to have them sleep. */
 static void note_held(const struct report *r)
 {
@@ -332,6 +347,14 @@ static void note_held(const struct report *r)
 	/* One line, however long, to be copied. */
 	if (*command && any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_INJECT))
 		note(r, NOTE_COMMAND, "With a handler: cozbpf %s --inject=auto", command);
+}
+
+void note_again(const struct report *r)
+{
+	_cleanup_free_ char *command = r->h->again ? text_clean(r, r->h->again) : NULL;
+
+	if (command)
+		note(r, NOTE_COMMAND, "As often as it takes: %s", command);
 }
 
 void footer_print(const struct report *r)
@@ -352,6 +375,7 @@ void footer_notes(const struct report *r)
 	note_runs(r);
 	note_attribution(r);
 	note_unattributed(r);
+	note_names(r);
 	if (any_verdict(r->a, VERDICT_HURTS, UNDECIDED_OPEN))
 		note(r, NOTE_PLAIN,
 		     "A negative effect means contention: if the line gets faster, threads meet more often where they get in each other's way (a "
@@ -361,10 +385,12 @@ void footer_notes(const struct report *r)
 			note(r, NOTE_PLAIN, "%c%s: %s. %s", toupper(undecided_words[why].verdict[0]), undecided_words[why].verdict + 1,
 			     undecided_words[why].why, undecided_words[why].more);
 	note_held(r);
-	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_OPEN))
+	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_OPEN)) {
 		note(r, NOTE_PLAIN,
 		     "Undecided: the intervals are still too wide, in parentheses about how much longer to run. Further runs into the same file add "
 		     "up.");
+		note_again(r);
+	}
 	if (r->p->bad_lines)
 		note(r, NOTE_PLAIN, "%zu lines of the input were no records and were skipped (the first: line %zu).", r->p->bad_lines,
 		     r->p->first_bad_line);

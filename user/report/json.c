@@ -21,8 +21,7 @@ static int add(struct json_object *to, const char *key, struct json_object *valu
 	return json_object_object_add(to, key, value);
 }
 
-/* Nine digits: more than anything here is known to, and times in ns whole up to a second. */
-static int add_number(struct json_object *to, const char *key, double v)
+int json_add_number(struct json_object *to, const char *key, double v)
 {
 	char text[32];
 
@@ -35,7 +34,7 @@ static int add_count(struct json_object *to, const char *key, uint64_t v)
 	return add(to, key, json_object_new_uint64(v));
 }
 
-static int add_string(struct json_object *to, const char *key, const char *v)
+int json_add_string(struct json_object *to, const char *key, const char *v)
 {
 	_cleanup_free_ char *clean = v ? utf8_clean(v, strlen(v)) : NULL;
 
@@ -46,7 +45,15 @@ static int add_string(struct json_object *to, const char *key, const char *v)
 
 static int add_effect(struct json_object *to, double effect, double low, double high)
 {
-	return add_number(to, "effect", effect) | add_number(to, "low", low) | add_number(to, "high", high);
+	return json_add_number(to, "effect", effect) | json_add_number(to, "low", low) | json_add_number(to, "high", high);
+}
+
+int json_add_change(struct json_object *to, const char *key, struct analysis_change c)
+{
+	struct json_object *o = json_object_new_object();
+	int r = add(to, key, o);
+
+	return r || !o ? -ENOMEM : add_effect(o, c.effect, c.low, c.high);
 }
 
 /* @o, of which everything was added if @r is 0; else NULL. */
@@ -67,8 +74,9 @@ static struct json_object *cells_of(const struct analysis_line *line)
 		const struct analysis_cell *c = &line->cells[i];
 
 		o = json_object_new_object();
-		r |= json_object_array_add(cells, o) | add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) |
-		     add_number(o, "visits", c->visits) | add_number(o, "period_ns", c->period_ns) | add_effect(o, c->effect, c->low, c->high);
+		r |= json_object_array_add(cells, o) | json_add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) |
+		     json_add_number(o, "visits", c->visits) | json_add_number(o, "period_ns", c->period_ns) |
+		     add_effect(o, c->effect, c->low, c->high);
 	}
 	return whole(cells, r);
 }
@@ -81,12 +89,13 @@ static struct json_object *curve_of(const struct analysis_curve *c, struct analy
 	r |= add(curve, "at", at);
 	for (size_t i = 0; at && i < ANALYSIS_CURVE_POINTS; i++) {
 		o = json_object_new_object();
-		r |= json_object_array_add(at, o) | add_number(o, "speedup", analysis_curve_speedups[i]) |
+		r |= json_object_array_add(at, o) | json_add_number(o, "speedup", analysis_curve_speedups[i]) |
 		     add_effect(o, c->at[i].effect, c->at[i].low, c->at[i].high) |
-		     add_number(o, "method", fidelity_allowance(allow, c->at[i].effect));
+		     json_add_number(o, "method", fidelity_allowance(allow, c->at[i].effect));
 	}
-	r |= add_number(curve, "knee", c->knee) | add_number(curve, "knee_low", c->knee_low) | add_number(curve, "knee_high", c->knee_high) |
-	     add_number(curve, "knee_effect", c->knee_effect) | add_number(curve, "slope_after", c->slope_after);
+	r |= json_add_number(curve, "knee", c->knee) | json_add_number(curve, "knee_low", c->knee_low) |
+	     json_add_number(curve, "knee_high", c->knee_high) | json_add_number(curve, "knee_effect", c->knee_effect) |
+	     json_add_number(curve, "slope_after", c->slope_after);
 	return whole(curve, r);
 }
 
@@ -100,11 +109,12 @@ static struct json_object *changes_of(const struct analysis_change *c)
 static struct json_object *latency_cell_of(const struct analysis_latency_cell *c)
 {
 	struct json_object *o = json_object_new_object(), *change;
-	int r = add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) | add_number(o, "intervals", c->intervals);
+	int r = json_add_number(o, "speedup", c->speedup) | add_count(o, "experiments", c->experiments) |
+		json_add_number(o, "intervals", c->intervals);
 
 	for (int s = 0; s < N_LATENCY_STATISTICS; s++) {
 		change = changes_of(&c->change[s]);
-		r |= change ? add_number(change, "ns", c->ns[s]) : -ENOMEM;
+		r |= change ? json_add_number(change, "ns", c->ns[s]) : -ENOMEM;
 		r |= add(o, latency_statistic_name((enum latency_statistic)s), change);
 	}
 	return whole(o, r);
@@ -118,7 +128,7 @@ static struct json_object *latency_of(const struct analysis_latency *l)
 	r |= add(latency, "cells", cells);
 	for (size_t k = 0; at && k < ANALYSIS_CURVE_POINTS; k++) {
 		o = json_object_new_object();
-		r |= json_object_array_add(at, o) | add_number(o, "speedup", analysis_curve_speedups[k]);
+		r |= json_object_array_add(at, o) | json_add_number(o, "speedup", analysis_curve_speedups[k]);
 		for (int s = 0; s < N_LATENCY_STATISTICS; s++)
 			r |= add(o, latency_statistic_name((enum latency_statistic)s), changes_of(&l->at[s][k]));
 	}
@@ -130,12 +140,13 @@ static struct json_object *latency_of(const struct analysis_latency *l)
 static struct json_object *intervals_of(const struct analysis_intervals *in)
 {
 	struct json_object *o = json_object_new_object(), *ns = json_object_new_object();
-	int r = add(o, "ns", ns) | add_number(o, "intervals", in->intervals) | add_number(o, "in_flight", in->in_flight) |
-		add_number(o, "unmatched", in->unmatched) | add_number(o, "unended", in->unended) | add_number(o, "crossed", in->crossed) |
-		add_number(o, "lost", in->lost) | add_number(o, "distance_ns", in->distance_ns);
+	int r = add(o, "ns", ns) | json_add_number(o, "intervals", in->intervals) | json_add_number(o, "in_flight", in->in_flight) |
+		json_add_number(o, "unmatched", in->unmatched) | json_add_number(o, "unended", in->unended) |
+		json_add_number(o, "crossed", in->crossed) | json_add_number(o, "lost", in->lost) |
+		json_add_number(o, "distance_ns", in->distance_ns);
 
 	for (int s = 0; s < N_LATENCY_STATISTICS; s++)
-		r |= add_number(ns, latency_statistic_name((enum latency_statistic)s), in->ns[s]);
+		r |= json_add_number(ns, latency_statistic_name((enum latency_statistic)s), in->ns[s]);
 	return whole(o, r);
 }
 
@@ -170,17 +181,17 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 {
 	char verdict[NUMBER_ROOM];
 	struct json_object *o = json_object_new_object();
-	int r = add_string(o, "selected", l->selected) | add_string(o, "function", l->function) | add_number(o, "share", l->share) |
-		add_count(o, "experiments", l->experiments) | add_string(o, "verdict", verdict_name(l->verdict)) |
-		add_string(o, "undecided_why", undecided_words[l->undecided].why) | add_number(o, "best_speedup", l->best_speedup) |
-		add_number(o, "best_effect", l->best_effect) | add_number(o, "foreign", l->foreign) | add_number(o, "missing_s", l->missing_s) |
-		add_number(o, "allowed_share", l->allow.share) | add_number(o, "sampling_share", l->allow.sampling) |
-		add_number(o, "presence", l->allow.presence.share) | add_number(o, "presence_factor", l->allow.presence.factor) |
-		add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) |
-		add(o, "curve", curve_of(&l->curve, l->allow)) | add(o, "inlined", copies_of(all, l->selected));
+	int r = json_add_string(o, "selected", l->selected) | json_add_string(o, "function", l->function) | json_add_number(o, "share", l->share) |
+		add_count(o, "experiments", l->experiments) | json_add_string(o, "verdict", verdict_name(l->verdict)) |
+		json_add_string(o, "undecided_why", undecided_words[l->undecided].why) | json_add_number(o, "best_speedup", l->best_speedup) |
+		json_add_number(o, "best_effect", l->best_effect) | json_add_number(o, "foreign", l->foreign) |
+		json_add_number(o, "missing_s", l->missing_s) | json_add_number(o, "allowed_share", l->allow.share) |
+		json_add_number(o, "sampling_share", l->allow.sampling) | json_add_number(o, "presence", l->allow.presence.share) |
+		json_add_number(o, "presence_factor", l->allow.presence.factor) | json_add_number(o, "presence_error", l->allow.presence.error) |
+		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve, l->allow)) | add(o, "inlined", copies_of(all, l->selected));
 
 	text_verdict(l, spins, verdict);
-	r |= add_string(o, "verdict_text", verdict);
+	r |= json_add_string(o, "verdict_text", verdict);
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
 	return whole(o, r);
@@ -190,8 +201,8 @@ static struct json_object *speed_of(const struct analysis_speed *s)
 {
 	struct json_object *o = json_object_new_object();
 
-	return whole(o, add_number(o, "slope", s->slope) | add_number(o, "before", s->before) | add_number(o, "after", s->after) |
-				add_number(o, "share", s->share));
+	return whole(o, json_add_number(o, "slope", s->slope) | json_add_number(o, "before", s->before) | json_add_number(o, "after", s->after) |
+				json_add_number(o, "share", s->share));
 }
 
 static void not_seen_notes(const struct report *report)
@@ -208,8 +219,8 @@ static struct json_object *notes_of(const struct report *report)
 
 	for (size_t i = 0; list && i < report->notes->n; i++) {
 		o = json_object_new_object();
-		r |= json_object_array_add(list, o) | add_string(o, "kind", note_kind_name(report->notes->list[i].kind)) |
-		     add_string(o, "text", report->notes->list[i].text);
+		r |= json_object_array_add(list, o) | json_add_string(o, "kind", note_kind_name(report->notes->list[i].kind)) |
+		     json_add_string(o, "text", report->notes->list[i].text);
 	}
 	notes_free(report->notes);
 	*report->notes = (struct notes){0};
@@ -221,13 +232,13 @@ static struct json_object *point_of(const struct report *report, const struct an
 	const struct profile *all = report->p;
 	_cleanup_free_ char *said = answer(report, p);
 	struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
-	int r = add_string(o, "name", p->name) | add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
-		add_count(o, "visits", p->visits) | add_number(o, "placebo", p->placebo) | add(o, "lines", lines);
+	int r = json_add_string(o, "name", p->name) | json_add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
+		add_count(o, "visits", p->visits) | json_add_number(o, "placebo", p->placebo) | add(o, "lines", lines);
 
 	table_notes(report, p);
 	if (p->intervals)
 		latency_notes(report, p);
-	r |= add_string(o, "answer", said) | add(o, "notes", notes_of(report)) | add(o, "spins", json_object_new_boolean(p->speed.spins));
+	r |= json_add_string(o, "answer", said) | add(o, "notes", notes_of(report)) | add(o, "spins", json_object_new_boolean(p->speed.spins));
 	if (p->speed.slope > 0)
 		r |= add(o, "machine_speed", speed_of(&p->speed));
 	if (p->intervals)
@@ -243,13 +254,15 @@ static struct json_object *fidelity_of(const struct report *report)
 	_cleanup_free_ char *words = NULL;
 	enum light light = fidelity_light(a, report->p->n_experiments, &words);
 	struct json_object *o = json_object_new_object();
-	int r = add_string(o, "light", light_name(light)) | add_string(o, "words", words) | add_number(o, "elapsed_ns", a->elapsed_ns) |
-		add_number(o, "growth_ns", a->growth_ns) | add_number(o, "owed_ns", a->owed_ns) |
-#define SUM(kind, name, json) add_number(o, json, a->sums.name) |
+	int r = json_add_string(o, "light", light_name(light)) | json_add_string(o, "words", words) |
+		json_add_number(o, "elapsed_ns", a->elapsed_ns) | json_add_number(o, "growth_ns", a->growth_ns) |
+		json_add_number(o, "owed_ns", a->owed_ns) |
+#define SUM(kind, name, json) json_add_number(o, json, a->sums.name) |
 #include "shared/sums.def"
 #undef SUM
-		add_number(o, "late_ns", a->late_ns) | add_number(o, "foreign", a->foreign) | add_count(o, "foreign_flagged", a->foreign_flagged) |
-		add_number(o, "stolen", a->stolen) | add_count(o, "stolen_flagged", a->stolen_flagged) | add_count(o, "marked", a->marked) |
+		json_add_number(o, "late_ns", a->late_ns) | json_add_number(o, "foreign", a->foreign) |
+		add_count(o, "foreign_flagged", a->foreign_flagged) | json_add_number(o, "stolen", a->stolen) |
+		add_count(o, "stolen_flagged", a->stolen_flagged) | add_count(o, "marked", a->marked) |
 		add_count(o, "imbalance_ns", (uint64_t)(a->imbalance_max > 0 ? a->imbalance_max : 0));
 
 	return whole(o, r);
@@ -259,10 +272,10 @@ static struct json_object *fidelity_of(const struct report *report)
 static struct json_object *machine_of(const struct profile_machine *m)
 {
 	struct json_object *o = json_object_new_object();
-	int r = add_number(o, "scope", profile_machine_share(m->scope_ns, m->scope_of_ns)) |
-		add_number(o, "foreign", profile_machine_share(m->foreign_ns, m->scope_of_ns)) |
-		add_number(o, "own", profile_machine_share(m->own_ns, m->own_of_ns)) |
-		add_number(o, "own_in_kernel", profile_machine_share(m->kernel_ns, m->kernel_of_ns));
+	int r = json_add_number(o, "scope", profile_machine_share(m->scope_ns, m->scope_of_ns)) |
+		json_add_number(o, "foreign", profile_machine_share(m->foreign_ns, m->scope_of_ns)) |
+		json_add_number(o, "own", profile_machine_share(m->own_ns, m->own_of_ns)) |
+		json_add_number(o, "own_in_kernel", profile_machine_share(m->kernel_ns, m->kernel_of_ns));
 
 	return whole(o, r);
 }
@@ -304,7 +317,7 @@ int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 	struct notes notes = {0};
 	struct report report = {.p = p, .a = a, .h = &no_hints, .utf8 = true, .top = SIZE_MAX, .notes = &notes, .prefix = text_common_directory(a)};
 	const char *text;
-	int r = add_count(root, "schema", SCHEMA) | add_count(root, "runs", p->n_runs) | add_string(root, "attribution", attribution_of(p)) |
+	int r = add_count(root, "schema", SCHEMA) | add_count(root, "runs", p->n_runs) | json_add_string(root, "attribution", attribution_of(p)) |
 		add_count(root, "experiments", p->n_experiments) | add(root, "points", points);
 
 	for (size_t i = 0; points && i < a->n_points; i++)

@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 
+struct json_object;
 struct libscols_table;
 
 /* Beyond a knee, less than this share of the slope before it is nothing. */
@@ -73,6 +74,9 @@ void note(const struct report *r, enum note_kind kind, const char *fmt, ...) __a
 const char *note_kind_name(enum note_kind k); /* "note", "warning", "reason", "command" */
 void notes_free(struct notes *n);	      /* frees the contents, not @n */
 
+/* The command that makes more of a program that was too short, if there is one. */
+void note_again(const struct report *r);
+
 bool table_print(const struct report *r, const struct analysis_point *point);
 /* What the table's verdicts need to be understood: phases, threads that spin. */
 void table_notes(const struct report *r, const struct analysis_point *point);
@@ -120,3 +124,9 @@ void silent_notes(const struct report *r);
 /* Points of which nothing was seen, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names).
  */
 const char **silent_points(const struct report *r);
+
+/* json.c: adds a value to an object; not 0: out of memory. A number has nine digits, more than anything here is known to, and times in ns are whole
+ * up to a second; what is not finite is null. Of a string what is no UTF-8 is replaced; NULL is null. A change is an object of its own. */
+int json_add_number(struct json_object *to, const char *key, double v);
+int json_add_string(struct json_object *to, const char *key, const char *v);
+int json_add_change(struct json_object *to, const char *key, struct analysis_change c);

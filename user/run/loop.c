@@ -86,6 +86,9 @@ int run_stop(struct run *r, uint64_t end_ns, struct error *e)
 	if (r->stopped)
 		return 0;
 	r->stopped = true;
+	/* Probes of a program that is gone are gone with it, and nobody is to wait for that. */
+	if (!r->end_ns)
+		run_propose_end(r);
 	/* Of a program that was measured from end to end, half a run is none. */
 	if (r->options.runs && !r->end_ns)
 		runner_abandon(r->runner);
@@ -95,14 +98,6 @@ int run_stop(struct run *r, uint64_t end_ns, struct error *e)
 	err = run_write_log(r, e);
 	run_close_profile(r);
 	return err;
-}
-
-static void say_write_error(struct loop *l)
-{
-	if (!l->run->write_error || l->run->said_write_error)
-		return;
-	status_clear(&l->status);
-	(void)run_say_write_error(l->run);
 }
 
 static int on_signal(struct loop *l, const struct signalfd_siginfo *info, struct error *e)
@@ -115,12 +110,12 @@ static int on_signal(struct loop *l, const struct signalfd_siginfo *info, struct
 	}
 	if (signo == SIGCONT)
 		l->run->stops.job = true;
+	if (signo == SIGWINCH)
+		status_resized(&l->status);
 	if (!l->run->target && signo != SIGINT && signo != SIGTERM && signo != SIGHUP && signo != SIGQUIT && signo != SIGTSTP)
 		return 0;
-	if (!l->run->target && signo != SIGTSTP) {
-		status_clear(&l->status);
+	if (!l->run->target && signo != SIGTSTP)
 		return run_stop(l->run, clock_monotonic_ns(), e);
-	}
 	/* What the terminal sends, it sends to the program as well. */
 	if (info->ssi_code <= 0)
 		send_signal(l->run, (int)signo);
@@ -134,7 +129,6 @@ static int on_signal(struct loop *l, const struct signalfd_siginfo *info, struct
 	}
 	if (signo == SIGINT) {
 		l->run->interrupted = true;
-		status_clear(&l->status);
 		return run_stop(l->run, clock_monotonic_ns(), e);
 	}
 	return 0;
@@ -226,38 +220,6 @@ static bool shim_is_loaded(struct loop *l, uint64_t now)
 	return l->loaded;
 }
 
-static void show_status(struct loop *l, uint64_t now)
-{
-	struct run *r = l->run;
-	struct runner_status s;
-	struct backend_totals t;
-	double visits = 0;
-
-	if (!status_due(&l->status, now))
-		return;
-	runner_get_status(r->runner, &s);
-	if (session_backend.snapshot(r->session, &t) == 0)
-		for (size_t i = 0; i < t.n_points; i++)
-			visits += (double)t.points[i].visits;
-	struct status_facts f = {
-		.elapsed_ns = now - r->start_ns,
-		.duration_ns = r->options.duration_ns,
-		.experiments = s.experiments,
-		.lines = s.lines,
-		.visits_per_s = visits * (double)NSEC_PER_SEC / (double)(now - r->start_ns + 1),
-		.selected = s.selected,
-		.speedup = s.speedup,
-		.slows = s.slows,
-		.best = r->certainty.best,
-		.best_effect = r->certainty.effect,
-		.best_low = r->certainty.low,
-		.best_high = r->certainty.high,
-		.missing_s = r->looked_at ? r->certainty.missing_s : __builtin_nan(""),
-		.until_ci = r->options.until_ci,
-	};
-	status_update(&l->status, now, &f);
-}
-
 /* --duration is over, or the run knows what was asked of it: the program is ended, too. */
 static int terminate(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
 {
@@ -275,15 +237,8 @@ static int terminate(struct loop *l, uint64_t now, uint64_t *ret_next, struct er
 static int be_certain(struct loop *l, uint64_t now, uint64_t *ret_next, struct error *e)
 {
 	struct run *r = l->run;
-	double points = 100 * r->options.until_ci;
 
-	status_clear(&l->status);
-	if (r->certainty.at_floor)
-		(void)log_error("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
-				"method's own error",
-				points);
-	else if (!r->options.quiet)
-		(void)log_error("stopped: the top lines are known to +-%g points", points);
+	run_say_certain(r);
 	if (r->options.duration_ns)
 		return terminate(l, now, ret_next, e);
 	*ret_next = now + NSEC_PER_SEC;
@@ -320,8 +275,10 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	}
 	if (l->kill_ns && l->kill_ns < *ret_next)
 		*ret_next = l->kill_ns;
-	if (r->stopped)
+	if (r->stopped) {
+		status_clear(&l->status);
 		return 0;
+	}
 	if (r->scope) {
 		err = run_scope_step(r, now, &scope_ns, e);
 		if (err < 0)
@@ -352,8 +309,9 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	err = run_slowing_step(r, now, ret_next) ? runner_step(r->runner, now, ret_next) : 0;
 	if (err < 0)
 		return fail(e, -err, "cannot go on with the experiments: %s", strerror(-err));
-	say_write_error(l);
+	(void)run_say_write_error(r);
 	run_inject_step(r, now);
+	run_propose_step(r, now, ret_next);
 	if (look(l, now))
 		return be_certain(l, now, ret_next, e);
 	if (r->options.duration_ns && last < *ret_next)
@@ -369,7 +327,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	/* An experiment that lasts as long as the program must not keep us from looking around. */
 	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
-	show_status(l, now);
+	run_show_status(r, &l->status, now);
 	return 0;
 }
 
@@ -430,9 +388,9 @@ int run_loop(struct run *r, struct error *e)
 	/* Other CPUs are disturbed more; the profile is the same. */
 	if (session_idle_clocks(r->session, e) < 0)
 		(void)log_error("warning: %s; CPUs where the program does not run are sampled as well", e->text);
-	status_init(&l.status, stderr, r->options.quiet, now);
+	status_init(&l.status, stderr, run_status_kind(r), color_wanted(r->options.report.color, STDERR_FILENO), now);
 	err = wait_and_serve(&l, e);
-	status_clear(&l.status);
+	status_end(&l.status);
 	if (err < 0)
 		return err;
 	/* The last experiment ends when the last thread did, not when we hear of it. */

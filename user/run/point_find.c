@@ -134,11 +134,38 @@ static int is_indirect(const struct elf_object *o, const struct point_spec *p, c
 		    option, p->name, p->function, elf_object_path(o));
 }
 
-static int find_function(const struct elf_object *o, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n, struct error *e)
+/* A function without a name is called after its place, "libz.so.1+0x2f40", which reads like an offset. */
+static bool find_nameless(const struct elf_object *o, const struct point_spec *p, struct elf_symbol *ret)
+{
+	size_t n = strlen(p->function);
+	const char *base = p->binary ? strrchr(p->binary, '/') : NULL;
+
+	if (!p->offset || elf_object_function_at(o, p->offset, ret) < 0 || !ret->is_nameless || ret->addr != p->offset)
+		return false;
+	base = base ? base + 1 : p->binary;
+	/* The object is called as its file, or by a link to it (libz.so.1 for libz.so.1.2.13). */
+	return (strncmp(ret->name, p->function, n) == 0 && ret->name[n] == '+') || (base && strcmp(base, p->function) == 0);
+}
+
+/* *ret_offset: the places are offsets in the function. */
+static int find_function(const struct elf_object *o, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n, bool *ret_offset,
+			 struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
-	int r = elf_object_find_entries(o, p->function, &entries, ret_n);
+	struct elf_symbol nameless;
+	uint64_t offset = p->offset;
+	int r;
 
+	if (find_nameless(o, p, &nameless)) {
+		entries = calloc(1, sizeof(*entries));
+		*ret_n = 1;
+		offset = 0;
+		if (entries)
+			entries[0] = nameless;
+		r = entries ? 0 : -ENOMEM;
+	} else {
+		r = elf_object_find_entries(o, p->function, &entries, ret_n);
+	}
 	if (r == -ENOMEM)
 		return fail(e, ENOMEM, "out of memory");
 	if (r < 0)
@@ -147,18 +174,41 @@ static int find_function(const struct elf_object *o, const struct point_spec *p,
 		return is_indirect(o, p, option, e);
 	if (p->at_return && elf_object_is_go(o))
 		return no_return(o, &entries[0], p, option, e);
-	r = p->offset ? check_offset(o, &entries[0], p, option, e) : 0;
+	r = offset ? check_offset(o, &entries[0], p, option, e) : 0;
 	if (r < 0)
 		return r;
 	/* The same offset is another place in a copy. */
-	if (p->offset)
+	if (offset)
 		*ret_n = 1;
+	*ret_offset = offset;
 	*ret = calloc(*ret_n, sizeof(**ret));
 	if (!*ret)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < *ret_n; i++)
-		(*ret)[i] = entries[i].addr + p->offset;
+		(*ret)[i] = entries[i].addr + offset;
 	return 0;
+}
+
+/* The code of a function whose samples count. */
+static int find_sampled(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *ret, struct error *e)
+{
+	struct elf_symbol nameless;
+	int r;
+
+	if (find_nameless(o, p, &nameless)) {
+		ret->code = calloc(1, sizeof(*ret->code));
+		if (!ret->code)
+			return fail(e, ENOMEM, "out of memory");
+		ret->code[ret->n_code++] = nameless;
+		return 0;
+	}
+	if (p->offset)
+		return fail(e, EINVAL, "%s %s: samples are counted of a whole function; leave out what stands behind %s", option, p->name,
+			    p->function);
+	r = elf_object_find_code(o, p->function, &ret->code, &ret->n_code);
+	if (r == 0 && ret->code[0].is_indirect)
+		return is_indirect(o, p, option, e);
+	return r == -ENOENT || r == -EINVAL ? point_no_function(o, p, option, r, e) : r;
 }
 
 struct usdt_search {
@@ -226,7 +276,7 @@ static int make_sites(const struct elf_object *o, const struct point_spec *p, co
 		      struct error *e)
 {
 	/* What was named to the byte stays there, and a return is caught at the very entry. */
-	bool movable = !exact && !p->offset && !p->at_return && n <= MAX_MOVED;
+	bool movable = !exact && !p->at_return && n <= MAX_MOVED;
 
 	ret->all = calloc(n, sizeof(*ret->all));
 	if (!ret->all)
@@ -289,6 +339,7 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 		   struct point_sites *ret, struct error *e)
 {
 	_cleanup_free_ uint64_t *addrs = NULL;
+	bool offset = false;
 	size_t n;
 	int r;
 
@@ -296,21 +347,17 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 		r = find_usdt(o, p, option, ret, e);
 		return r < 0 ? r : check_sites(o, p, option, ret, e);
 	}
-	if (p->kind == POINT_SAMPLED_FUNCTION) {
-		r = elf_object_find_code(o, p->function, &ret->code, &ret->n_code);
-		if (r == 0 && ret->code[0].is_indirect)
-			return is_indirect(o, p, option, e);
-		return r == -ENOENT || r == -EINVAL ? point_no_function(o, p, option, r, e) : r;
-	}
+	if (p->kind == POINT_SAMPLED_FUNCTION)
+		return find_sampled(o, p, option, ret, e);
 	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
 		r = point_find_line(o, lines, p, option, &addrs, &n, e);
 	else
-		r = find_function(o, p, option, &addrs, &n, e);
+		r = find_function(o, p, option, &addrs, &n, &offset, e);
 	if (r < 0 || p->kind == POINT_SAMPLED_LINE)
 		return r;
 	if (n > POINT_MAX_SITES)
 		return fail(e, E2BIG, "%s %s: too many places", option, p->name);
-	r = make_sites(o, p, addrs, n, exact, ret, e);
+	r = make_sites(o, p, addrs, n, exact || offset, ret, e);
 	return r < 0 ? r : check_sites(o, p, option, ret, e);
 }
 

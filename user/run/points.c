@@ -110,7 +110,7 @@ static int check_line(struct run *r, const struct point_spec *p, struct error *e
 	struct error why = {0};
 	int err = try_object(r, 0, p, &why);
 
-	if (p->kind == POINT_SAMPLED_LINE && code_map_by_function(r->code))
+	if (p->kind == POINT_SAMPLED_LINE && (r->options.granularity == RUN_BY_FUNCTION || (code_map_by_function(r->code) && !expects_libraries(r))))
 		return fail(e, EOPNOTSUPP,
 			    "-p %s: nothing is known of lines here; use --granularity line, a function (-p sampled:FUNCTION), or a probe: -p %s:%u",
 			    p->name, p->file, p->line);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where a run's records go: into the file, and into memory for the report at the end, which is printed here. */
+/* Where a run's records go: into the file, and into memory for the report at the end. */
 #include "run/run.h"
 
 #include "analysis/analysis.h"
@@ -152,6 +152,7 @@ void run_keep_trial(struct run *r, bool keep)
 		return;
 	p->experiments = NULL;
 	p->n_experiments = r->looked_at = 0;
+	r->certainty = (struct certainty){.missing_s = __builtin_nan("")};
 	profile_free(&dropped);
 }
 
@@ -166,10 +167,11 @@ void run_close_profile(struct run *r)
 
 bool run_say_write_error(struct run *r)
 {
-	if (r->write_error && !r->said_write_error)
+	if (r->write_error && !r->said_write_error) {
 		(void)log_error("cannot write %s: %s; it has the run up to here, the report at the end has all of it", r->options.output,
 				strerror(-r->write_error));
-	r->said_write_error = true;
+		r->said_write_error = true;
+	}
 	return r->write_error != 0;
 }
 
@@ -222,53 +224,4 @@ int run_write_log(struct run *r, struct error *e)
 	if (r->writer && !r->write_error)
 		r->write_error = profile_write_log(r->writer, &t, r->profile.samples, r->profile.n_samples);
 	return 0;
-}
-
-static size_t silent_points(struct run *r, const char **ret)
-{
-	struct backend_totals t;
-	size_t n = 0;
-
-	if (session_backend.snapshot(r->session, &t) < 0)
-		return 0;
-	for (size_t i = 0; i < t.n_points; i++)
-		if (!t.points[i].visits && !t.points[i].departures)
-			ret[n++] = points_shown(session_points(r->session), i)->name;
-	return n;
-}
-
-int run_print_report(struct run *r)
-{
-	_cleanup_free_ char *counters = session_counters(r->session);
-	const char *silent[ABI_MAX_POINTS], *without = NULL;
-	struct runner_status s;
-	struct error e = {0};
-	_cleanup_(analysis_free) struct analysis a = {0};
-
-	if (code_map_warning(r->code))
-		(void)log_error("warning: %s", code_map_warning(r->code));
-	if (r->options.no_report)
-		return 0;
-	if (analyse(&r->profile, r->options.seed, &a) < 0)
-		return log_error("out of memory for the report; the profile is in %s", r->options.output);
-	runner_get_status(r->runner, &s);
-	(void)code_map_without_names(r->code, &without);
-	struct report_hints h = {
-		.silent_points = silent,
-		.n_silent_points = silent_points(r, silent),
-		.no_debug_info = s.no_debug_info ? without : NULL,
-		.by_function = code_map_by_function(r->code),
-		.samples_in_scope = s.samples_in_scope,
-		.samples_out_of_scope = session_samples_outside(r->session),
-		.samples_without_line = s.samples_without_line,
-		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
-		.kernel_counters = counters && counters[0] ? counters : NULL,
-	};
-	if (report_choice_print(&r->options.report, &r->profile, &a, &h, &e) < 0)
-		return log_error("%s; the profile is in %s", e.text, r->options.output);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	(void)log_error("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);
-	clearerr(stdout);
-	return EXIT_OURS;
 }

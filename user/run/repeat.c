@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
 #include "run/run.h"
+
+#include "analysis/analysis.h"
+#include "base/clock.h"
 #include "base/error.h"
+#include "experiment/runner.h"
 #include "profile/merge.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_RUN_NS (NSEC_PER_SEC / 10) /* no program is started only to be ended at once */
+
 int repeat_init(struct repeat *x, const struct run_options *o, struct error *e)
 {
-	*x = (struct repeat){0};
+	*x = (struct repeat){.first_seed = o->seed, .certainty.missing_s = __builtin_nan("")};
+	if (o->repeat) {
+		x->last_ns = o->duration_ns ? clock_monotonic_ns() + o->duration_ns : 0;
+		return 0;
+	}
 	if (o->n_points)
 		return fail(e, EINVAL, "--runs measures whole runs: leave out -p, or --runs");
 	if (o->duration_ns)
@@ -47,9 +57,15 @@ static char *draw_line(struct repeat *x)
 
 int repeat_next(struct repeat *x, struct run_options *o, struct error *e)
 {
-	const struct profile_startup *first = x->all.n_runs ? &x->all.runs[0] : NULL;
+	if (o->repeat) {
+		uint64_t now = clock_monotonic_ns();
 
-	if (!first) {
+		o->seed = x->first_seed + x->done;
+		if (x->last_ns)
+			o->duration_ns = x->last_ns > now ? x->last_ns - now : 1;
+		return 0;
+	}
+	if (!x->all.n_runs) {
 		o->fixed_speedup = 0;
 		return 0;
 	}
@@ -61,12 +77,49 @@ int repeat_next(struct repeat *x, struct run_options *o, struct error *e)
 	if (!x->line && x->all.n_samples)
 		return fail(e, ENOMEM, "out of memory");
 	o->fixed_line = x->line;
-	o->granularity = first->granularity && !strcmp(first->granularity, "function") ? RUN_BY_FUNCTION : RUN_BY_LINE;
 	return 0;
+}
+
+/* What all runs together say, which is more than the last one does. */
+static void look(struct repeat *x, struct run *r)
+{
+	struct runner_status status;
+	struct analysis a;
+
+	runner_get_status(r->runner, &status);
+	x->visits_per_s = status.visits_per_s;
+	if ((r->options.until_ci <= 0 && r->options.quiet) || analyse(&x->all, x->first_seed, &a) < 0)
+		return; /* no memory now: the next look may have some */
+	x->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
+	analysis_free(&a);
+	r->certainty = x->certainty;
+	if (r->options.until_ci > 0 && x->certainty.reached)
+		run_say_certain(r);
+}
+
+static bool is_over(const struct repeat *x, const struct run_options *o)
+{
+	if (o->runs)
+		return x->done >= o->runs;
+	return x->done >= o->repeat || (o->until_ci > 0 && x->certainty.reached) || (x->last_ns && clock_monotonic_ns() + LEAST_RUN_NS >= x->last_ns);
 }
 
 int repeat_keep(struct repeat *x, struct run *r, struct error *e)
 {
+	struct certainty known = r->certainty;
+	int err;
+
 	x->done++;
-	return profile_merge(&x->all, &r->profile) < 0 ? fail(e, ENOMEM, "out of memory") : 0;
+	err = profile_merge(&x->all, &r->profile);
+	if (err == 0 && r->options.repeat && !known.reached)
+		look(x, r);
+	else
+		x->certainty = known;
+	x->over = is_over(x, &r->options);
+	return err < 0 ? fail(e, ENOMEM, "out of memory") : 0;
+}
+
+bool repeat_is_over(const struct repeat *x, const struct run *r)
+{
+	return x->over || r->interrupted || r->terminated || r->write_error || run_exit_status(r) != 0;
 }

@@ -6,6 +6,7 @@
 #include "options/run_options.h"
 #include "experiment/plan.h"
 #include "profile/reader.h"
+#include "run/status.h"
 #include "session/session.h"
 #include "target/identity.h"
 
@@ -20,6 +21,8 @@ struct runner;
 struct session_process;
 struct shim_page;
 struct target;
+struct visit_rate;
+struct visit_rates;
 
 /* A point of the options, in the session. */
 struct run_point {
@@ -63,12 +66,17 @@ struct run_discovery {
 	uint64_t next_ns;
 };
 
-/* `cozbpf run -n N`: a program that ends is measured from end to end, one run one experiment, for those that have no place to count. */
+/* A program that ends is started again. `cozbpf run -n N`: it is measured from end to end, one run one experiment, for those that have no place to
+ * count. `cozbpf run --repeat N`: each run has its experiments, and all runs are one profile. */
 struct repeat {
 	struct profile all; /* of the runs so far */
 	struct plan plan;
-	char *line; /* of the next run; NULL: whichever it samples first */
+	char *line; /* of the next run of -n; NULL: whichever it samples first */
 	size_t done;
+	bool over;		      /* there is no further run */
+	uint64_t first_seed, last_ns; /* of the first run, and when --duration is over; 0: never */
+	double visits_per_s;	      /* for the next run's experiments; 0: not known */
+	struct certainty certainty;   /* of all runs so far */
 };
 
 /* Payment handlers in processes that cannot have the preloaded library: those that ran already, and static executables. */
@@ -113,10 +121,13 @@ struct run {
 	struct certainty certainty; /* as of the last look */
 	size_t looked_at;	    /* how many experiments there were then */
 	uint64_t look_ns;	    /* the next look not before */
+	unsigned int warned;	    /* a bit for each kind of warning that was said */
 	struct run_slowing slowing; /* only where the purpose slows */
 	struct run_discovery discovery;
+	struct visit_rates *rates; /* of a run without a point; NULL: not begun */
+	enum { PROPOSING, PROPOSING_OVER } proposing;
 	sigset_t caught;
-	struct repeat *repeat;				   /* with --runs, over all of them; NULL: none */
+	struct repeat *repeat;				   /* with --runs and --repeat, over all of them; NULL: none */
 	bool interrupted;				   /* by Ctrl-C */
 	uint64_t start_ns, end_ns;			   /* of the program */
 	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* at the start */
@@ -211,7 +222,9 @@ bool run_inject_came(struct run *r, const struct profile_experiment *x);
 /* All go on without, as they were before. After the session is closed, but for programs that we started. */
 void run_inject_close(struct run *r);
 
-/* cmd_run.c: what comes before the session, and the session. */
+/* cmd_run.c: the exit status of a program that has ended; 0 if it was we who ended it, because its time was up. */
+int run_exit_status(const struct run *r);
+/* What comes before the session, and the session. */
 int run_open_session(struct run *r, struct error *e);
 
 /* loop.c: until the program has ended. */
@@ -230,12 +243,25 @@ void run_say_stops(const struct run *r);
 bool run_certainty_due(const struct run *r, uint64_t now);
 /* Sets @r->certainty. */
 void run_certainty_look(struct run *r, uint64_t now);
+/* One line: --until-ci has what it wants. */
+void run_say_certain(const struct run *r);
 /* CPU time, from the run's start, and what is known at its end; t->time is set. */
 void run_machine_begin(struct run *r);
 void run_machine_end(struct run *r, struct profile_runtime *t);
 /* Once samples are taken. Names those so far if it is time to, and takes code that is out of scope out of the tables. Returns when to come
  * again. */
 uint64_t run_discovery_step(struct run *r, uint64_t now);
+
+/* Prints how the run goes, where that is due; what it warns of, a plain line has once. */
+void run_show_status(struct run *r, struct status *status, uint64_t now);
+enum status_kind run_status_kind(const struct run *r);
+
+/* propose.c: of a run without a point, counts what it could be; lowers *ret_next to when to come again. */
+void run_propose_step(struct run *r, uint64_t now, uint64_t *ret_next);
+/* Takes the probes away, if it is not over: the program is left to itself, or has a point. */
+void run_propose_end(struct run *r);
+/* What was found. *ret is the run's. */
+size_t run_proposals(const struct run *r, const struct visit_rate **ret);
 
 /* slowing.c: may experiments begin? Else *ret_next is lowered to when to ask again. Only of runs that slow the line. */
 bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next);
@@ -258,13 +284,16 @@ int run_write_log(struct run *r, struct error *e);
 void run_close_profile(struct run *r);
 /* One line if the profile could not be written to, the first time. Whether that is so. */
 bool run_say_write_error(struct run *r);
-/* 0, or EXIT_OURS after one line. */
+/* print.c. 0, or EXIT_OURS after one line. */
 int run_print_report(struct run *r);
 
 /* repeat.c: -EINVAL with @e: the options make no sense together. repeat_free ends it. */
 int repeat_init(struct repeat *x, const struct run_options *o, struct error *e);
 void repeat_free(struct repeat *x);
-/* Draws what the next run tries, into the options. The first tries nothing: it says how long the program takes, and where. -ENOMEM. */
+/* Sets what differs in the next run's options. With -n that is a draw of what to try, but the first run tries nothing: it says how long the program
+ * takes, and where. -ENOMEM. */
 int repeat_next(struct repeat *x, struct run_options *o, struct error *e);
 /* Takes in the profile of a run that is over. -ENOMEM. */
 int repeat_keep(struct repeat *x, struct run *r, struct error *e);
+/* Is there no further run after @r, which is over? A program that fails is not started again. */
+bool repeat_is_over(const struct repeat *x, const struct run *r);

@@ -3,6 +3,7 @@
 #include "run/run.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "run/point_find.h"
@@ -21,6 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define EXPERIMENT_NS (500 * NSEC_PER_MSEC)
+#define SHORTEST_EXPERIMENT_NS (50 * NSEC_PER_MSEC)
 
 int run_look_at_program(struct run *r, struct error *e)
 {
@@ -160,9 +164,9 @@ void run_say_granularity(const struct run *r)
 {
 	const struct elf_object *o = code_map_main(r->code);
 
-	if (r->wrapper)
+	if (r->wrapper || (r->repeat && r->repeat->done))
 		return;
-	if (r->options.granularity == RUN_BY_EITHER && code_map_by_function(r->code))
+	if (r->options.granularity == RUN_BY_EITHER && code_map_in_scope(r->code, 0) && code_map_by_function(r->code))
 		(void)log_error("%s: no line information: trying functions instead of lines; build it with -g for lines", r->path);
 	if (code_map_by_function(r->code) && elf_object_symbol_problem(o))
 		(void)log_error("%s", elf_object_symbol_problem(o));
@@ -281,9 +285,11 @@ int run_open_runner(struct run *r, struct error *e)
 	enum profile_point_kind kinds[ABI_MAX_POINTS];
 	struct runner_options ro = {
 		.seed = o->seed,
-		.experiment_ns = o->experiment_ns,
+		.experiment_ns = o->experiment_ns ? o->experiment_ns : EXPERIMENT_NS,
+		/* What is asked for is what is made, and what slows a line is compared with experiments like it. */
+		.visits_per_s = r->repeat ? r->repeat->visits_per_s : 0,
+		.shortest_ns = o->experiment_ns || r->purpose->slows ? 0 : SHORTEST_EXPERIMENT_NS,
 		.cool_off_ns = o->cool_off_ns,
-		.max_experiment_ns = 16 * o->experiment_ns,
 		.settling_part = 10,
 		.min_visits = 5, /* what Coz's viewer asks of a cell */
 		.fixed_line = o->fixed_line,
@@ -299,6 +305,7 @@ int run_open_runner(struct run *r, struct error *e)
 	};
 	int err;
 
+	ro.max_experiment_ns = 16 * ro.experiment_ns;
 	for (size_t i = 0; i < ro.n_points; i++) {
 		const struct point *p = points_shown(points, i);
 

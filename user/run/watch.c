@@ -2,6 +2,7 @@
 /* What a run knows while it goes on: how sure its effects are, for the status line and --until-ci, who has the machine's CPU time, whether the
  * program is stopped, and what is in scope. */
 #include "run/run.h"
+#include "run/status.h"
 
 #include "analysis/analysis.h"
 #include "base/clock.h"
@@ -9,10 +10,15 @@
 #include "base/log.h"
 #include "code/map.h"
 #include "experiment/runner.h"
+#include "points/points.h"
 #include "target/launch.h"
 #include "target/process.h"
 
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +26,8 @@
 #define LOOK_EVERY 4
 /* What looking costs, of the time: it may not disturb the program. */
 #define LOOK_SHARE 50
+/* Warnings come when there is something to judge by. */
+#define WARN_FROM_NS (5 * NSEC_PER_SEC)
 #define DISCOVERY_LEAST_NS (5 * NSEC_PER_MSEC)
 #define DISCOVERY_MOST_NS (1 * NSEC_PER_SEC) /* where an experiment is as long as the program */
 /* Whatever is found next is found after at most this much more of the time since the last discovery ... */
@@ -27,11 +35,21 @@
 /* ... and all this takes at most one part of so many of a CPU's time. */
 #define DISCOVERY_SHARE 8
 
+/* What is to be known while the run goes on. */
+struct warnings {
+	size_t n;
+	struct warning {
+		enum warning_kind { WARN_SILENT, WARN_FOREIGN, WARN_HELD, N_WARNINGS } kind;
+		char text[256];
+	} all[N_WARNINGS];
+};
+
 bool run_certainty_due(const struct run *r, uint64_t now)
 {
 	size_t n = r->profile.n_experiments;
 
-	if (r->options.until_ci <= 0 && r->options.quiet)
+	/* Of several runs only the first one knows all that is known. */
+	if ((r->options.until_ci <= 0 && r->options.quiet) || (r->repeat && r->repeat->done))
 		return false;
 	return n >= r->looked_at + LOOK_EVERY + r->looked_at / 10 && now >= r->look_ns;
 }
@@ -47,6 +65,116 @@ void run_certainty_look(struct run *r, uint64_t now)
 	r->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
 	analysis_free(&a);
 	r->look_ns = now + LOOK_SHARE * (clock_monotonic_ns() - now);
+}
+
+void run_say_certain(const struct run *r)
+{
+	double points = 100 * r->options.until_ci;
+
+	if (r->certainty.at_floor)
+		(void)log_error("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
+				"method's own error",
+				points);
+	else if (!r->options.quiet)
+		(void)log_error("stopped: the top lines are known to +-%g points", points);
+}
+
+/* The first point that was not visited; NULL: all were. */
+static const char *silent_point(const struct run *r, const struct backend_totals *t)
+{
+	for (size_t i = 0; i < t->n_points; i++)
+		if (!t->points[i].visits && !t->points[i].departures)
+			return points_shown(session_points(r->session), i)->name;
+	return NULL;
+}
+
+static void warn(struct warnings *w, enum warning_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void warn(struct warnings *w, enum warning_kind kind, const char *fmt, ...)
+{
+	struct warning *new = &w->all[w->n++];
+	va_list ap;
+
+	new->kind = kind;
+	va_start(ap, fmt);
+	(void)vsnprintf(new->text, sizeof(new->text), fmt, ap);
+	va_end(ap);
+}
+
+/* Those that hold at @now, by all that was counted so far. */
+static void find_warnings(const struct run *r, const struct backend_totals *t, uint64_t now, struct warnings *ret)
+{
+	const char *silent = silent_point(r, t);
+	double foreign = t->busy_ns ? (double)t->outside_wait_ns / (double)t->busy_ns : 0;
+	double held = (double)t->held_asleep / (double)(now - r->start_ns + 1);
+
+	ret->n = 0;
+	if (now < r->start_ns + WARN_FROM_NS)
+		return;
+	if (silent)
+		warn(ret, WARN_SILENT, "progress point '%s' has not been visited yet: is it on the path that the program takes?", silent);
+	if (foreign > ANALYSIS_FOREIGN_FLAG)
+		warn(ret, WARN_FOREIGN, "other programs have the CPUs for %.0f %% of the time in which this one could run: effects may be off",
+		     100 * foreign);
+	if (held > ANALYSIS_HELD_LEAST && r->options.kind != RUN_LAUNCH && r->options.scope.inject == INJECT_NEVER)
+		warn(ret, WARN_HELD, "threads that should sleep are held for %.0f %% of the time: effects are told with --inject=auto only",
+		     100 * held);
+}
+
+void run_show_status(struct run *r, struct status *status, uint64_t now)
+{
+	const struct points *points = session_points(r->session);
+	bool earlier = r->options.repeat && r->repeat->done; /* what earlier runs say is more */
+	struct status_point shown[ABI_MAX_POINTS];
+	struct warnings warnings = {0};
+	struct runner_status s;
+	struct backend_totals t;
+	struct status_facts f = {
+		.elapsed_ns = now - r->start_ns,
+		.duration_ns = r->options.duration_ns,
+		.run = r->options.repeat ? r->repeat->done + 1 : 0,
+		.points = shown,
+		.certainty = earlier ? &r->repeat->certainty : &r->certainty,
+		.missing_s = earlier	    ? r->repeat->certainty.missing_s
+			     : r->looked_at ? r->certainty.missing_s
+					    : __builtin_nan(""),
+		.until_ci = r->options.until_ci,
+	};
+
+	if (!status_due(status, now))
+		return;
+	if (session_backend.snapshot(r->session, &t) == 0) {
+		for (; f.n_points < t.n_points; f.n_points++)
+			shown[f.n_points] = (struct status_point){points_shown(points, f.n_points)->name, t.points[f.n_points].visits};
+		find_warnings(r, &t, now, &warnings);
+	}
+	runner_get_status(r->runner, &s);
+	f.experiments = s.experiments;
+	f.lines = s.lines;
+	f.selected = s.selected;
+	f.speedup = s.speedup;
+	f.slows = s.slows;
+	for (; f.n_warnings < warnings.n; f.n_warnings++)
+		f.warnings[f.n_warnings] = warnings.all[f.n_warnings].text;
+	status_update(status, now, &f);
+	/* The view shows them as long as they hold. */
+	for (size_t i = 0; status->kind == STATUS_PLAIN && i < warnings.n; i++) {
+		if (!(r->warned & 1U << warnings.all[i].kind))
+			(void)log_error("warning: %s", warnings.all[i].text);
+		r->warned |= 1U << warnings.all[i].kind;
+	}
+}
+
+/* Where the program writes to our terminal, a view would be in its way. */
+enum status_kind run_status_kind(const struct run *r)
+{
+	const char *term = getenv("TERM");
+	bool own = r->options.kind != RUN_LAUNCH || r->options.output_to;
+
+	if (r->options.quiet || r->options.status == RUN_STATUS_NONE)
+		return STATUS_NONE;
+	if (r->options.status != RUN_STATUS_AUTO)
+		return r->options.status == RUN_STATUS_VIEW ? STATUS_VIEW : STATUS_PLAIN;
+	return own && isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0) ? STATUS_VIEW : STATUS_PLAIN;
 }
 
 /* Of all our threads. */

@@ -204,6 +204,19 @@ char **environ_with_preload(char *const *envp, int fd, const char *first)
 	return vector;
 }
 
+/* What the program prints goes to the file. A FIFO without a reader is not waited for. */
+static int redirect(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fcntl(fd, F_SETFL, O_APPEND) < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+		err = -errno;
+	(void)close(fd);
+	return err;
+}
+
 _Noreturn void child_run(const struct child_plan *plan)
 {
 	char **envp, first[SHIM_FIRST_MAX] = "", go;
@@ -214,6 +227,11 @@ _Noreturn void child_run(const struct child_plan *plan)
 	if (r < 0)
 		give_up(plan, CHILD_IDENTITY, -r);
 	bind_to_parent(plan);
+	if (plan->spec->output_to) {
+		r = redirect(plan->spec->output_to);
+		if (r < 0)
+			give_up(plan, CHILD_OUTPUT, -r);
+	}
 	envp = environ;
 	if (plan->image_fd >= 0) {
 		r = place_descriptors(plan);

@@ -13,6 +13,7 @@ enum child_stage {
 	CHILD_READY,	/* no failure: everything but exec is done, waiting for a byte */
 	CHILD_ORPHANED, /* no failure of the child's: the parent was gone */
 	CHILD_IDENTITY,
+	CHILD_OUTPUT,
 	CHILD_PRELOAD,
 	CHILD_ENVIRON,
 	CHILD_EXEC,

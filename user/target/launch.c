@@ -43,6 +43,8 @@ static int explain(const struct target *t, const struct child_report *r, const s
 	case CHILD_IDENTITY:
 		return fail(e, errnum, "cannot become user %s: %s; --keep-root runs the program as root",
 			    spec && spec->identity && spec->identity->name ? spec->identity->name : "?", strerror(errnum));
+	case CHILD_OUTPUT:
+		return fail(e, EIO, "--output-to %s: %s", spec ? spec->output_to : "?", errnum == ELOOP ? "is a symbolic link" : strerror(errnum));
 	case CHILD_PRELOAD:
 		if (errnum == EMFILE)
 			return fail(e, errnum, "no three consecutive file descriptors are free for the program; raise ulimit -n");

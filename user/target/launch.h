@@ -14,6 +14,7 @@ struct target;
 struct target_spec {
 	char *const *argv;		 /* NULL-terminated; argv[0] is looked up in PATH as a shell would */
 	const struct identity *identity; /* who the program runs as; NULL: as we are */
+	const char *output_to;		 /* a file for its standard output and error, opened as that user; NULL: ours */
 	/* The shim: its image, and the descriptors that it maps (shared/shim_abi.h). shim_size 0: no preload. */
 	const void *shim;
 	size_t shim_size;

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The report at the end of a run, with what the run knows beside its profile. */
+#include "run/run.h"
+
+#include "analysis/analysis.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "code/map.h"
+#include "experiment/runner.h"
+#include "points/points.h"
+#include "report/report.h"
+#include "session/visit_rates.h"
+#include "shared/abi.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHORT_RUN_NS (10 * NSEC_PER_SEC)
+#define MOST_PROPOSALS 18
+#define MOST_STRIPPED 4 /* files that are named */
+
+/* As a shell reads it. */
+static void put_word(FILE *f, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=%@:,./";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		(void)fprintf(f, " %s", word);
+		return;
+	}
+	(void)fputs(" '", f);
+	for (; *word; word++)
+		(void)fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, f);
+	(void)fputc('\'', f);
+}
+
+/* Of a program that ended by itself too soon for a verdict: the command that starts it as often as it takes; else NULL. The caller's. */
+static char *command_again(const struct run *r)
+{
+	const struct run_options *o = &r->options;
+	char *text = NULL;
+	size_t size;
+	FILE *f;
+
+	if (o->kind != RUN_LAUNCH || o->runs || o->repeat || r->terminated || r->interrupted || !r->n_runner_points || run_exit_status(r) != 0 ||
+	    r->profile.runtime_ns >= SHORT_RUN_NS)
+		return NULL;
+	f = open_memstream(&text, &size);
+	if (!f)
+		return NULL;
+	(void)fputs("cozbpf run --repeat auto", f);
+	if (!(o->until_ci > 0))
+		(void)fputs(" --until-ci 5", f);
+	for (size_t i = 1; o->words[i]; i++)
+		put_word(f, o->words[i]);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* The object that a line or function is in; SIZE_MAX: in none that is known. */
+static size_t object_of(const struct run *r, const char *location)
+{
+	struct addr_range first;
+	size_t n;
+
+	if (code_map_intervals(r->code, location, &first, 1, &n) < 0 || ABI_CODE_OBJECT(first.lo) >= code_map_count(r->code))
+		return SIZE_MAX;
+	return ABI_CODE_OBJECT(first.lo);
+}
+
+/* Of a run that began with a wrapper: the executable with the most samples, in words; else NULL. The caller's. */
+static char *program_of_wrapper(const struct run *r)
+{
+	size_t n = code_map_count(r->code), best = SIZE_MAX;
+	_cleanup_free_ uint64_t *samples = r->wrapper ? calloc(n + 1, sizeof(*samples)) : NULL;
+	uint64_t all = 0;
+	char *text;
+
+	if (!samples)
+		return NULL;
+	for (size_t i = 0; i < r->profile.n_samples; i++) {
+		size_t object = object_of(r, r->profile.samples[i].location);
+
+		all += r->profile.samples[i].count;
+		if (object < n)
+			samples[object] += r->profile.samples[i].count;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (samples[i] && (best == SIZE_MAX || samples[i] > samples[best]))
+			best = i;
+	/* The first one is the wrapper itself. */
+	if (best == SIZE_MAX || best == 0)
+		return NULL;
+	return asprintf(&text, "%s started %s, which has %.0f %% of the samples in scope", r->path, code_map_path(r->code, best),
+			100 * (double)samples[best] / (double)all) < 0
+		       ? NULL
+		       : text;
+}
+
+/* The files whose functions are called after their place, with their build ids; NULL: none. The caller's. */
+static char *stripped_files(const struct run *r)
+{
+	size_t found[MOST_STRIPPED], n = 0, size;
+	char *text = NULL;
+	FILE *f;
+
+	for (size_t i = 0; i < r->profile.n_samples && n < MOST_STRIPPED; i++) {
+		const char *location = r->profile.samples[i].location;
+		size_t object = strstr(location, "+0x") ? object_of(r, location) : SIZE_MAX, k = 0;
+
+		while (k < n && found[k] != object)
+			k++;
+		if (object != SIZE_MAX && k == n)
+			found[n++] = object;
+	}
+	f = n ? open_memstream(&text, &size) : NULL;
+	for (size_t i = 0; f && i < n; i++) {
+		const struct elf_object *elf = code_map_elf(r->code, found[i], NULL);
+		const char *id = elf ? elf_object_build_id(elf) : NULL;
+
+		(void)fprintf(f, "%s%s%s%s%s", i ? ", " : "", code_map_path(r->code, found[i]), id ? " (build id " : "", id ? id : "", id ? ")" : "");
+	}
+	if (f && fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static size_t silent_points(struct run *r, const char **ret)
+{
+	struct backend_totals t;
+	size_t n = 0;
+
+	if (session_backend.snapshot(r->session, &t) < 0)
+		return 0;
+	for (size_t i = 0; i < t.n_points; i++)
+		if (!t.points[i].visits && !t.points[i].departures)
+			ret[n++] = points_shown(session_points(r->session), i)->name;
+	return n;
+}
+
+struct proposals {
+	char *all[MOST_PROPOSALS];
+	size_t n;
+};
+
+static void proposals_free(struct proposals *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->all[i]);
+}
+
+/* Of a run without a point: "-p NAME", and how often it is passed. */
+static struct proposals propose(const struct run *r)
+{
+	const struct visit_rate *all = NULL;
+	size_t n = run_proposals(r, &all), size;
+	struct proposals p = {.n = 0};
+
+	for (size_t i = 0; i < n && p.n < MOST_PROPOSALS; i++) {
+		char *text = NULL;
+		FILE *f = open_memstream(&text, &size);
+
+		if (!f)
+			break;
+		(void)fputs("-p", f);
+		put_word(f, all[i].point);
+		(void)fprintf(f, "   (%.0f a second)", all[i].per_s);
+		if (fclose(f) == 0)
+			p.all[p.n++] = text;
+		else
+			free(text);
+	}
+	return p;
+}
+
+int run_print_report(struct run *r)
+{
+	_cleanup_(proposals_free) struct proposals proposed = propose(r);
+	_cleanup_free_ char *counters = session_counters(r->session), *again = command_again(r);
+	_cleanup_free_ char *program = program_of_wrapper(r), *stripped = stripped_files(r);
+	const char *silent[ABI_MAX_POINTS], *without = NULL;
+	bool by_function = code_map_by_function(r->code);
+	struct runner_status s;
+	struct error e = {0};
+	_cleanup_(analysis_free) struct analysis a = {0};
+
+	if (code_map_warning(r->code))
+		(void)log_error("warning: %s", code_map_warning(r->code));
+	if (r->options.no_report)
+		return 0;
+	if (analyse(&r->profile, r->options.seed, &a) < 0)
+		return log_error("out of memory for the report; the profile is in %s", r->options.output);
+	runner_get_status(r->runner, &s);
+	(void)code_map_without_names(r->code, &without, &by_function);
+	struct report_hints h = {
+		.silent_points = silent,
+		.n_silent_points = silent_points(r, silent),
+		.no_debug_info = s.no_debug_info ? without : NULL,
+		.by_function = by_function,
+		.samples_in_scope = s.samples_in_scope,
+		.samples_out_of_scope = session_samples_outside(r->session),
+		.samples_without_line = s.samples_without_line,
+		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
+		.proposals = (const char *const *)proposed.all,
+		.n_proposals = proposed.n,
+		.again = again,
+		.program = program,
+		.stripped = stripped,
+		.kernel_counters = counters && counters[0] ? counters : NULL,
+	};
+	if (report_choice_print(&r->options.report, &r->profile, &a, &h, &e) < 0)
+		return log_error("%s; the profile is in %s", e.text, r->options.output);
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	(void)log_error("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);
+	clearerr(stdout);
+	return EXIT_OURS;
+}

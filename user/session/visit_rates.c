@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "session/visit_rates.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "code/map.h"
+#include "elf/code.h"
+#include "elf/object.h"
+#include "elf/usdt.h"
+#include "kernel/probe.h"
+#include "kernel/uprobe_multi.h"
+#include "shared/visit_rates.h"
+#include "target/syscalls.h"
+#include "visit_rates.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* First a glance, in which even a function of a million calls a second is no burden. */
+#define GLANCE_NS (30 * NSEC_PER_MSEC)
+#define LOOK_NS (2 * NSEC_PER_SEC)
+
+/* System calls that wait for work or move data. */
+static const char *const telling_calls[] = {
+	"read",	   "write",	"readv",    "writev",  "pread64", "pwrite64",	     "recvfrom",       "recvmsg",	  "recvmmsg", "sendto",
+	"sendmsg", "sendmmsg",	"sendfile", "accept",  "accept4", "epoll_wait",	     "poll",	       "epoll_pwait",	  "ppoll",    "select",
+	"fsync",   "fdatasync", "openat",   "connect", "msgrcv",  "mq_timedreceive", "io_uring_enter", "copy_file_range", "splice",
+};
+
+struct site {
+	size_t object; /* of the code map */
+	uint64_t offset, semaphore;
+	enum visit_rate_kind kind;
+	char *point;
+	bool dropped; /* passed too often */
+};
+
+struct visit_rates {
+	struct code_map *code;
+	pid_t pid;
+	struct visit_rates_bpf *skel;
+	struct site *sites;
+	size_t n;
+	int *links;
+	size_t n_links;
+	struct bpf_link *calls;
+	enum { GLANCING, LOOKING, KNOWN } state;
+	uint64_t since_ns, due_ns, took_ns;
+	uint64_t *before, *after; /* counters, VISIT_RATES_SITES + VISIT_RATES_CALLS of them */
+	struct visit_rate *found;
+	size_t n_found;
+};
+
+#define N_COUNTERS (VISIT_RATES_SITES + VISIT_RATES_CALLS)
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+struct gathering {
+	struct visit_rates *v;
+	const struct elf_object *elf;
+	size_t object;
+};
+
+/* Takes @point over. */
+static int add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore, enum visit_rate_kind kind, char *point)
+{
+	struct visit_rates *v = g->v;
+	struct site s = {.object = g->object, .kind = kind, .point = point};
+	enum code_cost cost = code_cost_at(g->elf, vaddr);
+	unsigned char byte;
+
+	if (!point)
+		return -ENOMEM;
+	if (cost == CODE_NOP5)
+		vaddr = code_behind_nop(g->elf, vaddr, &cost);
+	if (v->n == VISIT_RATES_SITES || cost >= CODE_NOP5 || elf_object_vaddr_to_offset(g->elf, vaddr, &s.offset) < 0 ||
+	    (semaphore && elf_object_vaddr_to_offset(g->elf, semaphore, &s.semaphore) < 0) || array_room(v->sites, v->n) < 0) {
+		free(point);
+		return 0;
+	}
+	/* Its page is in memory then: see file_offsets in points/uprobes.c. */
+	(void)elf_object_read(g->elf, vaddr, &byte, 1);
+	v->sites[v->n++] = s;
+	return 0;
+}
+
+static int gather_probe(const struct usdt_probe *p, void *arg)
+{
+	struct gathering *g = arg;
+	bool is_main = code_map_is_main(g->v->code, g->object);
+	char *point;
+
+	if (asprintf(&point, "usdt:%s%s%s:%s", is_main ? "" : base_name(code_map_path(g->v->code, g->object)), is_main ? "" : ":", p->provider,
+		     p->name) < 0)
+		return -ENOMEM;
+	return add_site(g, p->vaddr, p->semaphore, VISIT_PROBE, point);
+}
+
+static int gather_function(const struct elf_symbol *s, const char *readable, void *arg)
+{
+	static const char *const of_startup[] = {"main", "_init", "_start", "_fini"};
+
+	for (size_t i = 0; i < sizeof(of_startup) / sizeof(of_startup[0]); i++)
+		if (strcmp(readable, of_startup[i]) == 0)
+			return 0;
+	return s->is_indirect ? 0 : add_site(arg, s->addr, 0, VISIT_FUNCTION, strdup(readable));
+}
+
+static int gather(struct visit_rates *v)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < code_map_count(v->code); i++) {
+		struct gathering g = {v, code_map_elf(v->code, i, NULL), i};
+
+		if (!g.elf)
+			continue;
+		r = usdt_each(g.elf, gather_probe, &g);
+		if (r == 0 && i == 0)
+			r = elf_object_each_readable(g.elf, true, gather_function, &g);
+	}
+	return r;
+}
+
+static void detach(struct visit_rates *v)
+{
+	for (size_t i = 0; i < v->n_links; i++)
+		(void)close(v->links[i]);
+	v->n_links = 0;
+	free(v->links);
+	v->links = NULL;
+}
+
+/* The sites of one object, from @from on; *ret_end: where those of the next one begin. */
+static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end)
+{
+	const struct elf_object *elf = code_map_elf(v->code, v->sites[from].object, NULL);
+	_cleanup_free_ uint64_t *numbers = NULL;
+	struct uprobe_multi m = {.pid = v->pid};
+	size_t end = from;
+	char path[64];
+	int fd;
+
+	while (end < v->n && v->sites[end].object == v->sites[from].object)
+		end++;
+	*ret_end = end;
+	numbers = calloc(3 * (end - from), sizeof(*numbers));
+	if (!numbers || !elf)
+		return -ENOMEM;
+	m.offsets = numbers;
+	m.semaphores = numbers + (end - from);
+	m.cookies = numbers + 2 * (end - from);
+	for (size_t i = from; i < end; i++) {
+		if (v->sites[i].dropped)
+			continue;
+		numbers[m.n] = v->sites[i].offset;
+		numbers[(end - from) + m.n] = v->sites[i].semaphore;
+		numbers[2 * (end - from) + m.n] = i;
+		m.n++;
+	}
+	if (!m.n)
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_object_fd(elf));
+	m.path = path;
+	fd = uprobe_multi_link(bpf_program__fd(v->skel->progs.visit_rates_probe), &m);
+	if (fd < 0)
+		return fd;
+	if (array_room(v->links, v->n_links) < 0) {
+		(void)close(fd);
+		return -ENOMEM;
+	}
+	v->links[v->n_links++] = fd;
+	return 0;
+}
+
+static int attach(struct visit_rates *v)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < v->n;)
+		r = attach_object(v, i, &i);
+	return r;
+}
+
+static int read_counters(const struct visit_rates *v, uint64_t *ret)
+{
+	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(v->skel->maps.visit_rates);
+	_cleanup_free_ uint64_t *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+
+	if (!each)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < N_COUNTERS; i++) {
+		ret[i] = 0;
+		/* Those of sites that there are, and of system calls. */
+		if ((i >= v->n && i < VISIT_RATES_SITES) || bpf_map_lookup_elem(fd, &i, each) < 0)
+			continue;
+		for (int k = 0; k < cpus; k++)
+			ret[i] += each[k];
+	}
+	return 0;
+}
+
+static int load(struct visit_rates *v, struct error *e)
+{
+	v->skel = visit_rates_bpf__open();
+	if (!v->skel)
+		return fail(e, errno, "cannot open the BPF programs that count: %s", strerror(errno));
+	v->skel->rodata->visit_rates_process = (unsigned int)v->pid;
+	(void)bpf_program__set_expected_attach_type(v->skel->progs.visit_rates_probe, (enum bpf_attach_type)UPROBE_MULTI);
+	if (visit_rates_bpf__load(v->skel) < 0)
+		return fail(e, errno, "cannot load the BPF programs that count: %s", strerror(errno));
+	v->calls = bpf_program__attach(v->skel->progs.visit_rates_call);
+	return v->calls ? 0 : fail(e, errno, "cannot count system calls: %s", strerror(errno));
+}
+
+int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, struct visit_rates **ret, struct error *e)
+{
+	struct visit_rates *v;
+	int r;
+
+	if (!feature_usable("uprobe_multi", disabled))
+		return fail(e, ENOTSUP, "to count at many places at once takes links of many probes (Linux 6.6), and root");
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return fail(e, ENOMEM, "out of memory");
+	v->code = code;
+	v->pid = pid;
+	v->before = calloc(N_COUNTERS, sizeof(*v->before));
+	v->after = calloc(N_COUNTERS, sizeof(*v->after));
+	r = v->before && v->after ? gather(v) : -ENOMEM;
+	if (r < 0)
+		r = fail(e, -r, "cannot collect what to count: %s", strerror(-r));
+	if (r == 0)
+		r = load(v, e);
+	if (r == 0) {
+		r = attach(v);
+		/* What was passed while the probes were put in counts for nothing. */
+		if (r == 0)
+			r = read_counters(v, v->before);
+		if (r < 0)
+			r = fail(e, -r, "cannot put probes into process %d: %s", (int)pid, strerror(-r));
+	}
+	if (r < 0) {
+		visit_rates_end(v);
+		return r;
+	}
+	v->since_ns = clock_monotonic_ns();
+	v->due_ns = v->since_ns + GLANCE_NS;
+	*ret = v;
+	return 0;
+}
+
+/* What was passed too often goes, with all probes where it is one. */
+static int look_again(struct visit_rates *v, uint64_t now)
+{
+	double s = (double)(now - v->since_ns) / (double)NSEC_PER_SEC;
+	bool some = false;
+	int r = read_counters(v, v->after);
+
+	for (size_t i = 0; r == 0 && i < v->n; i++)
+		if ((double)(v->after[i] - v->before[i]) > VISIT_RATES_MOST * s)
+			some = v->sites[i].dropped = true;
+	if (r < 0)
+		return r;
+	if (some) {
+		detach(v);
+		r = attach(v);
+	}
+	return r < 0 ? r : read_counters(v, v->before);
+}
+
+int visit_rates_step(struct visit_rates *v, uint64_t now, uint64_t *ret_next, struct error *e)
+{
+	int r = 0;
+
+	if (v->state == KNOWN)
+		return 1;
+	*ret_next = v->due_ns;
+	if (now < v->due_ns)
+		return 0;
+	if (v->state == GLANCING) {
+		r = look_again(v, now);
+		v->since_ns = clock_monotonic_ns();
+		*ret_next = v->due_ns = v->since_ns + LOOK_NS;
+		v->state = LOOKING;
+	} else {
+		r = read_counters(v, v->after);
+		v->took_ns = clock_monotonic_ns() - v->since_ns;
+		detach(v);
+		(void)bpf_link__destroy(v->calls);
+		v->calls = NULL;
+		v->state = KNOWN;
+	}
+	if (r < 0)
+		return fail(e, -r, "cannot count what process %d passes: %s", (int)v->pid, strerror(-r));
+	return v->state == KNOWN;
+}
+
+static int by_kind_and_rate(const void *a, const void *b)
+{
+	const struct visit_rate *x = a, *y = b;
+
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->per_s > y->per_s ? -1 : x->per_s < y->per_s;
+}
+
+/* A place of a point that has several, as inlined probes have, adds to the one that is there. */
+static void add_found(struct visit_rates *v, enum visit_rate_kind kind, const char *point, uint64_t visits)
+{
+	double per_s = (double)visits * (double)NSEC_PER_SEC / (double)(v->took_ns ? v->took_ns : 1);
+
+	for (size_t i = 0; i < v->n_found; i++)
+		if (v->found[i].kind == kind && strcmp(v->found[i].point, point) == 0) {
+			v->found[i].per_s += per_s;
+			return;
+		}
+	if (visits && array_room(v->found, v->n_found) == 0) {
+		struct visit_rate *f = &v->found[v->n_found];
+
+		*f = (struct visit_rate){kind, strdup(point), per_s};
+		v->n_found += f->point != NULL;
+	}
+}
+
+static void forget(struct visit_rates *v)
+{
+	for (size_t i = 0; i < v->n_found; i++)
+		free(v->found[i].point);
+	free(v->found);
+	v->found = NULL;
+	v->n_found = 0;
+}
+
+size_t visit_rates_found(struct visit_rates *v, size_t most, const struct visit_rate **ret)
+{
+	size_t used = 0, of_kind = 0;
+
+	forget(v);
+	for (size_t i = 0; v->state == KNOWN && i < v->n; i++)
+		if (!v->sites[i].dropped)
+			add_found(v, v->sites[i].kind, v->sites[i].point, v->after[i] - v->before[i]);
+	for (size_t i = 0; v->state == KNOWN && i < sizeof(telling_calls) / sizeof(telling_calls[0]); i++) {
+		int number = syscall_number(telling_calls[i]);
+		char point[64];
+
+		(void)snprintf(point, sizeof(point), "syscall:%s", telling_calls[i]);
+		if (number >= 0 && number < VISIT_RATES_CALLS)
+			add_found(v, VISIT_CALL, point, v->after[VISIT_RATES_SITES + number] - v->before[VISIT_RATES_SITES + number]);
+	}
+	if (v->n_found)
+		qsort(v->found, v->n_found, sizeof(*v->found), by_kind_and_rate);
+	for (size_t i = 0; i < v->n_found; i++) {
+		struct visit_rate f = v->found[i];
+
+		of_kind = used && v->found[used - 1].kind == f.kind ? of_kind : 0;
+		if (f.per_s < VISIT_RATES_LEAST || f.per_s > VISIT_RATES_MOST || of_kind == most) {
+			free(f.point);
+			continue;
+		}
+		of_kind++;
+		v->found[used++] = f;
+	}
+	v->n_found = used;
+	*ret = v->found;
+	return used;
+}
+
+void visit_rates_end(struct visit_rates *v)
+{
+	if (!v)
+		return;
+	detach(v);
+	(void)bpf_link__destroy(v->calls);
+	visit_rates_bpf__destroy(v->skel);
+	for (size_t i = 0; i < v->n; i++)
+		free(v->sites[i].point);
+	free(v->sites);
+	forget(v);
+	free(v->before);
+	free(v->after);
+	free(v);
+}
