@@ -105,3 +105,29 @@ objcopy --only-keep-debug --remove-section=.note.gnu.build-id full "debug/.build
 ! "$COZBPF" list "${moved[@]}" lines ./spin >out 2>err || why+=' lines from the wrong file;'
 grep -q "${id:2}.debug: of another build" err || why+=' the wrong file is not named;'
 verdict mismatch "$why" out err
+
+# A server's file, which the user's own debuginfod-find brings: as that user, never as root. This one stands for it, and says who it was.
+mkdir -p bin cache
+objcopy --only-keep-debug full cache/debuginfo || exit 1
+cat >bin/debuginfod-find <<END
+#!/bin/sh
+echo "\$(id -u) \$1 \$2 \$HOME" >>$tmp/cache/asked
+[ "\$2" = $id ] && echo $tmp/cache/debuginfo
+END
+chmod 755 bin/debuginfod-find
+chmod 777 cache
+asking=(env "PATH=$tmp/bin:$PATH" DEBUGINFOD_URLS=http://127.0.0.1:9/ SUDO_UID=65534 SUDO_GID=65534)
+why=''
+"${asking[@]}" "$COZBPF" list lines ./spin >out 2>err </dev/null || why+=" status $?;"
+grep -q "spin.c:$step\$" out || why+=' no lines;'
+grep -q "^65534 debuginfo $id " cache/asked || why+=' it was not asked as the user;'
+! grep -q '^0 ' cache/asked || why+=' it was asked as root;'
+verdict 'a debug file from a server' "$why" out err cache/asked
+
+why=''
+rm cache/asked
+env -u SUDO_UID -u SUDO_GID "PATH=$tmp/bin:$PATH" DEBUGINFOD_URLS=http://127.0.0.1:9/ "$COZBPF" list lines ./spin >out 2>err </dev/null && why+=' lines for root;'
+[ ! -e cache/asked ] || why+=' root has asked;'
+env -u DEBUGINFOD_URLS "PATH=$tmp/bin:$PATH" SUDO_UID=65534 SUDO_GID=65534 "$COZBPF" list lines ./spin >out 2>>err </dev/null && why+=' lines without a server;'
+[ ! -e cache/asked ] || why+=' it is asked unasked;'
+verdict 'no server is asked for root, nor where none is named' "$why" err

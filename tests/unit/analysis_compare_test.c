@@ -24,18 +24,49 @@ static double visit_ns(double faster, double a, double b)
 	return VISIT_NS * ((1 - faster) * (1 - a) * 2 / 3 + (1 - b) / 3);
 }
 
-static void simulate(struct profile *p, double faster, uint64_t seed)
+/* @wander: by how much the machine is now faster, now slower, over about the length of a run. */
+static void simulate_on(struct profile *p, double faster, uint64_t seed, double wander)
 {
 	static const double speedups[] = {0, 0.25, 0, 0.5, 0.75, 1};
 	struct rng r;
 
+	double phase;
+
 	rng_seed(&r, seed);
+	phase = 2 * M_PI * rng_unit(&r);
 	for (size_t i = 0; i < EXPERIMENTS; i++) {
+		double speed = 1 + wander * sin(phase + 2 * M_PI * (double)i / EXPERIMENTS / 1.5);
 		double s = speedups[rng_below(&r, 6)], noise = 1 + NOISE * (rng_unit(&r) + rng_unit(&r) + rng_unit(&r) - 1.5);
 		bool a = rng_below(&r, 3) < 2;
 
-		(void)sample_visits(p, a ? "/s/a.c:1" : "/s/b.c:2", s, (uint64_t)(VISITS * noise * visit_ns(faster, a ? s : 0, a ? 0 : s)), VISITS);
+		(void)sample_visits(p, a ? "/s/a.c:1" : "/s/b.c:2", s, (uint64_t)(VISITS * noise * speed * visit_ns(faster, a ? s : 0, a ? 0 : s)),
+				    VISITS);
 	}
+}
+
+static void simulate(struct profile *p, double faster, uint64_t seed)
+{
+	simulate_on(p, faster, seed, 0);
+}
+
+/* On a machine that takes so many times as long for everything. */
+static void simulate_cpu(struct profile *p, double faster, uint64_t seed, double slower)
+{
+	static const char *const lines[] = {"/s/a.c:1", "/s/b.c:2"};
+	const double ns[] = {(1 - faster) * 2e9, 1e9};
+
+	simulate(p, faster, seed);
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		struct profile_experiment *x = &p->experiments[i].x;
+
+		x->duration = (uint64_t)((double)x->duration * slower);
+		x->elapsed = (uint64_t)((double)x->elapsed * slower);
+		x->executed_ns = (uint64_t)(VISITS * slower * visit_ns(faster, 0, 0));
+	}
+	p->samples = calloc(2, sizeof(*p->samples));
+	for (; p->n_samples < 2; p->n_samples++)
+		p->samples[p->n_samples] =
+			(struct profile_samples){.location = strdup(lines[p->n_samples]), .count = 1000, .ns = (uint64_t)ns[p->n_samples]};
 }
 
 struct pair {
@@ -94,6 +125,46 @@ static void what_was_predicted_comes_true(void **state)
 	assert_in_range(held, 18, 20);
 	assert_in_range(came_true, 18, 20);
 	assert_in_range(differences, 38, 40);
+}
+
+/* The machine is a tenth slower after the change. */
+static void other_lines_tell_the_machine_s_speed(void **state)
+{
+	_cleanup_(pair_free) struct pair p = {0};
+	struct promise s;
+
+	(void)state;
+	simulate_cpu(&p.before, 0, 1, 1);
+	simulate_cpu(&p.after, 0.4, 2, 1.1);
+	compare_pair(&p);
+	s = compare_promise(&p.c.points[0], "a.c:1", 0.4);
+	assert_true(fabs(p.c.points[0].gain.effect - (1 - 1.1 * (1 - 0.4 * 2 / 3))) < 0.02);
+	assert_true(s.corrected && fabs(s.gained.effect - 0.4 * 2 / 3) < 0.02);
+	assert_int_equal(s.outcome, PROMISE_CAME_TRUE);
+	/* Where nearly all of it is the changed line, the others tell nothing. */
+	p.before.samples[0].ns = (uint64_t)1e12;
+	s = compare_promise(&p.c.points[0], "a.c:1", 0.4);
+	assert_true(!s.corrected && s.gained.effect == p.c.points[0].gain.effect);
+}
+
+/* Two runs on a machine that is not equally fast all the time are at two times. */
+static void nor_where_the_machine_wanders(void **state)
+{
+	size_t wrong = 0;
+	double widest = 0;
+
+	(void)state;
+	for (uint64_t seed = 200; seed < 240; seed++) {
+		_cleanup_(pair_free) struct pair p = {0};
+
+		simulate_on(&p.before, 0, 2 * seed, 0.03);
+		simulate_on(&p.after, 0, 2 * seed + 1, 0.03);
+		compare_pair(&p);
+		wrong += p.c.points[0].gain.low > 0 || p.c.points[0].gain.high < 0;
+		widest = fmax(widest, p.c.points[0].gain.high - p.c.points[0].gain.low);
+	}
+	assert_in_range(wrong, 0, 4);
+	assert_true(widest < 0.4);
 }
 
 static void equal_runs_do_not_differ(void **state)
@@ -171,10 +242,9 @@ static void little_says_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_predicted_comes_true),
-		cmocka_unit_test(equal_runs_do_not_differ),
-		cmocka_unit_test(moved_lines_are_found_by_their_text),
-		cmocka_unit_test(little_says_little),
+		cmocka_unit_test(what_was_predicted_comes_true),       cmocka_unit_test(equal_runs_do_not_differ),
+		cmocka_unit_test(nor_where_the_machine_wanders),       cmocka_unit_test(other_lines_tell_the_machine_s_speed),
+		cmocka_unit_test(moved_lines_are_found_by_their_text), cmocka_unit_test(little_says_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

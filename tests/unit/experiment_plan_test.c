@@ -171,7 +171,7 @@ static void plenty_makes_experiments_short(void **state)
 	(void)state;
 	assert_int_equal(length_ms(1000, 1000, 1), 500);
 	assert_int_equal(length_ms(4000, 1000, 1), 125); /* 500 visits */
-	assert_int_equal(length_ms(1e6, 250, 1), 200);	 /* 50 samples */
+	assert_int_equal(length_ms(1e6, 250, 1), 100);	 /* 25 samples */
 	assert_int_equal(length_ms(1e6, 4000, 1), 50);	 /* never shorter */
 	assert_int_equal(length_ms(10, 4000, 1), 500);	 /* never longer */
 	/* What is not known is not plentiful. */

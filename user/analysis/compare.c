@@ -15,15 +15,15 @@
 /* Neighbours in time are more alike than experiments that are far apart. So the scatter of a run's time per visit is taken from this many parts of
  * it. */
 #define PARTS 8
-/* What two runs of one program differ by beyond what they scatter inside, as a 95 % half-width: the same machine is not equally fast at two times. */
+/* What two runs of one program differ by beyond what they scatter inside, as a 95 % half-width, on a machine that keeps its speed ... */
 #define RUN_TO_RUN 0.01
 #define FAMILY_RATE 0.05
-/* An interval of what was gained less what was predicted that is wider than this says nothing. */
-#define WIDEST_GAP 0.05
 
 /* A mean of logarithms, so that two of them are compared by their quotient. */
 struct pace {
 	double log_ns, variance, df;
+	double wander; /* ... and its variance from one time to another on one that does not: of the parts of a run, beyond what their experiments
+			  scatter */
 };
 
 /* What an experiment at 0 % adds to a point's time and visits, by what it can be trusted. False: nothing. */
@@ -63,7 +63,7 @@ static bool time_of(const struct profile_run_experiment *x, uint64_t settled_per
 static int pace_of(const struct profile *p, const struct analysis_point *point, struct pace *ret)
 {
 	_cleanup_free_ double *ns = calloc(p->n_experiments + 1, sizeof(*ns)), *visits = calloc(p->n_experiments + 1, sizeof(*visits));
-	double sum_ns = 0, sum_visits = 0, logs[PARTS] = {0};
+	double sum_ns = 0, sum_visits = 0, logs[PARTS] = {0}, within = 0;
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	size_t n = 0, parts;
 
@@ -85,23 +85,28 @@ static int pace_of(const struct profile *p, const struct analysis_point *point, 
 			part_visits += visits[i];
 		}
 		logs[k] = log(part_ns / part_visits);
+		for (size_t i = k * n / parts; i < (k + 1) * n / parts; i++)
+			within += pow(log(ns[i] / visits[i]) - logs[k], 2);
 	}
 	if (parts >= 2) {
 		ret->df = (double)parts - 1;
 		ret->variance = pow(stats_deviation(logs, parts), 2) / (double)parts;
+		/* Of a part with one experiment nothing is known but that. */
+		if (n > parts && isfinite(within))
+			ret->wander = fmax(0, ret->variance * (double)parts - within / (double)(n - parts) * (double)parts / (double)n);
 	}
 	return 0;
 }
 
-/* By how much less time a unit takes at pace @b than at @a. Degrees of freedom after Welch. */
-static struct analysis_change gain_of(const struct pace *a, const struct pace *b)
+/* By how much less time a unit takes at pace @b than at @a; with @wander, if that of the machine is in it. Degrees of freedom after Welch. */
+static struct analysis_change gain_of(const struct pace *a, const struct pace *b, bool wander)
 {
 	double variance = a->variance + b->variance, change = b->log_ns - a->log_ns, half, df;
 
 	if (isnan(change) || isnan(variance))
 		return (struct analysis_change){isnan(change) ? NAN : 1 - exp(change), NAN, NAN};
 	df = variance > 0 ? variance * variance / (a->variance * a->variance / a->df + b->variance * b->variance / b->df) : a->df + b->df;
-	half = hypot(stats_t_quantile(df) * sqrt(variance), RUN_TO_RUN);
+	half = hypot(stats_t_quantile(df) * sqrt(variance + (wander ? a->wander + b->wander : 0)), RUN_TO_RUN);
 	return (struct analysis_change){1 - exp(change), 1 - exp(change + half), 1 - exp(change - half)};
 }
 
@@ -239,7 +244,7 @@ int compare(const struct profile *before, const struct analysis *a, const struct
 				continue;
 			if (a->points[j].kind != b->points[i].kind || strcmp(a->points[j].name, b->points[i].name) != 0)
 				continue;
-			*p = (struct compare_point){.before = &a->points[j], .after = &b->points[i]};
+			*p = (struct compare_point){.before = &a->points[j], .after = &b->points[i], .old = before, .new = after};
 			ret->n_points++;
 			if (pace_of(before, p->before, &x) < 0 || pace_of(after, p->after, &y) < 0 || compare_lines(before, after, p) < 0) {
 				compare_free(ret);
@@ -247,7 +252,8 @@ int compare(const struct profile *before, const struct analysis *a, const struct
 			}
 			p->before_ns = exp(x.log_ns);
 			p->after_ns = exp(y.log_ns);
-			p->gain = gain_of(&x, &y);
+			p->gain = gain_of(&x, &y, true);
+			p->steady = gain_of(&x, &y, false);
 			break;
 		}
 	return 0;
@@ -259,81 +265,4 @@ void compare_free(struct comparison *c)
 		free(c->points[i].lines);
 	free(c->points);
 	*c = (struct comparison){0};
-}
-
-/* Between the quarters the curve is taken for straight, but for its knee. */
-static struct analysis_change curve_at(const struct analysis_line *line, double speedup)
-{
-	struct analysis_change before = {0, 0, 0}, after, ret;
-	double from = 0, to, share;
-	const struct analysis_curve *c = &line->curve;
-
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		after = analysis_shown(line, k);
-		to = analysis_curve_speedups[k];
-		if (isnan(after.effect))
-			continue;
-		if (c->knee > from && c->knee < to) {
-			double half = (after.high - after.low) / 2;
-
-			if (speedup <= c->knee) {
-				after = (struct analysis_change){c->knee_effect, c->knee_effect - half, c->knee_effect + half};
-				to = c->knee;
-			} else {
-				before = (struct analysis_change){c->knee_effect, c->knee_effect - half, c->knee_effect + half};
-				from = c->knee;
-			}
-		}
-		if (speedup <= to + 1e-9) {
-			share = (speedup - from) / (to - from);
-			ret.effect = before.effect + share * (after.effect - before.effect);
-			ret.low = before.low + share * (after.low - before.low);
-			ret.high = before.high + share * (after.high - before.high);
-			return ret;
-		}
-		before = after;
-		from = to;
-	}
-	return (struct analysis_change){NAN, NAN, NAN};
-}
-
-static bool is_called(const char *selected, const char *name)
-{
-	size_t n = strlen(selected), m = strlen(name);
-
-	return m && n >= m && !strcmp(selected + n - m, name) && (n == m || selected[n - m - 1] == '/');
-}
-
-const struct analysis_line *compare_called(const struct analysis_point *point, const char *name)
-{
-	const struct analysis_line *found = NULL;
-
-	for (size_t i = 0; i < point->n_lines; i++) {
-		if (!is_called(point->lines[i].selected, name))
-			continue;
-		if (!strcmp(point->lines[i].selected, name))
-			return &point->lines[i];
-		if (found)
-			return NULL;
-		found = &point->lines[i];
-	}
-	return found;
-}
-
-struct promise compare_promise(const struct compare_point *p, const char *line, double speedup)
-{
-	struct promise ret = {.predicted = {NAN, NAN, NAN}, .gap = NAN, .gap_half = NAN};
-	const struct analysis_line *found = compare_called(p->before, line);
-
-	if (found)
-		ret.predicted = curve_at(found, speedup);
-	ret.gap = p->gain.effect - ret.predicted.effect;
-	ret.gap_half = hypot((p->gain.high - p->gain.low) / 2, (ret.predicted.high - ret.predicted.low) / 2);
-	if (isnan(ret.gap) || isnan(ret.gap_half))
-		ret.outcome = PROMISE_UNKNOWN;
-	else if (fabs(ret.gap) > ret.gap_half)
-		ret.outcome = PROMISE_BROKEN;
-	else
-		ret.outcome = ret.gap_half > WIDEST_GAP ? PROMISE_OPEN : PROMISE_CAME_TRUE;
-	return ret;
 }

@@ -16,9 +16,11 @@ struct compare_line {
 /* A point that both profiles have. */
 struct compare_point {
 	const struct analysis_point *before, *after;
-	double before_ns, after_ns;  /* of a visit, or the mean latency, without any speedup; NaN: not known */
-	struct analysis_change gain; /* by how much less time it takes after the change, with its 95 % interval */
-	struct compare_line *lines;  /* owned; in the order of @after's */
+	double before_ns, after_ns;	 /* of a visit, or the mean latency, without any speedup; NaN: not known */
+	struct analysis_change gain;	 /* by how much less time it takes after the change, with its 95 % interval */
+	struct analysis_change steady;	 /* the same, if the machine kept its speed from one run to the other */
+	const struct profile *old, *new; /* what is compared */
+	struct compare_line *lines;	 /* owned; in the order of @after's */
 	size_t n_lines;
 };
 
@@ -32,7 +34,7 @@ struct comparison {
 int compare(const struct profile *before, const struct analysis *a, const struct profile *after, const struct analysis *b, struct comparison *ret);
 void compare_free(struct comparison *c);
 
-/* What was predicted of a change that has been made, and what came of it. */
+/* promise.c. What was predicted of a change that has been made, and what came of it. */
 enum promise_outcome {
 	PROMISE_UNKNOWN,   /* the line was not tried before the change, or the gain is not known */
 	PROMISE_CAME_TRUE, /* the two agree within their intervals */
@@ -43,6 +45,8 @@ enum promise_outcome {
 struct promise {
 	enum promise_outcome outcome;
 	struct analysis_change predicted; /* of the line, before the change, at @speedup */
+	struct analysis_change gained;	  /* what came of it, without what the machine's speed did meanwhile, if @corrected */
+	bool corrected;			  /* by the CPU time of a visit in all other lines, which the change left alone */
 	double gap, gap_half;		  /* what was gained less what was predicted, and the half-width of its 95 % interval */
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/debug_find.h"
 #include "elf/debug_options.h"
+#include "elf/debuginfod.h"
 #include "elf/object.h"
 #include "elf/object_private.h"
 #include "sandbox/opener.h"
@@ -45,7 +46,7 @@ static bool is_trusted(int object, int file)
 }
 
 /* Only ELF files are passed on: an attacker who controls a decoder sees no others. */
-int debug_open_named(const struct elf_object *o, const struct debug_options *options, const char *path)
+static int open_elf(const struct elf_object *o, const char *path)
 {
 	_cleanup_close_ int fd = opener_open(path, &o->rights);
 	char magic[SELFMAG];
@@ -54,6 +55,27 @@ int debug_open_named(const struct elf_object *o, const struct debug_options *opt
 		return TAKE_FD(fd);
 	if (pread(fd, magic, SELFMAG, 0) != SELFMAG || memcmp(magic, ELFMAG, SELFMAG))
 		return -ENOEXEC;
+	return TAKE_FD(fd);
+}
+
+/* From where the user said that debug files are to be taken: that is the user's, like a directory of --debug-dir. */
+static int open_from_server(const struct elf_object *o, const char *id)
+{
+	_cleanup_free_ char *path = NULL;
+	int r = debuginfod_find(&o->rights, id, &path);
+
+	return r < 0 ? r : open_elf(o, path);
+}
+
+int debug_open_named(const struct elf_object *o, const struct debug_options *options, const char *path)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
+		return open_from_server(o, path + strlen(DEBUGINFOD_SCHEME));
+	fd = open_elf(o, path);
+	if (fd < 0)
+		return TAKE_FD(fd);
 	return in_debug_dir(options, path) || is_trusted(o->fd, fd) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
@@ -85,6 +107,8 @@ static void not_opened(struct search *s, const char *path, int err)
 			   "%s: not used, since others than root and the program's owner can have written it; chown or chmod it, or "
 			   "give its directory with --debug-dir",
 			   path);
+	else if (err == -EPERM && strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
+		(void)fail(&e, -err, "DEBUGINFOD_URLS is set, but servers are asked for a user only, not for root: run cozbpf by sudo");
 	else if (err != -ENOENT && err != -ENOTDIR)
 		(void)fail(&e, -err, "%s: cannot open: %s", path, strerror(-err));
 	reason(s, &e);
@@ -162,7 +186,8 @@ static bool by_build_id(struct search *s, const char *id)
 	for (size_t i = 0; root(s->options, i); i++)
 		if (try(s, "%s/.build-id/%.2s/%s.debug", root(s->options, i), id, id + 2))
 			return true;
-	return false;
+	/* Whatever a decoder asks for, it is a file by its build id. */
+	return debuginfod_wanted() && try(s, DEBUGINFOD_SCHEME "%s", id);
 }
 
 /* "/a/b" of "/a/b/c", "." of "c", "" of "/c". */

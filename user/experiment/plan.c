@@ -13,7 +13,7 @@
 
 /* An experiment's edges cut through a visit and a sample: with so many of them that is a part of the scatter, not all of it. */
 #define VISITS_WANTED 500
-#define SAMPLES_WANTED 50
+#define SAMPLES_WANTED 25
 /* An experiment is no shorter than one in so many parts of the run before it. */
 #define PARTS_OF_RUN 100
 

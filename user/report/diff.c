@@ -79,9 +79,10 @@ static char *promise_words(const struct report *r, const struct diff *d, const s
 		return sentence("What came of %s is not known: there are too few experiments at 0 %%.", line);
 	if (s.outcome == PROMISE_UNKNOWN)
 		return sentence("What a %.0f %% faster %s would be worth was not predicted: the line was tried too seldom.", 100 * d->speedup, line);
-	return sentence("%s was made %.0f %% faster: %.1f %% [%.1f, %.1f] less time was predicted, and %.1f %% [%.1f, %.1f] came of it. %s", line,
-			100 * d->speedup, 100 * s.predicted.effect, 100 * s.predicted.low, 100 * s.predicted.high, 100 * p->gain.effect,
-			100 * p->gain.low, 100 * p->gain.high, ends[s.outcome]);
+	return sentence("%s was made %.0f %% faster: %.1f %% [%.1f, %.1f] less time was predicted, and %.1f %% [%.1f, %.1f] came of it%s. %s", line,
+			100 * d->speedup, 100 * s.predicted.effect, 100 * s.predicted.low, 100 * s.predicted.high, 100 * s.gained.effect,
+			100 * s.gained.low, 100 * s.gained.high,
+			s.corrected ? ", the machine's own speed taken out by the CPU time of all other lines" : "", ends[s.outcome]);
 }
 
 /* "hot.c:10", or "hot.c:10 -> 12" of one that moved. */
@@ -198,8 +199,9 @@ static struct json_object *promise_of(const struct diff *d, const struct compare
 	struct json_object *o = json_object_new_object();
 
 	return whole(o, json_add_string(o, "line", d->changed) | json_add_number(o, "speedup", d->speedup) |
-				json_add_change(o, "predicted", s.predicted) | json_add_number(o, "gap", s.gap) |
-				json_add_number(o, "gap_half", s.gap_half) | json_add_string(o, "outcome", outcome_name(s.outcome)));
+				json_add_change(o, "predicted", s.predicted) | json_add_change(o, "gained", s.gained) |
+				json_add_number(o, "gap", s.gap) | json_add_number(o, "gap_half", s.gap_half) |
+				json_add_string(o, "outcome", outcome_name(s.outcome)));
 }
 
 static struct json_object *point_of(const struct report *r, const struct diff *d, const struct compare_point *p)
