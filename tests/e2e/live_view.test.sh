@@ -40,7 +40,7 @@ is_whole() { # NAME COLUMNS
 }
 
 run="$COZBPF run --keep-root --no-report -p progress"
-open view 80 24 "$run -o view.jsonl --output-to view.out -d 18 -- $pipeline --seconds 100"
+open view 80 24 "$run -o view.jsonl --output-to view.out -d 14 -- $pipeline --seconds 100"
 open shared 80 24 "$run -o shared.jsonl -d 12 -- $pipeline --seconds 100"
 NO_COLOR=1 open plain 80 24 "NO_COLOR=1 $run -o plain.jsonl --output-to plain.out -d 20 -- $pipeline --seconds 100"
 profile=piped.jsonl

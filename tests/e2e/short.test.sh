@@ -36,13 +36,13 @@ verdict 'a length that is asked for is kept' "$why" err
 why=
 rm -f "$profile"
 SECONDS=0
-"$COZBPF" run --keep-root -q -o "$profile" --repeat auto --until-ci 8 -d 50 -p progress -- "${busy[@]}" --seconds 1.5 >out 2>err </dev/null || why+=" status $?;"
+"$COZBPF" run --keep-root -q -o "$profile" --repeat auto --until-ci 12 -d 50 -p progress -- "${busy[@]}" --seconds 1.5 >out 2>err </dev/null || why+=" status $?;"
 elapsed=$SECONDS
 grep -qE 'independent\.c:[0-9]+ .*helps' out || why+=' no verdict;'
 runs=$(grep -c '^visits=' out)
 [ "$runs" -ge 1 ] || why+=' it was never run;'
 holds 'len(runs) >= '"$runs" || why+=" $(ask 'len(runs)') runs in the profile;"
-[ "$(python3 -c "print($(half_width) <= 8.01)")" = True ] || [ "$elapsed" -ge 45 ] || why+=" +-$(half_width) points;"
+[ "$(python3 -c "print($(half_width) <= 12.01)")" = True ] || [ "$elapsed" -ge 45 ] || why+=" +-$(half_width) points;"
 verdict 'it is started again until enough is known' "$why" err out
 
 why=

@@ -32,26 +32,26 @@ for t in threads: t.start()
 for t in threads: t.join()
 END
 why=
-profiled -p syscall:futex -- /usr/bin/python3 hash.py 4 || why+=" status $?;"
+profiled -p syscall:futex -- /usr/bin/python3 hash.py 3 || why+=" status $?;"
 why+=$(check_lost)
 verdict 'threads of Python that hash' "$why" err
 
 why=
-profiled -b 'libcrypto.so*' -p syscall:futex -- /usr/bin/python3 hash.py 4 || why+=" status $?;"
+profiled -b 'libcrypto.so*' -p syscall:futex -- /usr/bin/python3 hash.py 3 || why+=" status $?;"
 why+=$(check_lost)
 target=$(nameless libcrypto.so.3)
 case $target in
 libcrypto.so.3+0x*) ;;
 *) why+=" no function without a name: $target;" ;;
 esac
-profiled -b 'libcrypto.so*' -l "$target" --speedups 0,50 -p "$target" -- /usr/bin/python3 hash.py 4 || why+=" status $?;"
+profiled -b 'libcrypto.so*' -l "$target" --speedups 0,50 -p "$target" -- /usr/bin/python3 hash.py 3 || why+=" status $?;"
 holds 'len(experiments) >= 3 and all(x["selected"] == "'"$target"'" for x in experiments)' || why+=' it was not the target;'
 holds 'total("hits") > 100' || why+=" $(ask 'total("hits")') hits;"
 holds 'visits("'"$target"'") > 10' || why+=" $(ask 'visits("'"$target"'")') visits;"
 verdict "a function that is called after its place" "$why" err
 
 why=
-head -c 60000000 /dev/urandom | base64 -w 0 >big
+head -c 30000000 /dev/urandom | base64 -w 0 >big
 profiled -b 'liblzma.so*' -b MAIN -p syscall:write -- xz -T2 -k -c -4 big || why+=" status $?;"
 rm -f out
 why+=$(check_lost)
