@@ -201,7 +201,8 @@ paged() {
 	grep -q '"source":"' paged.jsonl || why+=' no source in the profile;'
 	grep -q '"build":"[0-9a-f]' paged.jsonl || why+=' no build id in the profile;'
 	timeout 20 "$COZBPF" report --html again.html paged.jsonl >/dev/null 2>>err || why+=' the report fails;'
-	cmp -s page.html again.html || why+=' the report makes another page;'
+	# How to run it again is for those who have just run it.
+	cmp -s <(grep -v 'As often as it takes' page.html) again.html || why+=' the report makes another page;'
 	verdict 'a page at the end of a run' "$why" err
 	timeout -k 5 30 "$COZBPF" run --keep-root -q -o none.jsonl --html none/page.html -p progress -- "$bin/ending" 0 0.5 >out 2>err </dev/null
 	[ $? -eq 125 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "cannot write 'none/page.html'" err && why='' || why=' not one line about it;'

@@ -58,7 +58,7 @@ verdict 'attach without a point' "$why" out err
 kill "$server"
 
 why=
-timeout 60 "$COZBPF" run --keep-root -q -o run.jsonl -d 5 -- ./server >out 2>err </dev/null || why+=" status $?;"
+timeout 60 "$COZBPF" run --keep-root -q -o run.jsonl -d 8 -- ./server >out 2>err </dev/null || why+=" status $?;"
 grep -q 'There is no progress point' out || why+=' it does not say that there is no point;'
 grep -qE -- '-p answer_request   \([0-9]+ a second\)' out || why+=' the function is not proposed;'
 none_left || why+=' something is left;'

@@ -3,6 +3,7 @@
 # Programs as a distribution ships them, without names for most of their functions: nearly all samples belong to a row, and a function that is called
 # after its place can be a target and a progress point.
 # needs: root btf python3 xz redis-server redis-benchmark
+# tier: full
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
@@ -32,19 +33,33 @@ for t in threads: t.start()
 for t in threads: t.join()
 END
 why=
-profiled -p syscall:futex -- /usr/bin/python3 hash.py 3 || why+=" status $?;"
+profiled -p syscall:futex -- /usr/bin/python3 hash.py 6 || why+=" status $?;"
 why+=$(check_lost)
 verdict 'threads of Python that hash' "$why" err
 
+# A wrapper, which the system has as well, starts it: it is profiled all the same, and the report says so.
+cat >wrapper <<'END'
+#!/bin/sh
+exec /usr/bin/python3 "$@"
+END
+chmod 755 wrapper
 why=
-profiled -b 'libcrypto.so*' -p syscall:futex -- /usr/bin/python3 hash.py 3 || why+=" status $?;"
+"$COZBPF" run --keep-root -q -o wrapped.jsonl -p syscall:futex -- ./wrapper hash.py 6 >out 2>err </dev/null || why+=" status $?;"
+tr '\n' ' ' <out | tr -s ' ' | grep -q 'What was profiled: [^ ]* started /usr/bin/python3[^ ]*, which has [0-9]* % of the samples' || why+=' it is not said what was profiled;'
+profile=$tmp/wrapped.jsonl
+why+=$(check_lost)
+profile=$tmp/profile.jsonl
+verdict 'behind a wrapper' "$why" err out
+
+why=
+profiled -b 'libcrypto.so*' -p syscall:futex -- /usr/bin/python3 hash.py 6 || why+=" status $?;"
 why+=$(check_lost)
 target=$(nameless libcrypto.so.3)
 case $target in
 libcrypto.so.3+0x*) ;;
 *) why+=" no function without a name: $target;" ;;
 esac
-profiled -b 'libcrypto.so*' -l "$target" --speedups 0,50 -p "$target" -- /usr/bin/python3 hash.py 3 || why+=" status $?;"
+profiled -b 'libcrypto.so*' -l "$target" --speedups 0,50 -p "$target" -- /usr/bin/python3 hash.py 6 || why+=" status $?;"
 holds 'len(experiments) >= 3 and all(x["selected"] == "'"$target"'" for x in experiments)' || why+=' it was not the target;'
 holds 'total("hits") > 100' || why+=" $(ask 'total("hits")') hits;"
 holds 'visits("'"$target"'") > 10' || why+=" $(ask 'visits("'"$target"'")') visits;"
@@ -64,7 +79,7 @@ why=
 	redis-benchmark -s "$tmp/redis" -q -t set -n 1000000 -l >load.log 2>&1
 ) &
 load=$!
-profiled -p syscall:read -d 6 -- redis-server --port 0 --unixsocket "$tmp/redis" --save '' || why+=" status $?;"
+profiled -p syscall:read -d 12 -- redis-server --port 0 --unixsocket "$tmp/redis" --save '' || why+=" status $?;"
 kill "$load" 2>/dev/null
 pkill -f "redis-benchmark -s $tmp/redis"
 wait "$load" 2>/dev/null

@@ -84,7 +84,10 @@ static int dispatch(int argc, char **argv)
 		return 0;
 	}
 	if (is(argv[1], "--version", "-V")) {
-		(void)puts("cozbpf " COZBPF_VERSION);
+		(void)puts("cozbpf " COZBPF_VERSION "\n"
+			   "BPF programs for x86-64, Linux 6.1 and later; delays by hold, sleep and spin; waits by sched and pthread\n"
+			   "debug information: DWARF 2 to 5, split, packed (dwp), compressed, dwz, mini debug information, debuginfod\n"
+			   "built with " COZBPF_LIBRARIES);
 		return 0;
 	}
 	near = suggest(argv[1], names);

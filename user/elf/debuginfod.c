@@ -75,7 +75,7 @@ static void prepare(struct asking *a, const struct file_rights *as, const char *
 	}
 }
 
-/* Whoever this is has no way back. */
+/* There is no way back from here. */
 static _Noreturn void ask(const struct asking *a, int out)
 {
 	struct sigaction usual = {.sa_handler = SIG_DFL};
