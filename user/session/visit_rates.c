@@ -20,11 +20,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* First a glance, in which even a function of a million calls a second is no burden. */
 #define GLANCE_NS (30 * NSEC_PER_MSEC)
 #define LOOK_NS (2 * NSEC_PER_SEC)
+/* ... of a process that had a CPU meanwhile. One that got none, or does nothing, is looked at all the same after so many. */
+#define GLANCE_CPU_NS (5 * NSEC_PER_MSEC)
+#define MOST_GLANCES 20
+/* Where it gets a CPU now and then only, passes per second say little. A probe takes up to 9 us: so many in a second of CPU time are a third of it.
+ */
+#define MOST_PER_CPU_S 40000
 
 /* System calls that wait for work or move data. */
 static const char *const telling_calls[] = {
@@ -51,7 +58,8 @@ struct visit_rates {
 	size_t n_links;
 	struct bpf_link *calls;
 	enum { GLANCING, LOOKING, KNOWN } state;
-	uint64_t since_ns, due_ns, took_ns;
+	uint64_t since_ns, due_ns, took_ns, cpu_ns; /* cpu_ns: the process's CPU time at the begin */
+	unsigned int glances;
 	uint64_t *before, *after; /* counters, VISIT_RATES_SITES + VISIT_RATES_CALLS of them */
 	struct visit_rate *found;
 	size_t n_found;
@@ -224,6 +232,17 @@ static int load(struct visit_rates *v, struct error *e)
 	return v->calls ? 0 : fail(e, errno, "cannot count system calls: %s", strerror(errno));
 }
 
+/* CPU time of the process so far; 0: not known. */
+static uint64_t cpu_time(const struct visit_rates *v)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(v->pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
 int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, struct visit_rates **ret, struct error *e)
 {
 	struct visit_rates *v;
@@ -256,20 +275,22 @@ int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, st
 		return r;
 	}
 	v->since_ns = clock_monotonic_ns();
+	v->cpu_ns = cpu_time(v);
 	v->due_ns = v->since_ns + GLANCE_NS;
 	*ret = v;
 	return 0;
 }
 
 /* What was passed too often goes, with all probes where it is one. */
-static int look_again(struct visit_rates *v, uint64_t now)
+static int look_again(struct visit_rates *v, uint64_t now, uint64_t cpu_ns)
 {
-	double s = (double)(now - v->since_ns) / (double)NSEC_PER_SEC;
+	double s = (double)(now - v->since_ns) / (double)NSEC_PER_SEC, cpu_s = (double)cpu_ns / (double)NSEC_PER_SEC;
 	bool some = false;
 	int r = read_counters(v, v->after);
 
 	for (size_t i = 0; r == 0 && i < v->n; i++)
-		if ((double)(v->after[i] - v->before[i]) > VISIT_RATES_MOST * s)
+		if ((double)(v->after[i] - v->before[i]) > VISIT_RATES_MOST * s ||
+		    (cpu_s > 0 && (double)(v->after[i] - v->before[i]) > MOST_PER_CPU_S * cpu_s))
 			some = v->sites[i].dropped = true;
 	if (r < 0)
 		return r;
@@ -290,7 +311,13 @@ int visit_rates_step(struct visit_rates *v, uint64_t now, uint64_t *ret_next, st
 	if (now < v->due_ns)
 		return 0;
 	if (v->state == GLANCING) {
-		r = look_again(v, now);
+		uint64_t cpu_ns = cpu_time(v) - v->cpu_ns;
+
+		if (cpu_ns < GLANCE_CPU_NS && ++v->glances < MOST_GLANCES) {
+			*ret_next = v->due_ns = now + GLANCE_NS;
+			return 0;
+		}
+		r = look_again(v, now, cpu_ns);
 		v->since_ns = clock_monotonic_ns();
 		*ret_next = v->due_ns = v->since_ns + LOOK_NS;
 		v->state = LOOKING;
