@@ -31,13 +31,6 @@ struct listed {
 	struct elf_symbol function;
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* @text is what --progress takes. */
 static int print(struct listed *x, const char *text, const char *word)
 {
@@ -65,7 +58,7 @@ static int print_probe(const struct usdt_probe *p, void *arg)
 	struct listed *x = arg;
 	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text, "usdt:%s%s%s:%s", x->is_main ? "" : base_name(x->path), x->is_main ? "" : ":", p->provider, p->name) < 0) {
+	if (asprintf(&text, "usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":", p->provider, p->name) < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
@@ -81,7 +74,7 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
 	    !strcmp(readable, "_fini"))
 		return 0;
-	if (asprintf(&text, "%s%s%s", x->is_main ? "" : base_name(x->path), x->is_main ? "" : ":", readable) < 0) {
+	if (asprintf(&text, "%s%s%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":", readable) < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
@@ -99,12 +92,12 @@ static int print_loop(const struct code_loop *loop, void *arg)
 	if (loop->line.file)
 		n = asprintf(&text, "%s:%u", loop->line.file, loop->line.line);
 	else
-		n = asprintf(&text, "%s:%s+%llu", base_name(x->path), x->function.name, (unsigned long long)(loop->jump - x->function.addr));
+		n = asprintf(&text, "%s:%s+%llu", basename(x->path), x->function.name, (unsigned long long)(loop->jump - x->function.addr));
 	if (n < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
-	return print(x, text, loop->line.file ? base_name(text) : x->function.function);
+	return print(x, text, loop->line.file ? basename(text) : x->function.function);
 }
 
 static int print_loops(const struct elf_symbol *s, void *arg)

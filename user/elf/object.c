@@ -360,9 +360,7 @@ void elf_object_set_called(struct elf_object *o, const char *path)
 
 const char *elf_object_base_name(const struct elf_object *o)
 {
-	const char *path = o->called ? o->called : o->path, *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return basename(o->called ? o->called : o->path);
 }
 
 void elf_object_set_options(struct elf_object *o, const struct debug_options *options)

@@ -39,7 +39,7 @@ struct plan_pace {
 	uint64_t elapsed_ns;  /* of the run so far */
 };
 
-/* How long an experiment is to be, ns: as long as it takes for some hundred visits and some ten samples in its line, from @shortest_ns to
+/* How long an experiment is to be, ns: as long as 500 visits and 25 samples in its line take, but from @shortest_ns to
  * @longest_ns. Of two runs of equal length the one with more experiments knows better how much they scatter, and its lines have more speedups tried;
  * past a hundred experiments that gains nothing, and each costs a record and some work between two of them, so they get longer as the run does. */
 uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct plan_pace *pace);

@@ -167,6 +167,15 @@ static bool is_library(const char *name)
 	return false;
 }
 
+/* A library's function without a name is called after its place there, which reads like an offset: "libz.so.1+0x2f40". */
+static int library_of_place(struct point_spec *p, struct error *e)
+{
+	if (!p->offset || !is_library(p->function))
+		return 0;
+	p->binary = strdup(p->function);
+	return p->binary ? 0 : fail(e, ENOMEM, "out of memory");
+}
+
 /* FILE:LINE or [BINARY:]FUNCTION */
 static int parse_sampled(const char *text, const char *where, struct point_spec *p, struct error *e)
 {
@@ -188,14 +197,10 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 	if (r == 0 && p->at_return)
 		return fail(e, EINVAL, "--progress '%s': samples are counted of a whole function; leave out what stands behind %s", text,
 			    p->function);
-	/* A function without a name is called after its place, which reads like an offset. */
-	if (r == 0 && p->offset && !colon && is_library(p->function)) {
-		p->binary = strdup(p->function);
-		return p->binary ? 0 : fail(e, ENOMEM, "out of memory");
-	}
-	if (r == 0 && colon)
-		p->binary = copy(where, colon);
-	return r < 0 || p->binary || !colon ? r : fail(e, ENOMEM, "out of memory");
+	if (r < 0 || !colon)
+		return r < 0 ? r : library_of_place(p, e);
+	p->binary = copy(where, colon);
+	return p->binary ? 0 : fail(e, ENOMEM, "out of memory");
 }
 
 static const struct {
@@ -222,13 +227,9 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 	if (!colon) {
 		p->kind = POINT_FUNCTION;
 		r = parse_function(text, where, p, e);
-		/* A library's function without a name is called after its place there: "libz.so.1+0x2f40". */
-		if (r == 0 && p->offset && is_library(p->function)) {
+		r = r < 0 ? r : library_of_place(p, e);
+		if (p->binary)
 			p->kind = POINT_BINARY_FUNCTION;
-			p->binary = strdup(p->function);
-			if (!p->binary)
-				return fail(e, ENOMEM, "out of memory");
-		}
 		return r;
 	}
 	right = colon + 1;

@@ -138,13 +138,11 @@ static int is_indirect(const struct elf_object *o, const struct point_spec *p, c
 static bool find_nameless(const struct elf_object *o, const struct point_spec *p, struct elf_symbol *ret)
 {
 	size_t n = strlen(p->function);
-	const char *base = p->binary ? strrchr(p->binary, '/') : NULL;
 
 	if (!p->offset || elf_object_function_at(o, p->offset, ret) < 0 || !ret->is_nameless || ret->addr != p->offset)
 		return false;
-	base = base ? base + 1 : p->binary;
 	/* The object is called as its file, or by a link to it (libz.so.1 for libz.so.1.2.13). */
-	return (strncmp(ret->name, p->function, n) == 0 && ret->name[n] == '+') || (base && strcmp(base, p->function) == 0);
+	return (strncmp(ret->name, p->function, n) == 0 && ret->name[n] == '+') || (p->binary && strcmp(basename(p->binary), p->function) == 0);
 }
 
 /* *ret_offset: the places are offsets in the function. */

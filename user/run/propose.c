@@ -19,11 +19,11 @@ static bool may_propose(const struct run *r)
 
 void run_propose_end(struct run *r)
 {
-	if (r->proposing == PROPOSING_OVER)
+	if (r->proposed)
 		return;
 	visit_rates_end(r->rates);
 	r->rates = NULL;
-	r->proposing = PROPOSING_OVER;
+	r->proposed = true;
 }
 
 void run_propose_step(struct run *r, uint64_t now, uint64_t *ret_next)
@@ -32,7 +32,7 @@ void run_propose_step(struct run *r, uint64_t now, uint64_t *ret_next)
 	uint64_t next = r->start_ns + r->options.delay_ns + SETTLE_NS;
 	int err = 0;
 
-	if (r->proposing == PROPOSING_OVER)
+	if (r->proposed)
 		return;
 	/* A counter of coz.h may come at any time: then there is a point. */
 	if (!may_propose(r) || !pid) {
@@ -46,7 +46,7 @@ void run_propose_step(struct run *r, uint64_t now, uint64_t *ret_next)
 	if (err < 0)
 		run_propose_end(r);
 	else if (err > 0)
-		r->proposing = PROPOSING_OVER;
+		r->proposed = true;
 	else if (next < *ret_next)
 		*ret_next = next;
 }

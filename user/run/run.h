@@ -125,7 +125,7 @@ struct run {
 	struct run_slowing slowing; /* only where the purpose slows */
 	struct run_discovery discovery;
 	struct visit_rates *rates; /* of a run without a point; NULL: not begun */
-	enum { PROPOSING, PROPOSING_OVER } proposing;
+	bool proposed;		   /* no more is counted */
 	sigset_t caught;
 	struct repeat *repeat;				   /* with --runs and --repeat, over all of them; NULL: none */
 	bool interrupted;				   /* by Ctrl-C */

@@ -54,14 +54,10 @@ void status_format(const struct status_facts *f, char *buf, size_t size)
 {
 	const struct certainty_line *best = f->certainty && f->certainty->n_top ? &f->certainty->top[0] : NULL;
 	double visits = 0, s = (double)f->elapsed_ns / (double)NSEC_PER_SEC;
+	char now[VIEW_BYTES];
 
-	buf[0] = '\0';
-	if (f->run)
-		append(buf, size, "run %zu, ", f->run);
-	append(buf, size, "%.0f", s);
-	if (f->duration_ns)
-		append(buf, size, "/%.0f", (double)f->duration_ns / NSEC_PER_SEC);
-	append(buf, size, " s, %zu experiment%s on %zu line%s", f->experiments, f->experiments == 1 ? "" : "s", f->lines, f->lines == 1 ? "" : "s");
+	view_progress(f, buf, size);
+	view_now(f, now, sizeof(now));
 	for (size_t i = 0; i < f->n_points; i++)
 		visits += (double)f->points[i].visits;
 	if (f->n_points && s > 0)
@@ -71,8 +67,7 @@ void status_format(const struct status_facts *f, char *buf, size_t size)
 		       best->high * 100);
 	if (f->until_ci > 0 && isfinite(f->missing_s))
 		append(buf, size, ", about %.0f s more to +-%g points", f->missing_s, 100 * f->until_ci);
-	if (f->selected)
-		append(buf, size, ", now %s %s %.0f %%", view_short_name(f->selected), f->slows ? "slowed by" : "at", f->speedup * 100);
+	append(buf, size, "%s", now);
 	utf8_make_printable(buf, utf8_locale());
 }
 

@@ -73,5 +73,8 @@ struct view {
 
 /* (view.c) The view, in at most so many columns and rows; what matters least is left out where there are few. */
 void view_format(const struct status_facts *f, size_t columns, size_t rows, struct view *ret);
+/* "run 3, 12/60 s, 23 experiments on 4 lines", and what is tried now: ", now a.c:1 at 35 %", or "". @size: of @buf. */
+void view_progress(const struct status_facts *f, char *buf, size_t size);
+void view_now(const struct status_facts *f, char *buf, size_t size);
 /* The end of a path says more than its beginning. */
 const char *view_short_name(const char *line);

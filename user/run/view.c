@@ -38,19 +38,32 @@ static void add(struct view *v, size_t columns, enum view_style style, const cha
 	v->n++;
 }
 
-static void add_head(const struct status_facts *f, size_t columns, struct view *v)
+void view_progress(const struct status_facts *f, char *buf, size_t size)
 {
-	char of[32] = "", run[32] = "", now[VIEW_BYTES] = "";
+	char of[32] = "", run[32] = "";
 
 	if (f->run)
 		(void)snprintf(run, sizeof(run), "run %zu, ", f->run);
 	if (f->duration_ns)
 		(void)snprintf(of, sizeof(of), "/%.0f", (double)f->duration_ns / (double)NSEC_PER_SEC);
+	(void)snprintf(buf, size, "%s%.0f%s s, %zu experiment%s on %zu line%s", run, (double)f->elapsed_ns / (double)NSEC_PER_SEC, of, f->experiments,
+		       f->experiments == 1 ? "" : "s", f->lines, f->lines == 1 ? "" : "s");
+}
+
+void view_now(const struct status_facts *f, char *buf, size_t size)
+{
+	buf[0] = '\0';
 	if (f->selected)
-		(void)snprintf(now, sizeof(now), ", now %s %s %.0f %%", view_short_name(f->selected), f->slows ? "slowed by" : "at",
-			       100 * f->speedup);
-	add(v, columns, VIEW_BOLD, "cozbpf: %s%.0f%s s, %zu experiment%s on %zu line%s%s", run, (double)f->elapsed_ns / (double)NSEC_PER_SEC, of,
-	    f->experiments, f->experiments == 1 ? "" : "s", f->lines, f->lines == 1 ? "" : "s", now);
+		(void)snprintf(buf, size, ", now %s %s %.0f %%", view_short_name(f->selected), f->slows ? "slowed by" : "at", 100 * f->speedup);
+}
+
+static void add_head(const struct status_facts *f, size_t columns, struct view *v)
+{
+	char progress[VIEW_BYTES], now[VIEW_BYTES];
+
+	view_progress(f, progress, sizeof(progress));
+	view_now(f, now, sizeof(now));
+	add(v, columns, VIEW_BOLD, "cozbpf: %s%s", progress, now);
 }
 
 static void add_points(const struct status_facts *f, size_t columns, struct view *v)

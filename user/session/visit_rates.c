@@ -67,13 +67,6 @@ struct visit_rates {
 
 #define N_COUNTERS (VISIT_RATES_SITES + VISIT_RATES_CALLS)
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 struct gathering {
 	struct visit_rates *v;
 	const struct elf_object *elf;
@@ -109,7 +102,7 @@ static int gather_probe(const struct usdt_probe *p, void *arg)
 	bool is_main = code_map_is_main(g->v->code, g->object);
 	char *point;
 
-	if (asprintf(&point, "usdt:%s%s%s:%s", is_main ? "" : base_name(code_map_path(g->v->code, g->object)), is_main ? "" : ":", p->provider,
+	if (asprintf(&point, "usdt:%s%s%s:%s", is_main ? "" : basename(code_map_path(g->v->code, g->object)), is_main ? "" : ":", p->provider,
 		     p->name) < 0)
 		return -ENOMEM;
 	return add_site(g, p->vaddr, p->semaphore, VISIT_PROBE, point);
