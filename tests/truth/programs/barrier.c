@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The barrier program of the Coz paper: two threads with work 67 : 64 between barriers; a round is the longer one. Line
  * a helps until both are level, 3/67 = 4.48 %; line b never. --share-a is a's part of both works (67 of 131). With --kind spin threads wait by looking
- * again and again. Five times a second the threads change places: works that are so nearly alike are in another order where one CPU is a few per cent
- * slower than the other, as in virtual machines, and on average of both they are not. */
+ * again and again. */
 #include "program.h"
-
-#define PLACES_US 200000.0 /* with rounds of 2 to 100 ms, some rounds */
 
 static uint64_t steps_a, steps_b;
 static struct program p = { .round_us = 20000, .share_a = 100 * 67.0 / 131, .kind = "pthread" };
@@ -21,15 +18,6 @@ static KEEP void work_a(void)
 static KEEP void work_b(void)
 {
 	SPIN(steps_b); /* LINE:b */
-}
-
-/* Before round number @round, for the thread that began on CPU @first. */
-static void change_places(long first, uint64_t round)
-{
-	const uint64_t rounds = (uint64_t)(PLACES_US / p.round_us) + 1;
-
-	if (round % rounds == 0)
-		pin_to(&p, first + (long)(round / rounds % 2));
 }
 
 static KEEP void meet(void)
@@ -49,8 +37,8 @@ static KEEP void meet(void)
 
 static void *body_a(void *arg)
 {
-	for (uint64_t round = 0;; round++) {
-		change_places(0, round);
+	pin_to(&p, 0);
+	for (;;) {
 		work_a();
 		meet();
 		visit();
@@ -60,8 +48,8 @@ static void *body_a(void *arg)
 
 static void *body_b(void *arg)
 {
-	for (uint64_t round = 0;; round++) {
-		change_places(1, round);
+	pin_to(&p, 1);
+	for (;;) {
 		work_b();
 		meet();
 	}

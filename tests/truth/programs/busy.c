@@ -2,7 +2,7 @@
 /* Load from outside: one thread that keeps its CPU busy. */
 #include "program.h"
 
-static struct program p = { .round_us = 1000, .threads = 1 };
+static struct program p = { .round_us = 1000, .threads = 1, .stays = true };
 
 static void *body(void *arg)
 {

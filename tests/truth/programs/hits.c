@@ -15,7 +15,7 @@ struct counts {
 };
 
 static uint64_t steps_a, steps_b;
-static struct program p = { .round_us = 1000, .share_a = 80, .threads = 2 };
+static struct program p = { .round_us = 1000, .share_a = 80, .threads = 2, .stays = true };
 static struct counts counts[THREADS_MAX];
 
 static KEEP void work_a(void)

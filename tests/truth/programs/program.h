@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -58,6 +59,7 @@ struct program {
 	double gap_us;    /* pauses shorter than this are not counted */
 	const char *gaps; /* file to write every pause to, or NULL */
 	bool pin, calibrate_only;
+	bool stays; /* its pinned threads do not change places */
 };
 
 static inline uint64_t clock_ns(clockid_t clock)
@@ -180,12 +182,12 @@ static inline uint64_t program_steps(const struct program *p, double us, double 
 	return (uint64_t)(us * p->per_us * (1 - percent / 100) + 0.5);
 }
 
-/* Puts the calling thread on the @index-th CPU that the process may use, round and round. */
-static inline void pin_to(const struct program *p, long index)
+/* Puts thread @tid, or with 0 the calling one, on the @index-th CPU that the process may use, round and round. */
+static inline void put_on(pid_t tid, long index)
 {
 	cpu_set_t allowed, one;
 
-	if (!p->pin || sched_getaffinity(getpid(), sizeof(allowed), &allowed) < 0)
+	if (sched_getaffinity(getpid(), sizeof(allowed), &allowed) < 0)
 		return;
 	index %= CPU_COUNT(&allowed);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
@@ -193,9 +195,66 @@ static inline void pin_to(const struct program *p, long index)
 			continue;
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
-		(void)sched_setaffinity(0, sizeof(one), &one);
+		(void)sched_setaffinity(tid, sizeof(one), &one);
 		return;
 	}
+}
+
+/* Pinned threads change places five times a second. The CPUs of a virtual machine can differ by several per cent for seconds, and the works of two
+ * threads that stayed on theirs would by as much not be what the arithmetic has. */
+#define PLACES_NS 200000000ULL
+#define MAX_PLACES 32
+
+struct places {
+	uint64_t since;
+	uint32_t n, turn;
+	struct {
+		pid_t tid; /* 0: not yet known */
+		long index;
+	} at[MAX_PLACES];
+};
+
+struct visit_counts {
+	uint64_t visits, last_ns;
+	struct places places;
+};
+static struct visit_counts own_counts, *visit_counts = &own_counts; /* a program of several processes has them in memory that they share */
+
+/* Called by one of them: the others first, since it may have to wait for one of them on its new CPU. */
+static KEEP void change_places(struct places *p, uint64_t now)
+{
+	uint64_t since = __atomic_load_n(&p->since, __ATOMIC_RELAXED);
+	pid_t self = (pid_t)syscall(SYS_gettid);
+	uint32_t n = __atomic_load_n(&p->n, __ATOMIC_ACQUIRE), turn;
+
+	if (n == 0 || now - since < PLACES_NS || !__atomic_compare_exchange_n(&p->since, &since, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	turn = __atomic_add_fetch(&p->turn, 1, __ATOMIC_RELAXED);
+	for (int own = 0; own < 2; own++)
+		for (uint32_t i = 0; i < n && i < MAX_PLACES; i++) {
+			pid_t tid = __atomic_load_n(&p->at[i].tid, __ATOMIC_ACQUIRE);
+
+			if (tid && own == (tid == self))
+				put_on(tid, p->at[i].index + (long)turn);
+		}
+}
+
+/* Puts the calling thread on the @index-th CPU, and lets it change places with the others that are pinned. */
+static inline void pin_to(const struct program *p, long index)
+{
+	struct places *places = &visit_counts->places;
+	uint32_t i;
+
+	if (!p->pin)
+		return;
+	put_on(0, index + (long)__atomic_load_n(&places->turn, __ATOMIC_RELAXED));
+	if (p->stays)
+		return;
+	i = __atomic_fetch_add(&places->n, 1, __ATOMIC_ACQ_REL);
+	if (i >= MAX_PLACES)
+		return;
+	places->at[i].index = index;
+	__atomic_store_n(&places->at[i].tid, (pid_t)syscall(SYS_gettid), __ATOMIC_RELEASE);
 }
 
 static inline void start_thread(void *(*body)(void *), void *arg)
@@ -209,11 +268,6 @@ static inline void start_thread(void *(*body)(void *), void *arg)
 	}
 }
 
-struct visit_counts {
-	uint64_t visits, last_ns;
-};
-static struct visit_counts own_counts, *visit_counts = &own_counts; /* a program of several processes has them in memory that they share */
-
 /* The progress point. */
 static KEEP void progress(void)
 {
@@ -223,7 +277,11 @@ static KEEP void progress(void)
 
 static inline void visit(void)
 {
-	__atomic_store_n(&visit_counts->last_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_RELAXED);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (now - __atomic_load_n(&visit_counts->places.since, __ATOMIC_RELAXED) >= PLACES_NS)
+		change_places(&visit_counts->places, now);
+	__atomic_store_n(&visit_counts->last_ns, now, __ATOMIC_RELAXED);
 	(void)__atomic_add_fetch(&visit_counts->visits, 1, __ATOMIC_RELEASE);
 	progress();
 }

@@ -4,7 +4,7 @@
 #include "program.h"
 
 static uint64_t steps_a, steps_b;
-static struct program p = { .round_us = 5000, .share_a = 60 };
+static struct program p = { .round_us = 5000, .share_a = 60, .stays = true };
 
 static KEEP void work_a(void)
 {

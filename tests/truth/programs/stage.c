@@ -7,7 +7,7 @@
 
 enum { PAGE = 4096 };
 
-static struct program p = { .round_us = 5000, .share_a = 100.0 / 1.5 };
+static struct program p = { .round_us = 5000, .share_a = 100.0 / 1.5, .stays = true };
 static uint64_t steps;
 static char page[PAGE];
 

@@ -20,7 +20,7 @@ struct watch {
 };
 
 static const double bucket_us[BUCKETS] = { 20, 40, 100, 1000, 11000, 1e12 };
-static struct program p = { .round_us = 10000, .gap_us = 5 };
+static struct program p = { .round_us = 10000, .gap_us = 5, .stays = true };
 static struct watch watches[2];
 static uint64_t least_gap, limits[BUCKETS];
 static uint64_t start_ticks, start_ns, max_gaps;
