@@ -17,12 +17,12 @@ static const struct program programs[] = {
 	{"lock taken, inside", 16, 1, 31.2, 62.5, 1.5,
 	 .steps = {{TAKE, 0}, {OTHER, 3000}, {LINE, 5000}, {GIVE, 0}, {OTHER, 500}, {VISIT, 0}, {AGAIN, 0}}},
 	{"lock taken, outside", 4, 1, 0, 0, 1, .steps = {{TAKE, 0}, {OTHER, 8000}, {GIVE, 0}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"lock free, outside", 8, 1, 45, 80, 3.5, .steps = {{TAKE, 0}, {OTHER, 500}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"lock free, outside", 8, 1, 45, 80, 2.5, .steps = {{TAKE, 0}, {OTHER, 500}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
 	{"permits, inside", 4, 2, 12.5, 25, 2, .steps = {{TAKE, 0}, {LINE, 3000}, {ASLEEP, 9000}, {GIVE, 0}, {OTHER, 300}, {VISIT, 0}, {AGAIN, 0}}},
-	{"cpus, inside", 8, 4, 35, 70, 3.5, .steps = {{TAKE, 0}, {LINE, 3500}, {GIVE, 0}, {OTHER, 1500}, {VISIT, 0}, {AGAIN, 0}}},
+	{"cpus, inside", 8, 4, 35, 70, 2.5, .steps = {{TAKE, 0}, {LINE, 3500}, {GIVE, 0}, {OTHER, 1500}, {VISIT, 0}, {AGAIN, 0}}},
 	{"asleep, outside", 8, 3, 45, 80, 4.5, .steps = {{TAKE, 0}, {OTHER, 500}, {ASLEEP, 1000}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
 	{"asleep, inside", 8, 3, 5, 10, 1.5, .steps = {{TAKE, 0}, {LINE, 500}, {ASLEEP, 1000}, {GIVE, 0}, {OTHER, 4500}, {VISIT, 0}, {AGAIN, 0}}},
-	{"asleep for long, outside", 16, 16, 45, 78.8, 10,
+	{"asleep for long, outside", 16, 16, 45, 78.8, 9,
 	 .steps = {{TAKE, 0}, {OTHER, 500}, {ASLEEP, 8000}, {GIVE, 0}, {LINE, 4500}, {VISIT, 0}, {AGAIN, 0}}},
 };
 
@@ -48,7 +48,7 @@ static void what_the_rules_are_for(void **state)
 		double speedup, off;
 	} cases[] = {
 		{PASSING_BY, 6, 1, 20},
-		{AWAKE, 6, 0.5, 2.5},
+		{AWAKE, 7, 1, 3},
 		{TO_THE_END, 8, 1, 15},
 	};
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#define HELD_GIVES_WAY true
 #include "bpf_crowd_model.h"
 
 #include <stdio.h>
