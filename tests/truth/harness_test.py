@@ -107,7 +107,7 @@ for name in faster:
     if name in sys.argv:
         faster[name] = float(sys.argv[sys.argv.index(name) + 1])
 a, b = case.a_us * (1 - faster["--speedup-a"] / 100), case.b_us * (1 - faster["--speedup-b"] / 100)
-print(f"visits=9 period_ns={{1000 * case.period(a, b):.0f}}")
+print(f"visits=9 period_ns={{1000 * case.period(a, b):.0f}} steps_per_us=900")
 '''
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -203,14 +204,15 @@ class Runner:
     # The three kinds of cases: each prints what it measured and returns (distance to the bar's subject, other complaint or None).
 
     def between_us(self, case):
-        """What a visit takes beside its work: waking who waits for it, above all. Without a profiler, in microseconds. Threads that outnumber the
-        CPUs wait for these meanwhile, which takes nothing from a visit."""
+        """What a visit takes beside its work: waking who waits for it, above all. Without a profiler, in microseconds of the calibration. How fast the
+        work was is what the same run says. Threads that outnumber the CPUs wait for these meanwhile, which takes nothing from a visit."""
         if case.flat or case.foreign or (case.threads or 0) > case.cpus:
             return 0.0
         key = " ".join((case.program, *case.args))
         if key not in self.between:
-            runs = [numbers_in(self.execute(self.command(case, 0.7), 30))["period_ns"] / 1000 for _ in range(3)]
-            self.between[key] = max(0.0, min(runs) - case.period(case.a_us, case.b_us))
+            runs = [numbers_in(self.execute(self.command(case, 0.7), 30)) for _ in range(5)]
+            periods = [run["period_ns"] / 1000 * run["steps_per_us"] / float(self.calibration()) for run in runs]
+            self.between[key] = max(0.0, statistics.median(periods) - case.period(case.a_us, case.b_us))
         return self.between[key]
 
     def slowness(self, case, runs):

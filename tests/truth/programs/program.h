@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the calibrated programs share: work whose CPU time is proportional to an iteration count, options, pinning,
- * progress, and the closing line `visits=N elapsed_ns=N period_ns=N` that the harness reads. All static: a program is
+ * progress, and the closing line `visits=N elapsed_ns=N period_ns=N steps_per_us=N` that the harness reads. All static: a program is
  * one file. */
 #pragma once
 
@@ -35,15 +35,32 @@
 #define KEEP __attribute__((noipa))
 #endif
 
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
+}
+
+/* The steps that SPIN did and the time that they took, for the closing line: what a visit takes beside its work cannot be told from a calibration,
+ * since a virtual machine's CPUs differ by several per cent from second to second. */
+struct worked {
+	uint64_t steps, ns;
+};
+static struct worked own_worked, *worked = &own_worked; /* as visit_counts */
+
 /* @n steps of a multiply-add, each needing the one before: bound by latency, so neither the loop's alignment nor a busy
  * sibling hyperthread changes its cost, and two copies of it cost the same. A macro: all of it belongs to the line of
  * its use. */
-#define SPIN(n)                                                                            \
-	do {                                                                               \
-		uint64_t spin_x = 1;                                                       \
-		for (uint64_t spin_i = (n); spin_i > 0; spin_i--)                          \
-			spin_x = spin_x * 6364136223846793005ULL + 1442695040888963407ULL; \
-		__asm__ volatile("" : : "r"(spin_x));                                      \
+#define SPIN(n)                                                                                                  \
+	do {                                                                                                     \
+		uint64_t spin_x = 1, spin_from = clock_ns(CLOCK_MONOTONIC), spin_n = (n);                         \
+		for (uint64_t spin_i = spin_n; spin_i > 0; spin_i--)                                              \
+			spin_x = spin_x * 6364136223846793005ULL + 1442695040888963407ULL;                       \
+		__asm__ volatile("" : : "r"(spin_x));                                                            \
+		(void)__atomic_add_fetch(&worked->steps, spin_n, __ATOMIC_RELAXED);                              \
+		(void)__atomic_add_fetch(&worked->ns, clock_ns(CLOCK_MONOTONIC) - spin_from, __ATOMIC_RELAXED); \
 	} while (0)
 
 struct program {
@@ -61,14 +78,6 @@ struct program {
 	bool pin, calibrate_only;
 	bool stays; /* its pinned threads do not change places */
 };
-
-static inline uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	(void)clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000U + (uint64_t)t.tv_nsec;
-}
 
 static inline void sleep_seconds(double s)
 {
@@ -131,6 +140,8 @@ static inline double program_number(const char *name, const char *text, double l
 	return v;
 }
 
+static cpu_set_t allowed_cpus; /* at the start: a thread that is pinned has but one */
+
 /* Reads the command line over the defaults already in @p, and calibrates unless told a rate. */
 static inline void program_start(struct program *p, int argc, char **argv)
 {
@@ -146,6 +157,7 @@ static inline void program_start(struct program *p, int argc, char **argv)
 	int opt;
 
 	p->pin = true;
+	(void)sched_getaffinity(0, sizeof(allowed_cpus), &allowed_cpus);
 	while ((opt = getopt_long(argc, argv, "", table, NULL)) >= 0) {
 		switch (opt) {
 		case 's': p->seconds = program_number(name, optarg, 0, 1e6); break;
@@ -182,16 +194,16 @@ static inline uint64_t program_steps(const struct program *p, double us, double 
 	return (uint64_t)(us * p->per_us * (1 - percent / 100) + 0.5);
 }
 
-/* Puts thread @tid, or with 0 the calling one, on the @index-th CPU that the process may use, round and round. */
+/* Puts thread @tid, or with 0 the calling one, on the @index-th CPU that the program may use, round and round. */
 static inline void put_on(pid_t tid, long index)
 {
-	cpu_set_t allowed, one;
+	cpu_set_t one;
 
-	if (sched_getaffinity(getpid(), sizeof(allowed), &allowed) < 0)
+	if (CPU_COUNT(&allowed_cpus) == 0)
 		return;
-	index %= CPU_COUNT(&allowed);
+	index %= CPU_COUNT(&allowed_cpus);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		if (!CPU_ISSET(cpu, &allowed) || index-- > 0)
+		if (!CPU_ISSET(cpu, &allowed_cpus) || index-- > 0)
 			continue;
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
@@ -301,8 +313,8 @@ static inline uint64_t visits_so_far(uint64_t *ret_last_ns)
 /* The closing line. Leaves. */
 static inline void program_print(uint64_t visits, uint64_t elapsed_ns)
 {
-	printf("visits=%llu elapsed_ns=%llu period_ns=%.0f\n", (unsigned long long)visits, (unsigned long long)elapsed_ns,
-	       visits ? (double)elapsed_ns / (double)visits : 0.0);
+	printf("visits=%llu elapsed_ns=%llu period_ns=%.0f steps_per_us=%.3f\n", (unsigned long long)visits, (unsigned long long)elapsed_ns,
+	       visits ? (double)elapsed_ns / (double)visits : 0.0, worked->ns ? 1e3 * (double)worked->steps / (double)worked->ns : 0.0);
 	exit(0);
 }
 

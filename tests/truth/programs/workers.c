@@ -15,6 +15,7 @@
 static struct shared {
 	struct channel items, credits;
 	struct visit_counts counts;
+	struct worked worked;
 } *shared;
 
 static uint64_t steps_a, steps_b;
@@ -123,6 +124,7 @@ int main(int argc, char **argv)
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	check(shared != MAP_FAILED, "mmap");
 	visit_counts = &shared->counts;
+	worked = &shared->worked;
 	open_channel(&shared->items);
 	open_channel(&shared->credits);
 	for (long i = 0; i < p.window; i++)
