@@ -237,6 +237,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	struct task_struct *current;
 	u64 now, epoch, blocked_at;
 	struct thread *w, *k;
+	bool by_task;
 	u32 cpu;
 
 	if (!in_scope(p))
@@ -263,20 +264,23 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	epoch = *(volatile u64 *)&control.epoch;
 	if (!experiment_active(epoch) || experiment_slows(epoch))
 		return 0;
-	current = bpf_get_current_task_btf();
-	if (!in_scope(current) || current == p)
-		return 0;
-	if (!in_task_context(ctx, current)) {
-		if (!delivers_own(current)) {
-			count(COUNTER_irq_wakes);
-			loopback_suspect(p);
-			return 0;
-		}
-		loopback_used();
-	}
 	/* In the middle of a payment it waits for nobody. */
 	if (thread_pays_in_shim(w))
 		return 0;
+	current = bpf_get_current_task_btf();
+	by_task = in_task_context(ctx, current);
+	if (!by_task && !(in_scope(current) && delivers_own(current))) {
+		if (in_scope(current)) {
+			count(COUNTER_irq_wakes);
+			loopback_suspect(p);
+		}
+		thread_stretch(w, p, epoch, blocked_at, now);
+		return 0;
+	}
+	if (!in_scope(current) || current == p)
+		return 0;
+	if (!by_task)
+		loopback_used();
 	k = thread_get(current);
 	if (!k)
 		return 0;

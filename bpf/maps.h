@@ -35,6 +35,7 @@ struct thread {
 		u64 blocked_at, runnable_at, running_at;
 		u64 left_at;	  /* when it last left a CPU */
 		u64 outside_mark; /* the CPU's time of tasks out of scope when the thread became runnable */
+		s64 stretch;	  /* of its waits, what samples have stopped others for and it does not owe yet: too little to sleep */
 		u32 runnable_cpu;
 		u32 last_wake_external; /* it owed a sleep (pause.owes_sleep) at some time since it last blocked. In virtual time it is awake too
 					 * early by its debt, so the next thread on the CPU does not take over its clock (R4) */

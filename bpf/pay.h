@@ -179,7 +179,6 @@ static __always_inline void pay_extend(struct thread *t)
 
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
 
-#define PAY_ASLEEP_NS 200000 /* shorter ones are not worth a signal and a sleep */
 #define PAY_AWAY_NS 2000000
 
 /* R6 under hold and spin: what accrued while the thread slept until something outside woke it must be slept, too. In virtual time it is not awake
@@ -192,14 +191,14 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 	if (!t->pause.owes_sleep)
 		return false;
 	t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* what is more than one payment is slept in several */
-	return owed >= PAY_ASLEEP_NS;
+	return owed >= THREAD_LEAST_SLEEP_NS;
 }
 
 /* @t has got a CPU. If it owes next to nothing from its sleep it is awake, and what comes now is owed for running: slept off, that would be a pause
  * of this thread but not of its CPU, where others run meanwhile. */
 static __always_inline void pay_awake(struct thread *t)
 {
-	if (t->pause.owes_sleep && thread_owes(t) < PAY_ASLEEP_NS)
+	if (t->pause.owes_sleep && thread_owes(t) < THREAD_LEAST_SLEEP_NS)
 		t->pause.owes_sleep = 0;
 }
 

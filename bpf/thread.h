@@ -98,7 +98,7 @@ static __always_inline void thread_enter(struct thread *t, u64 epoch)
 	t->clock.unused_wait = 0;
 	unbooked_begin(t, epoch);
 	t->clock.seen = t->clock.earned = t->sample.children.seen = t->sample.children.earned = 0;
-	t->clock.ahead = t->clock.deferrable = 0;
+	t->clock.ahead = t->clock.deferrable = t->wait.stretch = 0;
 	/* What it executed before is none of this experiment. */
 	t->smooth = (struct smooth){.visited = 1};
 	t->clock.local = g;
@@ -278,6 +278,44 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
 static __always_inline s64 clamp_ahead(struct thread *t, s64 change)
 {
 	return sync_by_calls() ? change : clock_clamp_ahead(&t->clock, change, global_now());
+}
+
+/* Has @task's process a handler of the payment signal, as far as is known? */
+static __always_inline bool process_sleeps(const struct task_struct *task)
+{
+	struct abi_proc *p;
+
+	if (!config.many)
+		return control.signals_ok;
+	p = proc_of(task);
+	return p && p->flags & ABI_PROC_SIGNALS;
+}
+
+#define THREAD_LEAST_SLEEP_NS 200000 /* shorter pauses are not worth a signal and a sleep */
+
+/* R6: @w, which is not paused, was woken at @now by something that samples do not slow down, and was blocked since @blocked_at. What samples have
+ * stopped those that ran meanwhile for it owes as well. */
+static __always_inline void thread_stretch(struct thread *w, const struct task_struct *p, u64 epoch, u64 blocked_at, u64 now)
+{
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	u64 from = blocked_at > setup->begun_ns ? blocked_at : setup->begun_ns;
+	struct abi_totals *sum = totals_here();
+	s64 change;
+
+	/* Held for it, the thread would keep a CPU from those that run. */
+	if (!setup->stretch_q16 || now <= from || !process_sleeps(p))
+		return;
+	thread_enter(w, epoch);
+	w->wait.stretch += ledger_earned(now - from, setup->stretch_q16);
+	if (w->wait.stretch < THREAD_LEAST_SLEEP_NS)
+		return;
+	change = clamp_ahead(w, -w->wait.stretch);
+	w->wait.stretch = 0;
+	ADD(w->clock.local, change);
+	ADD(w->account.credited, change);
+	thread_publish(w);
+	if (sum)
+		ADD(sum->credited, change);
 }
 
 /* R3. @local_k is that of who wakes @w, with what it is expected to have earned. Returns whether @w goes on by that clock. */

@@ -166,10 +166,12 @@ struct abi_setup {
 	abi_u64 quantum_ns;  /* not 0: what a thread earns is booked in multiples of this */
 	abi_u64 slow_q16;    /* not 0: the line is really slowed by this, and speedup_q16 is 0 */
 	abi_u64 settled_ns;  /* when the program has got used to it, CLOCK_MONOTONIC; 0: unknown */
+	abi_u64 begun_ns;    /* when the experiment began, CLOCK_MONOTONIC */
+	abi_u64 stretch_q16; /* by how much longer samples make everything that executes */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 40 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 56 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* A cost that nothing can measure where it arises, but which goes with one that can be: @ns when that was @beside_ns, and @slope_q8 / 256 for each ns
  * that it is more or less. Calibrated before the program starts. */

@@ -91,15 +91,14 @@ class Case:
     def source(self):
         return self.program + ".c"
 
-    @property
-    def cpu_us(self):
-        """CPU time of a visit, of a case that also sleeps."""
-        return sum(us for kind, us in (("a", self.a_us), ("b", self.b_us)) if kind in self.executes)
+    def works(self, slowness):
+        """Works a and b where the machine takes so many times the calibrated length. What is asleep is not the machine's."""
+        return tuple(us * (slowness if kind in (self.executes or "ab") else 1) for kind, us in (("a", self.a_us), ("b", self.b_us)))
 
     def truth(self, percent, between_us=0, slowness=1):
         """The effect in percent when the line gets `percent` faster. `between_us` is what a visit takes beside all work, at any speedup. `slowness`: how
-        many times its calibrated length the work takes that a case which sleeps as well executes; to others that makes no difference."""
-        a, b = (us * (slowness if kind in self.executes else 1) for kind, us in (("a", self.a_us), ("b", self.b_us)))
+        many times its calibrated length the work takes."""
+        a, b = self.works(slowness)
         rest = 1 - percent / 100
         faster = self.period(a * rest, b) if self.line == "a" else self.period(a, b * rest)
         return 100 * (1 - (faster + between_us) / (self.period(a, b) + between_us))

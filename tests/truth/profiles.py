@@ -81,11 +81,6 @@ class Profile:
         periods = [self.cells[p].period(timed) if p in self.cells else None for p in (0, percent)]
         return None if None in periods else 100 * (1 - periods[1] / periods[0])
 
-    def executed_us(self):
-        """CPU time of a visit at 0 %, in microseconds; None if it is not known."""
-        zero = self.cells.get(0)
-        return zero.sums["executed_ns"] / zero.delta / 1000 if zero and zero.delta and zero.sums.get("executed_ns") else None
-
     def total(self, key, percent=None):
         return sum(cell.sums.get(key, 0) for p, cell in self.cells.items() if percent in (None, p))
 

@@ -203,32 +203,27 @@ class Runner:
 
     # The three kinds of cases: each prints what it measured and returns (distance to the bar's subject, other complaint or None).
 
-    def between_us(self, case):
-        """What a visit takes beside its work: waking who waits for it, above all. Without a profiler, in microseconds of the calibration. How fast the
-        work was is what the same run says. Threads that outnumber the CPUs wait for these meanwhile, which takes nothing from a visit."""
+    def natively(self, case):
+        """Without a profiler: how many times its calibrated length the work takes, and what a visit takes beside it, in microseconds: waking who waits for
+        it, above all. The same run says both, but not of threads that outnumber the CPUs: they wait for these meanwhile."""
         if case.flat or case.foreign or (case.threads or 0) > case.cpus:
-            return 0.0
+            return 1.0, 0.0
         key = " ".join((case.program, *case.args))
         if key not in self.between:
             runs = [numbers_in(self.execute(self.command(case, 0.7), 30)) for _ in range(5)]
-            periods = [run["period_ns"] / 1000 * run["steps_per_us"] / float(self.calibration()) for run in runs]
-            self.between[key] = max(0.0, statistics.median(periods) - case.period(case.a_us, case.b_us))
+            slowness = [float(self.calibration()) / run["steps_per_us"] for run in runs]
+            rests = [run["period_ns"] / 1000 - case.period(*case.works(slow)) for run, slow in zip(runs, slowness)]
+            self.between[key] = statistics.median(slowness), max(0.0, statistics.median(rests))
         return self.between[key]
 
-    def slowness(self, case, runs):
-        """What calibration, which is of one moment, has got wrong of the machine's speed in these runs, where real time matters beside it."""
-        executed = [p.executed_us() for p in runs] if case.executes else []
-        return sum(executed) / len(executed) / case.cpu_us if executed and None not in executed else 1.0
-
     def effect(self, case, pay):
-        between = self.between_us(case) if self.options.wakes and not case.executes else 0.0
+        slowness, between = self.natively(case) if self.options.wakes or case.executes else (1.0, 0.0)
         runs = []
         for turn in range(self.options.repeat):
             if self.options.together:
                 runs.append(self.shared_profile(case, pay, turn))
             else:
                 runs.append(self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))[0])
-        slowness = self.slowness(case, runs)
         wanted = {s: case.truth(s, between, slowness) for s in SPEEDUPS}
         table = {
             how: {s: median_or_none(p.effect(s, timed) for p in runs) for s in SPEEDUPS}
@@ -238,10 +233,9 @@ class Runner:
         by = {"coz": "as Coz"}.get(self.options.estimate, self.options.estimate)
         if None in table[by].values():
             by = "as Coz"
-        if between:
-            show("arithmetic", {s: case.truth(s) for s in SPEEDUPS}, f"and {between:.0f} us, natively, beside the work of a visit:")
-        if slowness != 1:
-            show("arithmetic", {s: case.truth(s) for s in SPEEDUPS}, f"and {100 * (slowness - 1):+.1f} % CPU time of the work, as was executed at 0 %:")
+        if between or slowness != 1:
+            words = f"natively work takes {slowness:.3f} times its calibrated length, and the rest of a visit {between:.0f} us:"
+            show("arithmetic", {s: case.truth(s) for s in SPEEDUPS}, words)
         show("truth", wanted)
         for how, values in table.items():
             show(how, values)

@@ -12,13 +12,13 @@
 
 /* What intervals allow for the method, by tests/truth/HISTORY.md ("Why intervals are wider than the noise"). */
 #define METHOD_POINTS 0.008
-#define METHOD_SHARE 0.04
+#define METHOD_SHARE 0.035
 #define PERIOD_SHARE 0.05 /* per sampling period in the time between two visits */
-#define MOST_SHARE 0.05	  /* visits can be much shorter than what threads wait for */
+#define MOST_SHARE 0.045  /* visits can be much shorter than what threads wait for */
 #define PHASE_SHARE 0.08  /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */
 /* Of what samples cost in a visit, how much of its scatter from visit to visit shows in an effect. That is the root of their number if they come as
  * they like. Of two threads that take equally long, the later is behind their mean by 1/sqrt(pi) of it; seldom are two so near to each other. */
-#define SCATTER_PART 0.3
+#define SCATTER_PART 0.26
 #define LEAST_SAMPLES 6.0 /* a visit: the rate follows to that; with fewer, visits are no rounds of anything */
 #define MOST_SAMPLING 0.3 /* a file can say anything */
 

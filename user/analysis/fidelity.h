@@ -24,7 +24,7 @@ double fidelity_weight(const struct profile_experiment *x, uint64_t settled_peri
 uint64_t *fidelity_settled_periods(const struct profile *p);
 
 /* What an effect can be off by for reasons that repeating does not average out, as a 95 % half-width. The causes are independent of each other,
- * so it is the root of the sum of their squares: 0.8 points, whatever the effect is; 4 % of it, and 5 % for each sampling period in the time
+ * so it is the root of the sum of their squares: 0.8 points, whatever the effect is; 3.5 % of it, and 5 % for each sampling period in the time
  * between visits, since a pause is about a period long and one that stands for several rounds answers for none of them exactly; 8 % of it where phase
  * correction changed it; and a part of what sampling costs, which scatters from round to round, so that a thread that natively is never the last to
  * arrive is it now and then, and then does matter. Found on one half of the truth suite, judged on the other and on a

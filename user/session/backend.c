@@ -17,6 +17,7 @@
 /* So that a quarter of these costs, which is how well they are known, makes about one part in a hundred. */
 #define LUMP_OVERHEADS 24
 #define LUMP_BELOW 0.24
+#define LEAST_STRETCH 0.01 /* less is not worth a pause of each thread that sleeps */
 
 static struct abi_control *control(struct session *s)
 {
@@ -118,6 +119,16 @@ static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 	return speedup > 0 && speedup < LUMP_BELOW && speedup * (double)c->spacing_ns < (double)least ? least : 0;
 }
 
+/* A sample stops its thread for about as long as one that has others pay does. 0: nothing that matters, or not known. */
+static uint64_t stretch_q16(const struct session *s, const struct abi_control *c)
+{
+	uint64_t tick = c->hit.ns > 0 ? (uint64_t)c->hit.ns : 0;
+
+	if (s->options.slows || (double)tick < LEAST_STRETCH * (double)c->spacing_ns || tick > c->spacing_ns / 2)
+		return 0;
+	return (tick << 16) / (c->spacing_ns - tick);
+}
+
 static int begin(void *b, const struct backend_setup *setup)
 {
 	struct session *s = b;
@@ -142,6 +153,8 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->quantum_ns = booking_quantum(setup->speedup, c);
 	a->slow_q16 = (unsigned long long)(setup->slow * 65536 + 0.5);
 	a->settled_ns = setup->settling_ns ? clock_monotonic_ns() + setup->settling_ns : 0;
+	a->begun_ns = clock_monotonic_ns();
+	a->stretch_q16 = stretch_q16(s, c);
 	a->n_intervals = setup->n_intervals;
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
