@@ -3,6 +3,14 @@
  * experiment's first part, in which the program gets used to it. */
 #include "bpf/latency.h"
 
+/* In the middle of a pause by the library, whose system calls are not the program's. */
+static __always_inline bool visit_is_ours(struct task_struct *task, u64 epoch)
+{
+	struct thread *t = experiment_active(epoch) ? bpf_task_storage_get(&threads, task, 0, 0) : NULL;
+
+	return t && thread_pays_in_shim(t);
+}
+
 /* @regs: a function's arguments are in them; NULL: they are not. */
 static __always_inline void visit_whole(struct task_struct *task, u32 i, const struct pt_regs *regs)
 {
@@ -14,6 +22,8 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 		count(COUNTER_point_out_of_range);
 		return;
 	}
+	if (!regs && visit_is_ours(task, epoch))
+		return;
 	ADD(p->visits, 1);
 	if (!n_latencies && p->epoch == epoch && p->visits - p->first_visits >= ABI_POINT_MANY && p->visits % ABI_POINT_SKIP)
 		return;
