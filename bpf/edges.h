@@ -8,6 +8,7 @@
 #include "bpf/slow.h"
 #include "bpf/lifecycle.h"
 #include "bpf/context.h"
+#include "bpf/waiting.h"
 
 /* A CPU's clock, of R4, after @ran of a task that has none. */
 static __always_inline s64 cpu_clock(const struct abi_cpu *c, u64 ran, u64 epoch)
@@ -37,7 +38,7 @@ static __always_inline bool is_transient_wake(const struct thread *t, bool pays_
 
 #define TASK_DEAD 0x80 /* include/linux/sched.h: its last switch */
 
-static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, bool runnable, bool dead, u64 epoch, u64 now)
+static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, bool runnable, bool disk, bool dead, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(prev);
@@ -67,13 +68,17 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	} else {
 		t->wait.blocked_at = now;
 		t->wait.runnable_at = 0;
+		t->wait.in_disk = disk;
 	}
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
 	before = cpu_clock(c, now - c->since, epoch);
 	passed = is_transient_wake(t, pays_in_shim) | (t->wait.last_wake_external & (local < before));
 	c->passed = passed;
-	c->local = passed ? before : local;
+	/* The clock of the thread that it took the CPU from is there still. */
+	if (!t->wait.came)
+		c->local = passed ? before : local;
+	t->wait.came = 0;
 	if (!runnable && !pays_in_shim)
 		t->wait.last_wake_external = 0;
 	c->epoch = epoch;
@@ -98,7 +103,8 @@ static __always_inline u64 outside_wait(const struct thread *t, const struct abi
 
 #define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones */
 
-static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool outside, bool behind_task, u64 epoch, u64 now)
+static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool preempts, bool outside, bool behind_task, u64 epoch,
+				  u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(next);
@@ -137,14 +143,18 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 			ADD(sum->cpu_waits, 1);
 	}
 	t->wait.last_wake_external |= t->pause.owes_sleep;
+	t->wait.preempted = preempts;
+	t->wait.cpu_edge = 0;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
 		if (config.rq_edges && t->wait.runnable_at && !paying && !experiment_slows(epoch))
-			thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
+			t->wait.cpu_edge = thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
 		pay_awake(t);
-		pay_ask(next, t, now);
 	}
+	/* What it earned by its wait comes before what it owes. */
+	if (!wait_ask(next, t) && experiment_active(epoch))
+		pay_ask(next, t, now);
 	t->wait.runnable_at = 0;
 }
 
@@ -153,11 +163,11 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 {
 	u32 me = cpu_index();
 	u64 now = bpf_ktime_get_ns(), epoch = *(volatile u64 *)&control.epoch;
-	bool scope = in_scope(prev);
+	bool scope = in_scope(prev), runnable = preempt || prev_state == 0;
 	struct abi_cpu *c = &cpus[me];
 
 	if (scope)
-		leave(prev, c, preempt || prev_state == 0, prev_state & TASK_DEAD, epoch, now);
+		leave(prev, c, runnable, wait_is_disk(prev, prev_state), prev_state & TASK_DEAD, epoch, now);
 	else
 		cpu_advance(c, prev->pid == 0, epoch, now);
 	if (config.many)
@@ -167,7 +177,7 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 	c->since = now;
 	c->idle = next->pid == 0;
 	if (in_scope(next))
-		enter(next, c, me, !scope, !scope && prev->pid != 0, epoch, now);
+		enter(next, c, me, scope && runnable, !scope, !scope && prev->pid != 0, epoch, now);
 	return 0;
 }
 
@@ -237,7 +247,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	struct task_struct *current;
 	u64 now, epoch, blocked_at;
 	struct thread *w, *k;
-	bool by_task;
+	bool active, by_task, own;
 	u32 cpu;
 
 	if (!in_scope(p))
@@ -261,26 +271,31 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		if (!c->tid && !c->idle && now > c->since)
 			w->wait.outside_mark += now - c->since; /* the time of the task on the CPU so far was before us */
 	}
-	epoch = *(volatile u64 *)&control.epoch;
-	if (!experiment_active(epoch) || experiment_slows(epoch))
-		return 0;
 	/* In the middle of a payment it waits for nobody. */
 	if (thread_pays_in_shim(w))
 		return 0;
+	epoch = *(volatile u64 *)&control.epoch;
+	active = experiment_active(epoch) && !experiment_slows(epoch);
+	if (!active && !config.waits)
+		return 0;
 	current = bpf_get_current_task_btf();
 	by_task = in_task_context(ctx, current);
-	if (!by_task && !(in_scope(current) && delivers_own(current))) {
-		if (in_scope(current)) {
+	own = !by_task && in_scope(current) && delivers_own(current);
+	if (!own && (!by_task || !in_scope(current) || current == p)) {
+		if (active && !by_task && in_scope(current)) {
 			count(COUNTER_irq_wakes);
 			loopback_suspect(p);
 		}
-		thread_stretch(w, p, epoch, blocked_at, now);
+		if (active)
+			thread_stretch(w, p, epoch, blocked_at, now);
+		wait_ended(w, current, by_task, blocked_at, now);
 		return 0;
 	}
-	if (!in_scope(current) || current == p)
-		return 0;
-	if (!by_task)
+	if (own)
 		loopback_used();
+	wait_forget(w);
+	if (!active)
+		return 0;
 	k = thread_get(current);
 	if (!k)
 		return 0;

@@ -24,12 +24,8 @@ abi_u32 loopback_idle SEC(".bss") = 0; /* enum abi_idle */
 abi_u32 loopback_suspected SEC(".bss") = 0;
 abi_u32 loopback_rearm_at SEC(".bss") = 0;
 
-/* Calls that no packet ends: what wakes their callers out of an interrupt is a timer. */
-#define SYS_NANOSLEEP 35
-#define SYS_FUTEX 202
-#define SYS_CLOCK_NANOSLEEP 230
-
-/* @p, woken by an interrupt of another thread in scope, may have got a packet of that one. */
+/* @p, woken by an interrupt of another thread in scope, may have got a packet of that one. Not in a call that no packet ends: what wakes its caller
+ * out of an interrupt is a timer. */
 static __always_inline void loopback_suspect(struct task_struct *p)
 {
 	u32 number = ABI_IDLE_LOOPBACK;

@@ -39,6 +39,21 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum pid_type { PIDTYPE_PID = 0 };
 enum { PF_EXITING = 4 }; /* task_struct.flags: do_exit() has begun */
 
+/* x86-64's calls that wait for a time, or for a time at most (arch/x86/entry/syscalls/syscall_64.tbl). */
+enum {
+	SYS_POLL = 7,
+	SYS_SELECT = 23,
+	SYS_NANOSLEEP = 35,
+	SYS_RT_SIGTIMEDWAIT = 128,
+	SYS_FUTEX = 202,
+	SYS_CLOCK_NANOSLEEP = 230,
+	SYS_EPOLL_WAIT = 232,
+	SYS_PSELECT6 = 270,
+	SYS_PPOLL = 271,
+	SYS_EPOLL_PWAIT = 281,
+	SYS_EPOLL_PWAIT2 = 441
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct pt_regs {
@@ -126,6 +141,7 @@ struct task_struct {
 	sigset_t blocked;
 	struct pid *thread_pid;
 	struct seccomp seccomp;
+	unsigned in_iowait : 1;
 };
 
 /* Never looked into; but libbpf compares a callback's type with the kernel's, and a mere declaration does not match. */

@@ -37,6 +37,13 @@ struct thread {
 		u64 outside_mark; /* the CPU's time of tasks out of scope when the thread became runnable */
 		s64 stretch;	  /* of its waits, what samples have stopped others for and it does not owe yet: too little to sleep */
 		u32 runnable_cpu;
+		u64 weight;		/* of its last wait, if that is a sample and was ended from outside: what it stands for, ns; else 0 */
+		s64 cpu_edge;		/* what R4 changed when it got the CPU last */
+		u32 ended;		/* how many waits that sample stands for */
+		u32 kind;		/* of that wait: enum abi_wait */
+		u32 in_disk;		/* it left the CPU to wait uninterruptibly, or for a disk */
+		u32 preempted;		/* it took its CPU from a thread in scope that would have gone on */
+		u32 came;		/* ... and has earned since by the wait before: the next one on the CPU does not take over its clock */
 		u32 last_wake_external; /* it owed a sleep (pause.owes_sleep) at some time since it last blocked. In virtual time it is awake too
 					 * early by its debt, so the next thread on the CPU does not take over its clock (R4) */
 	} wait;
@@ -92,10 +99,10 @@ struct work {
 	struct bpf_task_work tw;
 };
 
-/* Two for each slot: a payment that goes on schedules the other one, since the one that runs cannot be scheduled. */
+/* Three for each slot: a payment that goes on schedules the other one of two, since the one that runs cannot be scheduled; and the end of a wait. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * SHIM_SLOTS);
+	__uint(max_entries, 3 * SHIM_SLOTS);
 	__type(key, u32);
 	__type(value, struct work);
 } works __weak SEC(".maps");

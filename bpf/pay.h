@@ -21,7 +21,7 @@ static __always_inline bool pay_schedule(struct task_struct *task, struct thread
 	}
 	if (__sync_lock_test_and_set(&t->pause.pending, 1))
 		return false;
-	i = 2 * (t->slot - 1) + (t->pause.work & 1);
+	i = 3 * (t->slot - 1) + (t->pause.work & 1);
 	w = bpf_map_lookup_elem(&works, &i);
 	if (!w) {
 		t->pause.pending = 0;

@@ -293,8 +293,8 @@ static __always_inline bool process_sleeps(const struct task_struct *task)
 
 #define THREAD_LEAST_SLEEP_NS 200000 /* shorter pauses are not worth a signal and a sleep */
 
-/* R6: @w, which is not paused, was woken at @now by something that samples do not slow down, and was blocked since @blocked_at. What samples have
- * stopped those that ran meanwhile for it owes as well. */
+/* R6: @w, which is not paused, was woken from outside at @now, and was blocked since @blocked_at. What samples have stopped those that ran meanwhile
+ * for it owes as well: what it waited for is not slowed down by them, or little, if it is another process. */
 static __always_inline void thread_stretch(struct thread *w, const struct task_struct *p, u64 epoch, u64 blocked_at, u64 now)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
@@ -336,19 +336,20 @@ static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 
 	return level;
 }
 
-/* R4. @external: who left the CPU is not in scope. */
-static __always_inline void thread_cpu_edge(struct thread *w, s64 cpu_local, bool external, u64 waited)
+/* R4. @external: who left the CPU is not in scope. Returns the change. */
+static __always_inline s64 thread_cpu_edge(struct thread *w, s64 cpu_local, bool external, u64 waited)
 {
 	struct abi_totals *sum = totals_here();
 	s64 change;
 
 	if (!clock_cpu_edge(expected_local(w, 0), cpu_local, waited, external, global_now(), &change))
-		return;
+		return 0;
 	change = clamp_ahead(w, change);
 	ADD(w->clock.local, change);
 	ADD(w->account.rq_credited, change);
 	if (sum)
 		ADD(sum->rq_credited, change);
+	return change;
 }
 
 /* R5. */

@@ -87,9 +87,20 @@ struct abi_config {
 	abi_u32 has_sampled;	    /* some points count samples */
 	abi_u32 event_point;	    /* of progress_event: which point it counts */
 	abi_u32 traces;		    /* --trace-payments */
+	abi_u32 waits;		    /* waits are sampled, too */
+	abi_u32 reserved;	    /* 0 */
 	abi_u64 kernel_base;	    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
-_Static_assert(sizeof(struct abi_config) == 120, "abi_config");
+_Static_assert(sizeof(struct abi_config) == 128, "abi_config");
+
+/* What a thread waited for; ABI_WAIT_NONE: it executed. */
+enum abi_wait {
+	ABI_WAIT_NONE,
+#define WAIT(name, text) ABI_WAIT_##name,
+#include "shared/waits.def"
+#undef WAIT
+	ABI_WAITS
+};
 
 /* A process that is in scope, or whose children may be. */
 #define ABI_PROC_IN 1	   /* in scope */
@@ -107,11 +118,15 @@ struct abi_proc {
 _Static_assert(sizeof(struct abi_proc) == 24, "abi_proc");
 
 /* Where code is, whichever process runs it: the object's number + 1 above, the distance from the object's base below. So samples of all
- * processes add up, and a line has the same intervals in every address space. */
+ * processes add up, and a line has the same intervals in every address space. The three bits on top say what a thread waited for there. */
 #define ABI_CODE(object, pc) (((abi_u64)(object) + 1) << 32 | (abi_u32)(pc))
-#define ABI_CODE_OBJECT(code) ((abi_u32)((code) >> 32) - 1)
-#define ABI_KERNEL_OBJECT 0x7fffffffU
+#define ABI_CODE_OBJECT(code) (((abi_u32)((code) >> 32) & 0x1fffffffU) - 1)
+#define ABI_KERNEL_OBJECT 0x0fffffffU
 #define ABI_CODE_PC(code) ((abi_u32)(code))
+#define ABI_CODE_WAITS(kind, code) ((abi_u64)(kind) << 61 | (code)) /* of a code of no wait; code 0: at a place that is in no scope */
+#define ABI_CODE_WAIT(code) ((abi_u32)((code) >> 61))
+#define ABI_CODE_PLACE(code) ((code) & ((1ULL << 61) - 1))
+_Static_assert(ABI_WAITS <= 7, "three bits, and one more is the end of the last one's places");
 
 /* Samples of one place, or of one chain. */
 struct abi_sample_sum {
@@ -168,10 +183,11 @@ struct abi_setup {
 	abi_u64 settled_ns;  /* when the program has got used to it, CLOCK_MONOTONIC; 0: unknown */
 	abi_u64 begun_ns;    /* when the experiment began, CLOCK_MONOTONIC */
 	abi_u64 stretch_q16; /* by how much longer samples make everything that executes */
+	abi_s64 begun_g;     /* the global delay then */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 56 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 64 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* A cost that nothing can measure where it arises, but which goes with one that can be: @ns when that was @beside_ns, and @slope_q8 / 256 for each ns
  * that it is more or less. Calibrated before the program starts. */

@@ -103,6 +103,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		.max_pay_ns = SHIM_MAX_PAY_NS,
 		.inclusive = inclusive,
 		.slows = 1, /* the larger programs */
+		.waits = task_work && sync == ABI_SYNC_SCHED && !inclusive,
 		.max_frames = ABI_MAX_FRAMES,
 	};
 	skel->rodata->n_latencies = latencies;

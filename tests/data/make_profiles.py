@@ -49,7 +49,7 @@ def native(path, repeats, noise):
         growth = duration * percent // 400
         runtime += duration + growth
         records.append({"type": "experiment", "selected": DIRECTORY + line, "speedup": share(percent), "duration": duration,
-                        "selected_samples": 25, "samples": 50, "selected_ns": 12000000, "held": 3, "hits": 25, "hit_ns": growth,
+                        "selected_samples": 25, "samples": 50, "selected_ns": 12000000, "waits": 0, "held": 3, "hits": 25, "hit_ns": growth,
                         "payments": 25 if growth else 0, "paid": growth - 1000 if growth else 0, "held_asleep": 250, "credited": 2000,
                         "rq_credited": -300, "forgiven": 500, "oversleep": 700, "owed_at_exit": 400,
                         "function": function, "elapsed": duration + growth, "growth": growth, "owed": 1000, "ahead": 900,

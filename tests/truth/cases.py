@@ -12,6 +12,7 @@ from typing import Callable, Optional, Tuple
 
 SPEEDUPS = (25, 50, 75, 100)
 KEEP_CPU = ("hold", "spin", "auto", "older")  # payers that do not lend a paused thread's CPU to others
+TASK_WORK = ("hold", "auto")  # payers with which waits can be targets
 
 
 def cpus():
@@ -85,7 +86,16 @@ class Case:
     spins: bool = False  # threads wait by spinning: the report may be off if it says so
     foreign: bool = False  # an unrelated process keeps one CPU busy
     executes: str = ""  # where something sleeps, or waits for real time, beside it: which of the two kinds of work take CPU time
+    waits: str = ""  # the kind of wait that work b is; how long it takes is measured natively
+    real: bool = False  # the truth is what really shorter work does, natively: the arithmetic leaves too much out
+    refused: bool = False  # effects that depend on the profiler's own pauses, which the report must not tell
+    most: int = 100  # the largest speedup that is tried: the global delay may not grow by more than 80 % of the time
+    options: Tuple[str, ...] = ()  # of the profiler
     kind: str = "effect"
+
+    @property
+    def speedups(self):
+        return tuple(s for s in SPEEDUPS if s <= self.most)
 
     @property
     def source(self):
@@ -95,11 +105,12 @@ class Case:
         """Works a and b where the machine takes so many times the calibrated length. What is asleep is not the machine's."""
         return tuple(us * (slowness if kind in (self.executes or "ab") else 1) for kind, us in (("a", self.a_us), ("b", self.b_us)))
 
-    def truth(self, percent, between_us=0, slowness=1):
+    def truth(self, percent, between_us=0, slowness=1, wait_us=None):
         """The effect in percent when the line gets `percent` faster. `between_us` is what a visit takes beside all work, at any speedup. `slowness`: how
-        many times its calibrated length the work takes."""
+        many times its calibrated length the work takes. `wait_us`: in place of b."""
         a, b = self.works(slowness)
         rest = 1 - percent / 100
+        b = b if wait_us is None else wait_us
         faster = self.period(a * rest, b) if self.line == "a" else self.period(a, b * rest)
         return 100 * (1 - (faster + between_us) / (self.period(a, b) + between_us))
 
@@ -300,6 +311,53 @@ def waiting_cases():
         yield case if not case.flat else dataclasses.replace(case, bar=1)
 
 
+def remote_cases():
+    """Waits as targets (line b), for what is outside of the program: other processes are, since it is profiled without its children."""
+    outside = {"options": ("--follow", "none")}
+    # A fetcher waits 0.5 of a round and works 0.25, then hands over; the consumer works 0.6: the wait helps up to 30 %, by 20 % of a round. Or it works
+    # for 1.2 rounds: nothing helps but its work.
+    kinds = (("timer", "timer"), ("pipe", "process"), ("socketpair", "process"), ("tcp", "network"), ("fault", "process"))
+    for r, bar in ((6000, 2), (1500, 5)):
+        for kind, waits in kinds:
+            for name, consumed in (("fetch", 0.6), ("fetch-flat", 1.2)):
+                if name == "fetch-flat" and (r < 5000 or kind in ("socketpair", "fault")):
+                    continue
+                a, b, more = consumed * r, 0.5 * r, 0.25 * r
+                args = ["--round", number(a + b), "--share-a", f"{100 * a / (a + b):.6f}", "--kind", kind, "--window", "8", "--more", number(more)]
+                case = Case(f"{name}-{kind}-{number(r / 1000)}ms/b", "remote", "b", tuple(args), a, b, lambda a, b, more=more: max(a, b + more), bar,
+                            executes="a", waits=waits, **outside, **timing(r, True))
+                yield case if name == "fetch" else dataclasses.replace(case, bar=1.5)
+    # A thread that waits 0.7 of a round and works 0.3; half of the gain is the line's and half the wait's where both take 0.5. A disk's part is measured.
+    r = 5000
+    for kind, waits in (*kinds, ("disk", "disk")):
+        args = ["--round", number(r), "--share-a", "30", "--kind", kind]
+        yield Case(f"alone-{kind}/b", "remote", "b", tuple(args), 0.3 * r, 0.7 * r, alternating, 2, executes="a", waits=waits, **outside, **timing(r, False))
+    args = ("--round", number(r), "--share-a", "50", "--kind", "pipe")
+    yield from both_lines("mixture", "remote", 0.5 * r, 0.5 * r, args, alternating, 2, executes="a", waits="process", **outside, **timing(r, False))
+    # Eight threads, each 1/20 at work: at 80 % of the speedup the CPUs are what limits them.
+    args = ("--round", number(r), "--share-a", "5", "--kind", "pipe", "--threads", "8", "--no-pin")
+    yield Case("remote-8/b", "remote", "b", args, 0.05 * r, 0.95 * r, lambda a, b: (a + b) / 8, 3, executes="a", waits="process", most=75,
+               real=True, **outside, **timing(r, False))
+    # The sleep of `overlap`: 7 ms of work and 5 of sleep, where it is worth nothing, and 4 and 8, where it helps up to 50 %.
+    for name, share in (("overlap", 700 / 12), ("overlap-outside", 400 / 12)):
+        r = 12000
+        a = share / 100 * r
+        args = ["--round", number(r), "--share-a", f"{share:.6f}"]
+        case = Case(f"{name}-sleep/b", "overlap", "b", tuple(args), a, r - a, slower, 2, executes="a", waits="timer", most=100 if a > r / 2 else 75,
+                    **timing(r, False))
+        yield case if not case.flat else dataclasses.replace(case, bar=1.5)
+    # One CPU: 8 ms of sleep and 2 of work, which preempts a thread that always works. By the visits of the one and of the other.
+    for kind in ("own", "other"):
+        args = ("--round", "10000", "--share-a", "20", "--kind", kind)
+        yield Case(f"preempt-{kind}/b", "preempt", "b", args, 2000, 8000, alternating, 5, waits="timer", real=True, most=75, **timing(10000, False))
+    # A thousand idle threads beside it.
+    r = 5000
+    args = ("--round", number(r), "--share-a", "50", "--threads", "1000")
+    yield Case("crowd/b", "crowd", "b", args, r / 2, r / 2, alternating, 2, waits="timer", real=True, **timing(r, False))
+    args = ("--round", number(r), "--share-a", "60")
+    yield Case("proxy/b", "proxy", "b", args, 0.6 * r, 0.4 * r, alternating, 2, waits="process", refused=True, options=("--follow", "none"), **timing(r, False))
+
+
 def process_cases():
     """Several processes: forked workers that hand over, and three programs that a shell joins."""
     for kind in ("pipe", "mutex", "tcp"):
@@ -341,8 +399,8 @@ def other_cases():
 
 
 CASES = [
-    case
-    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, spinning_cases, many_lock_cases, pool_cases, handover_cases, waiting_cases, process_cases,
+    case if not case.waits else dataclasses.replace(case, payers=TASK_WORK)
+    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, spinning_cases, many_lock_cases, pool_cases, handover_cases, waiting_cases, remote_cases, process_cases,
                    shape_cases, other_cases)
     for case in family()
 ]

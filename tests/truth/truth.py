@@ -138,9 +138,9 @@ class Runner:
             lines = sum((c.program, c.args, c.foreign) == key[:3] for c in CASES)
             self.shared[key] = self.profile(case, pay, lines * self.options.seconds, (0, *SPEEDUPS), together=True)[0]
         own = self.shared[key].of_line(place_of(case))
-        if self.options.estimate != "reported" and any(s not in own.cells for s in SPEEDUPS) or any(s not in reported(own, case) for s in SPEEDUPS):
+        if self.options.estimate != "reported" and any(s not in own.cells for s in case.speedups) or any(s not in reported(own, case) for s in case.speedups):
             print("    drawn too rarely among all lines of its program: a run of its own")
-            return self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))[0]
+            return self.profile(case, pay, self.options.seconds, (0, *case.speedups))[0]
         return own
 
     def profile(self, case, pay, seconds, speedups, together=False):
@@ -159,7 +159,7 @@ class Runner:
         path = os.path.join(where, f"{case.name.replace('/', '-')}-{pay}-{self.seed}.jsonl")
         if self.options.again:
             return self.read(path, speedups), ""
-        line = [] if together else ["--fixed-line", place_of(case)]
+        line = [*case.options] if together else ["--fixed-line", place_of(case), *case.options]
         command = ["-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line, "--seed", str(self.seed)]
         if len(speedups) == 1:
             command += ["--fixed-speedup", str(speedups[0])]
@@ -204,54 +204,65 @@ class Runner:
     # The three kinds of cases: each prints what it measured and returns (distance to the bar's subject, other complaint or None).
 
     def natively(self, case):
-        """Without a profiler: how many times its calibrated length the work takes, and what a visit takes beside it, in microseconds: waking who waits for
-        it, above all. The same run says both, but not of threads that outnumber the CPUs: they wait for these meanwhile."""
-        if case.flat or case.foreign or (case.threads or 0) > case.cpus:
-            return 1.0, 0.0
+        """Without a profiler: how many times its calibrated length the work takes, how long a wait is where that is the target, and what a visit takes
+        beside both, in microseconds: waking who waits for it, above all. The same run says all. But not of threads that outnumber the CPUs: they wait for these
+        meanwhile."""
+        if not case.waits and (case.flat or case.foreign or (case.threads or 0) > case.cpus):
+            return 1.0, None, 0.0
         key = " ".join((case.program, *case.args))
         if key not in self.between:
             runs = [numbers_in(self.execute(self.command(case, 0.7), 30)) for _ in range(5)]
             slowness = [float(self.calibration()) / run["steps_per_us"] for run in runs]
-            rests = [run["period_ns"] / 1000 - case.period(*case.works(slow)) for run, slow in zip(runs, slowness)]
-            self.between[key] = statistics.median(slowness), max(0.0, statistics.median(rests))
-        return self.between[key]
+            works = [(case.works(slow)[0], run.get("asleep_us", case.works(slow)[1])) for run, slow in zip(runs, slowness)]
+            rests = [run["period_ns"] / 1000 - case.period(*work) for run, work in zip(runs, works)]
+            self.between[key] = statistics.median(slowness), statistics.median(b for _, b in works), max(0.0, statistics.median(rests))
+        slowness, wait_us, rest = self.between[key]
+        return slowness, wait_us if case.waits else None, rest
+
+    def wanted(self, case):
+        """The truth at each speedup, and what was added to the arithmetic for it, in words."""
+        if case.real:
+            return self.really(case, max(1.0, self.options.seconds / 10)), "really shorter work"
+        slowness, wait_us, rest = self.natively(case) if self.options.wakes or case.executes or case.waits else (1.0, None, 0.0)
+        words = f"natively work takes {slowness:.3f} times its calibrated length, {f'a wait {wait_us:.0f} us, ' if wait_us else ''}the rest of a visit {rest:.0f} us"
+        return {s: case.truth(s, rest, slowness, wait_us) for s in case.speedups}, words if rest or wait_us or slowness != 1 else ""
 
     def effect(self, case, pay):
-        slowness, between = self.natively(case) if self.options.wakes or case.executes else (1.0, 0.0)
         runs = []
         for turn in range(self.options.repeat):
             if self.options.together:
                 runs.append(self.shared_profile(case, pay, turn))
             else:
-                runs.append(self.profile(case, pay, self.options.seconds, (0, *SPEEDUPS))[0])
-        wanted = {s: case.truth(s, between, slowness) for s in SPEEDUPS}
+                runs.append(self.profile(case, pay, self.options.seconds, (0, *case.speedups))[0])
+        if case.refused:
+            return self.refused(case, runs)
+        wanted, added = self.wanted(case)
         table = {
-            how: {s: median_or_none(p.effect(s, timed) for p in runs) for s in SPEEDUPS}
+            how: {s: median_or_none(p.effect(s, timed) for p in runs) for s in case.speedups}
             for how, timed in (("as Coz", False), ("timed", True))
         }
-        table["reported"] = {s: median_or_none(reported(p, case).get(s, (None,))[0] for p in runs) for s in SPEEDUPS}
+        table["reported"] = {s: median_or_none(reported(p, case).get(s, (None,))[0] for p in runs) for s in case.speedups}
         by = {"coz": "as Coz"}.get(self.options.estimate, self.options.estimate)
         if None in table[by].values():
             by = "as Coz"
-        if between or slowness != 1:
-            words = f"natively work takes {slowness:.3f} times its calibrated length, and the rest of a visit {between:.0f} us:"
-            show("arithmetic", {s: case.truth(s) for s in SPEEDUPS}, words)
+        if added:
+            show("arithmetic", {s: case.truth(s) for s in case.speedups}, f"and {added}:")
         show("truth", wanted)
         for how, values in table.items():
             show(how, values)
         for profile in runs:
             self.compare_report(case, profile, wanted)
             print(f"    {profile.fidelity()}")
-        missing = [s for s in SPEEDUPS if table[by][s] is None]
+        missing = [s for s in case.speedups if table[by][s] is None]
         if missing:
             raise Failure(f"nothing measured at {', '.join(f'{s} %' for s in missing)}")
-        error = {s: table[by][s] - wanted[s] for s in SPEEDUPS}
+        error = {s: table[by][s] - wanted[s] for s in case.speedups}
         show("error", error, f"of {by}, mean {mean_size(error.values()):.2f}, worst {worst_size(error.values()):.2f}")
         group = self.errors.setdefault(case.group, {})
-        group.update({f"{case.name} {pay} at {s} %": error[s] for s in SPEEDUPS})
-        if self.options.real and not case.foreign:
+        group.update({f"{case.name} {pay} at {s} %": error[s] for s in case.speedups})
+        if self.options.real and not case.foreign and not case.real:
             got = self.really(case, max(1.0, self.options.seconds / 30))
-            show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in SPEEDUPS):.2f} on average")
+            show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in case.speedups):.2f} on average")
         if self.coz and not case.foreign:
             self.compare_coz(case, wanted, mean_size(error.values()))
         complaint = None
@@ -264,6 +275,12 @@ class Runner:
             complaint = "its report says that threads spin, and they do not"
         size = worst_size if case.worst and self.options.bar == "strict" else mean_size
         return size(error.values()), complaint
+
+    def refused(self, case, runs):
+        """The report must say that it cannot know."""
+        why = [reported_line(p, case).get("undecided_why") or "" for p in runs]
+        print(f"    its report says: {'; '.join(why) or 'nothing'}")
+        return 0.0, None if all("depend" in w for w in why) else "effects are told that hang on the pauses"
 
     def compare_coz(self, case, wanted, ours):
         """What Coz makes of the same program in the same time."""
@@ -287,6 +304,8 @@ class Runner:
         """What the report says, with its 95 % intervals, its verdict and its knee, beside the truth."""
         said, cells = reported_line(profile, case), {}
         for s, (effect, low, high, method) in reported(profile, case).items():
+            if s not in wanted:
+                continue
             half = (high - low) / 2
             cells[s] = f"{effect:.1f}+-{half:.1f}"
             self.intervals.append((low - 1e-9 <= wanted[s] <= high + 1e-9, half, method))
@@ -361,14 +380,14 @@ class Runner:
 
     def really(self, case, seconds):
         """The effects of work that really gets shorter, without a profiler."""
-        return {s: 100 * (1 - self.native_period(case, s, seconds) / self.native_period(case, 0, seconds)) for s in SPEEDUPS}
+        return {s: 100 * (1 - self.native_period(case, s, seconds) / self.native_period(case, 0, seconds)) for s in case.speedups}
 
     def native(self, case):
         """No profiler at all: is the arithmetic right?"""
-        wanted = {s: case.truth(s) for s in SPEEDUPS}
+        wanted = {s: case.truth(s) for s in case.speedups}
         got = self.really(case, self.options.seconds)
         period = self.native_period(case, 0, self.options.seconds)
-        error = {s: got[s] - wanted[s] for s in SPEEDUPS}
+        error = {s: got[s] - wanted[s] for s in case.speedups}
         arithmetic = 1000 * case.period(case.a_us, case.b_us)
         show("truth", wanted)
         show("native", got)
@@ -383,7 +402,7 @@ class Runner:
         self.seed += 1
         seconds = self.options.seconds
         command = [
-            self.options.cozbpf, "validate", "--keep-root", "-q", "-p", "progress", "-l", f"{case.source}:{line_of(case.source, case.line)}",
+            self.options.cozbpf, "validate", "--keep-root", "-q", "-p", "progress", "-l", place_of(case),
             "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed), *PAYERS[pay],
         ]  # fmt: skip
         if self.options.slow_by:
@@ -443,7 +462,7 @@ class Runner:
 
 
 def place_of(case):
-    return f"{case.source}:{line_of(case.source, case.line)}"
+    return f"{case.source}:{line_of(case.source, case.line)}" + (f" [{case.waits}]" if case.waits and case.line == "b" else "")
 
 
 def reported_line(profile, case):

@@ -505,6 +505,31 @@ static void test_kernel(void **state)
 	code_kernel_close(k);
 }
 
+static void test_waits(void **state)
+{
+	struct code_map *m = open_map(&(struct code_scope){0});
+	const char *place, *name, *function;
+	struct addr_range some[8], of_place[8];
+	uint64_t code = code_of(m, work());
+	size_t n, n_place;
+
+	(void)state;
+	assert_int_equal(code_map_name(m, ABI_CODE_WAITS(ABI_WAIT_TIMER, code), &name, &function), 0);
+	assert_int_equal(code_map_name(m, code, &place, NULL), 0);
+	assert_true(strncmp(name, place, strlen(place)) == 0 && !strcmp(name + strlen(place), " [timer]"));
+	assert_string_equal(function, "code_map_test_work");
+	assert_int_equal(code_map_intervals(m, place, of_place, 8, &n_place), 0);
+	assert_true(code_map_intervals(m, name, some, 8, &n) == 0 && n == n_place);
+	for (size_t i = 0; i < n; i++) {
+		assert_int_equal(some[i].lo, ABI_CODE_WAITS(ABI_WAIT_TIMER, of_place[i].lo));
+		assert_int_equal(some[i].hi, ABI_CODE_WAITS(ABI_WAIT_TIMER, of_place[i].hi));
+	}
+	assert_int_equal(code_map_intervals(m, "[timer]", some, 8, &n), 0);
+	assert_true(n == 1 && some[0].lo <= ABI_CODE_WAITS(ABI_WAIT_TIMER, 0) && ABI_CODE_WAITS(ABI_WAIT_PROCESS, 0) >= some[0].hi);
+	assert_int_equal(code_map_name(m, ABI_CODE_WAITS(ABI_WAIT_DISK, 0), &name, NULL), -ENOENT);
+	code_map_close(m);
+}
+
 static void test_automatic(void **state)
 {
 	struct code_map *m = open_map(&(struct code_scope){.automatic = true});
@@ -564,6 +589,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_lines),	       cmocka_unit_test(test_sources),		cmocka_unit_test(test_binaries),
 		cmocka_unit_test(test_functions),      cmocka_unit_test(test_system_sources),	cmocka_unit_test(test_system_function),
 		cmocka_unit_test(test_system_inlined), cmocka_unit_test(test_own_code_inlined), cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_main_seen_late), cmocka_unit_test(test_kernel),		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_main_seen_late), cmocka_unit_test(test_kernel),		cmocka_unit_test(test_automatic),
 		cmocka_unit_test(test_rows),	       cmocka_unit_test(test_nothing_in_scope),
 	};

@@ -19,6 +19,8 @@
 #define LINE_A "src/a.c:10"
 #define LINE_B "src/b.c:20"
 #define LINE_C "src/a.c:30"
+/* A third thread waits there for wait_share of the time, for wait_ns each time. Nobody waits for it. */
+#define LINE_W "src/w.c:40 [disk]"
 
 struct fake_code {
 	uint64_t lo, hi;
@@ -27,8 +29,9 @@ struct fake_code {
 };
 
 static const struct fake_code fake_code[] = {
-	{0x1000, 0x1100, LINE_A, "alpha", 0}, {0x2000, 0x2100, LINE_B, "beta", 0},    {0x3000, 0x3100, LINE_C, NULL, 0},
-	{0x3200, 0x3300, LINE_C, "gamma", 0}, {0x8000, 0x8100, NULL, NULL, -ENODATA}, {0x10000, 0x80000, LINE_B, "beta", 0},
+	{0x1000, 0x1100, LINE_A, "alpha", 0},  {0x2000, 0x2100, LINE_B, "beta", 0},  {0x3000, 0x3100, LINE_C, NULL, 0},
+	{0x4000, 0x4100, LINE_W, "wait", 0},   {0x3200, 0x3300, LINE_C, "gamma", 0}, {0x8000, 0x8100, NULL, NULL, -ENODATA},
+	{0x10000, 0x80000, LINE_B, "beta", 0},
 };
 
 #define N_FAKE_CODE (sizeof(fake_code) / sizeof(*fake_code))
@@ -45,8 +48,10 @@ struct fake {
 	struct backend_setup setup; /* of the last begin; intervals is our copy */
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
 	struct backend_totals totals;
-	double visits, growth;		/* as totals, with fractions */
-	double ticks[3];		/* not yet drained, of A, B, C */
+	double visits, growth; /* as totals, with fractions */
+	double ticks[3];       /* not yet drained, of A, B, C */
+	double wait_share, waited;
+	uint64_t wait_ns;
 	struct backend_sample extra[4]; /* more to drain at the next call */
 	size_t n_extra;
 };
@@ -84,6 +89,7 @@ static inline void fake_advance(struct fake *f, uint64_t now)
 	f->growth += ns * rise;
 	f->ticks[0] += ns * first / 2 / TICK_NS;
 	f->ticks[1] += ns / TICK_NS;
+	f->waited += ns * f->wait_share;
 	f->ticks[2] += ns * first / 2 / TICK_NS;
 	f->totals.points[0].visits = (uint64_t)f->visits;
 	f->totals.growth = (uint64_t)f->growth;
@@ -132,7 +138,7 @@ static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret
 
 	if (err < 0)
 		return err;
-	list = calloc(3 + f->n_extra + 1, sizeof(*list));
+	list = calloc(4 + f->n_extra + 1, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < 3; i++) {
@@ -141,6 +147,12 @@ static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret
 		if (count > 0)
 			list[n++] = (struct backend_sample){addresses[i], count};
 		f->ticks[i] -= (double)count;
+	}
+	if (f->wait_ns && f->waited >= (double)f->wait_ns) {
+		uint64_t waits = (uint64_t)f->waited / f->wait_ns;
+
+		list[n++] = (struct backend_sample){.addr = 0x4010, .count = waits, .ns = waits * f->wait_ns, .wait = true};
+		f->waited -= (double)(waits * f->wait_ns);
 	}
 	for (size_t i = 0; i < f->n_extra; i++)
 		list[n++] = f->extra[i];
@@ -207,7 +219,7 @@ static inline int fake_intervals(void *b, const char *line, struct backend_inter
 		if (!c->line)
 			continue;
 		/* "either" stands for two lines, as a bare file name can. */
-		if (fake_matches(line, c->line) || (strcmp(line, "either") == 0 && strcmp(c->line, LINE_C) != 0))
+		if (fake_matches(line, c->line) || (strcmp(line, "either") == 0 && strcmp(c->line, LINE_C) != 0 && strcmp(c->line, LINE_W) != 0))
 			ret[n++] = (struct backend_interval){c->lo, c->hi};
 	}
 	if (n == 0)

@@ -237,6 +237,54 @@ static void recent_samples_are_numbered(void **state)
 	assert_int_equal(sums.tried, 1);
 }
 
+/* What one thread waits for the whole of a run of 100, what two do together, and what is too long. */
+static void waits_are_drawn_by_time(void **state)
+{
+	static const struct backend_sample samples[] = {{0x1000, 2, .ns = 2}, {0x4000, 10, .ns = 40, .wait = true}};
+	struct tally_waits w = {.kinds = UINT32_MAX, .run_ns = 100, .longest_ns = 4};
+	struct profile_samples *list;
+	struct tally_line *line;
+	struct tally_sums sums;
+	uint64_t n;
+	size_t n_list;
+
+	(void)state;
+	drain(samples, 2);
+	tally_get_sums(tally, &sums);
+	assert_int_equal(sums.samples, 2);
+	assert_int_equal(sums.recent, 2);
+	assert_int_equal(sums.without_line, 0);
+	assert_int_equal(tally_waiting(tally, &w), 40);
+	line = tally_nth_waiting(tally, &w, 39);
+	assert_string_equal(line->name, LINE_W);
+	assert_int_equal(tally_waited(tally, line, &n), 40);
+	assert_int_equal(n, 10);
+	assert_int_equal(tally_waited(tally, tally_line_named(tally, "[disk]", NULL), &n), 40);
+	assert_int_equal(n, 10);
+	tally_forget_recent(tally);
+	w.run_ns = 30;
+	assert_int_equal(tally_waiting(tally, &w), 30);
+	w.longest_ns = 3;
+	assert_int_equal(tally_waiting(tally, &w), 0);
+	assert_null(tally_nth_waiting(tally, &w, 0));
+	w = (struct tally_waits){.kinds = UINT32_MAX, .run_ns = 100, .longest_ns = 4, .least_share = 0.41};
+	assert_int_equal(tally_waiting(tally, &w), 0);
+	w.least_share = 0.4;
+	assert_int_equal(tally_waiting(tally, &w), 40);
+	w.kinds = ~(1U << line->wait);
+	assert_int_equal(tally_waiting(tally, &w), 0);
+	w.kinds = UINT32_MAX;
+	tally_drop_recent(tally, line);
+	assert_int_equal(tally_waiting(tally, &w), 0);
+	drain(samples + 1, 1);
+	assert_int_equal(tally_waiting(tally, &w), 80);
+	assert_int_equal(tally_list(tally, &list, &n_list), 0);
+	assert_int_equal(n_list, 2);
+	assert_string_equal(list[0].location, LINE_W);
+	assert_int_equal(list[0].ns, 80);
+	free(list);
+}
+
 static void the_function_may_become_known_later(void **state)
 {
 	static const struct backend_sample first = {0x3000, 1}, second = {0x3200, 1};
@@ -311,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_address_is_named_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(addresses_without_a_line_are_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(recent_samples_are_numbered, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waits_are_drawn_by_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_function_may_become_known_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counts_do_not_wrap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_cache_has_a_bound, set_up, tear_down),

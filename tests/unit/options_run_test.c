@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "options/run_options.h"
 #include "experiment/backend.h"
+#include "shared/abi.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -109,6 +110,27 @@ static void every_option(void **state)
 
 	parse_good("--fixed-line|a.c:3|x", &o);
 	assert_int_equal(o.granularity, RUN_BY_LINE);
+	run_options_free(&o);
+
+	parse_good("--fixed-line|a.c:3 [disk]|x", &o);
+	assert_int_equal(o.granularity, RUN_BY_LINE);
+	run_options_free(&o);
+
+	parse_good("--fixed-class|network|x", &o);
+	assert_string_equal(o.fixed_line, "[network]");
+	assert_int_equal(o.granularity, RUN_BY_EITHER);
+	run_options_free(&o);
+
+	parse_good("--what|on-cpu|x", &o);
+	assert_int_equal(o.what, 1);
+	run_options_free(&o);
+
+	parse_good("--what|disk,timer|x", &o);
+	assert_int_equal(o.what, 1U << ABI_WAIT_DISK | 1U << ABI_WAIT_TIMER);
+	run_options_free(&o);
+
+	parse_good("--what=all|x", &o);
+	assert_int_equal(o.what, (1U << ABI_WAITS) - 1);
 	run_options_free(&o);
 
 	parse_good("--fixed-line|libz.so.1+0x2f40|--status|none|--repeat|auto|-d|9|--output-to|f|x", &o);
@@ -245,6 +267,9 @@ static void bad_lines(void **state)
 		{"--attribution|last|x", "allowed are first, inclusive"},
 		{"--granularity|line|--fixed-line|work|x", "--fixed-line 'work': allowed is FILE:LINE"},
 		{"--fixed-line||x", "--fixed-line ''"},
+		{"--fixed-class|tape|x", "--fixed-class 'tape': allowed is one of disk, network, timer, process, other"},
+		{"--what|disk,|x", "--what 'disk,': allowed is all, or a list of on-cpu, disk, network, timer, process, other"},
+		{"--what|disks|x", "--what 'disks'"},
 		{"--repeat|auto|x", "--repeat auto has no end"},
 		{"--repeat|0|x", "--repeat '0'"},
 		{"--repeat|2|-n|3|x", "--repeat and --runs: choose one"},

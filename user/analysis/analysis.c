@@ -12,6 +12,7 @@
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
 #include "base/cleanup.h"
+#include "base/waits.h"
 
 #include <errno.h>
 #include <math.h>
@@ -109,7 +110,8 @@ static int analyse_lines(struct point_context *ctx, const struct observation *ob
 		line->function = run->lines[id].function;
 		line->share = run->lines[id].share;
 		line->held = run->lines[id].held;
-		line->undecided = line->held > 0 ? run->held : UNDECIDED_OPEN;
+		line->wait = wait_of(line->selected, NULL);
+		line->undecided = run->lines[id].waits ? run->lines[id].waits : line->held > 0 ? run->held : UNDECIDED_OPEN;
 		r = line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line, &evidence[i]);
 	}
 	return r;

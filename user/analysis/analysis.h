@@ -16,8 +16,10 @@ enum undecided {
 	UNDECIDED_BURSTS, /* visits come in bursts: averages hang on few experiments */
 	UNDECIDED_LENT,	  /* paused threads left their CPUs to others (delay mode sleep), of which there were more than CPUs */
 	/* Threads that should have slept were held on CPUs that others wanted (analysis_held). Effects are not known then: all are NaN */
-	UNDECIDED_INJECT, /* ... since no handler was put into processes that ran already */
-	UNDECIDED_HELD,	  /* ... though handlers were, or the program was started: it is one that cannot have any */
+	UNDECIDED_INJECT,  /* ... since no handler was put into processes that ran already */
+	UNDECIDED_HELD,	   /* ... though handlers were, or the program was started: it is one that cannot have any */
+	UNDECIDED_ABSENT,  /* a wait that never was in its experiments: none of this kind, or one that threads of the program end */
+	UNDECIDED_DEPENDS, /* a wait that gets longer when the program is paused: what ends it waits for the program in turn. Not known then either */
 	N_UNDECIDED,
 };
 /* What the table says, the reason and what to do, and what that means. All NULL for UNDECIDED_OPEN. */
@@ -121,7 +123,8 @@ struct analysis_allowance {
 struct analysis_line {
 	const char *selected; /* owned by the profile */
 	const char *function; /* or NULL */
-	double share;	      /* of the run's samples */
+	double share;	      /* of the run's samples; of a wait: of the run's time */
+	unsigned int wait;    /* its kind (base/waits.h); 0: it is execution */
 	size_t experiments;
 	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
 	size_t n_cells;

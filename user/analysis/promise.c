@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What was predicted of a change, and what came of it. */
 #include "analysis/compare.h"
+#include "base/waits.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,7 +88,7 @@ static double other_time(const struct profile *p, const struct analysis_point *p
 			}
 	}
 	for (size_t i = 0; i < p->n_samples; i++)
-		all += (double)p->samples[i].ns;
+		all += wait_of(p->samples[i].location, NULL) ? 0 : (double)p->samples[i].ns;
 	own = of_line ? (double)of_line->ns : 0;
 	if (!(executed > 0) || !(visits > 0) || !(all > 0) || !(own > 0) || own > (1 - LEAST_OTHER) * all)
 		return NAN;

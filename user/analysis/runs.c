@@ -2,6 +2,7 @@
 #include "analysis/runs.h"
 
 #include "base/cleanup.h"
+#include "base/waits.h"
 
 #include <errno.h>
 #include <math.h>
@@ -18,7 +19,7 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 	double total = 0;
 
 	for (size_t i = 0; i < p->n_samples; i++)
-		total += (double)p->samples[i].count;
+		total += wait_of(p->samples[i].location, NULL) ? 0 : (double)p->samples[i].count;
 	/* A sample can belong to several lines. */
 	if (p->sampled)
 		total = (double)p->sampled;
@@ -28,9 +29,29 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 	for (size_t i = 0; i < c->n_lines; i++) {
 		const struct profile_samples *hit = profile_find_samples(p, c->lines[i]);
 
-		info[i].share = hit ? fmin(1, (double)hit->count / total) : 0;
+		if (!wait_of(c->lines[i], NULL))
+			info[i].share = hit ? fmin(1, (double)hit->count / total) : 0;
 	}
 	return true;
+}
+
+/* Of the run's time, in which at least one thread waited there: no more than what all threads waited together, and no more than all. */
+static void share_of_waits(const struct profile *p, const struct collection *c, struct line_info *info)
+{
+	for (size_t i = 0; i < c->n_lines; i++) {
+		size_t place;
+		unsigned int kind = wait_of(c->lines[i], &place);
+		double waited = 0;
+
+		for (size_t k = 0; kind && k < p->n_samples; k++) {
+			const char *location = p->samples[k].location;
+
+			if (place ? strcmp(location, c->lines[i]) == 0 : wait_of(location, NULL) == kind)
+				waited += (double)p->samples[k].ns;
+		}
+		if (kind)
+			info[i].share = p->runtime_ns ? fmin(1, waited / (double)p->runtime_ns) : NAN;
+	}
 }
 
 /* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the experiments that watched
@@ -57,6 +78,7 @@ static void describe_lines(const struct profile *p, const struct collection *c, 
 			info[c->obs[i].line].function = p->experiments[c->obs[i].experiment].x.function;
 	if (!shares_from_log(p, c, info))
 		shares_from_experiments(p, c, info);
+	share_of_waits(p, c, info);
 }
 
 /* The time that each line's samples in the run stand for. */
@@ -66,7 +88,8 @@ static void find_times(const struct profile *p, const struct collection *c, stru
 	for (size_t i = 0; i < c->n_lines; i++) {
 		const struct profile_samples *s = profile_find_samples(p, c->lines[i]);
 
-		run->line_ns[i] = s && s->ns ? (double)s->ns : NAN;
+		/* Waits are drawn from all that there were so far, not from those of a moment: their experiments are everywhere. */
+		run->line_ns[i] = s && s->ns && !wait_of(c->lines[i], NULL) ? (double)s->ns : NAN;
 	}
 }
 
@@ -122,6 +145,43 @@ static int find_held(const struct profile *p, const struct collection *c, struct
 	return 0;
 }
 
+/* Waits of a place at 0 %, and at speedups of a half and more. */
+struct lengths {
+	double ns[2], n[2];
+};
+
+#define WAITS_WANTED 30
+#define MUCH_LONGER 1.25
+
+/* Which waits never are, and which get longer the more the program is paused? */
+static int judge_waits(const struct profile *p, const struct collection *c, struct run_info *run)
+{
+	_cleanup_free_ struct lengths *all = calloc(c->n_lines + 1, sizeof(*all));
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_experiment *x = &p->experiments[i].x;
+		struct lengths *l = &all[c->line_of[i]];
+
+		if (x->speedup > 0 && x->speedup < 0.5)
+			continue;
+		l->ns[x->speedup > 0] += (double)x->selected_ns;
+		l->n[x->speedup > 0] += (double)x->waits;
+	}
+	for (size_t i = 0; i < c->n_lines; i++) {
+		const struct lengths *l = &all[i];
+
+		if (!wait_of(c->lines[i], NULL))
+			continue;
+		if (l->n[0] + l->n[1] == 0)
+			run->lines[i].waits = UNDECIDED_ABSENT;
+		else if (l->n[0] >= WAITS_WANTED && l->n[1] >= WAITS_WANTED && l->ns[1] / l->n[1] > MUCH_LONGER * l->ns[0] / l->n[0])
+			run->lines[i].waits = UNDECIDED_DEPENDS;
+	}
+	return 0;
+}
+
 /* Of the CPUs' time, what the program's threads take where there is none to spare. */
 #define CPUS_SHORT 0.8
 
@@ -156,7 +216,7 @@ int run_info_make(const struct profile *p, const struct collection *c, size_t n_
 	run->undecided = lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
 	describe_lines(p, c, run->lines);
 	find_times(p, c, run);
-	return find_held(p, c, run);
+	return find_held(p, c, run) < 0 ? -ENOMEM : judge_waits(p, c, run);
 }
 
 void run_info_free(struct run_info *run)

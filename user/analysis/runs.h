@@ -8,8 +8,9 @@
 struct line_info {
 	const char *function;
 	double share;
-	double seen; /* samples in all experiments that watched it */
-	double held; /* analysis_held of its experiments */
+	double seen;	      /* samples in all experiments that watched it */
+	double held;	      /* analysis_held of its experiments */
+	enum undecided waits; /* of a wait: is it ABSENT, or does it DEPEND? */
 };
 
 /* What is known of all points' lines. */

@@ -29,6 +29,13 @@ const struct undecided_words undecided_words[N_UNDECIDED] = {
 		{"undecided (held)", "paused threads that should have slept were held on CPUs that others wanted, leave two CPUs free",
 		 "What waits for such a CPU stands still meanwhile, so that effects come out far too small. The threads have no signal handler that "
 		 "would let them sleep: their program uses the signal itself, or it filters system calls."},
+	[UNDECIDED_ABSENT] = {"not seen", "no such wait ended in its experiments, try --what all",
+			      "Threads do not wait for that there; or what ends the waits is a thread of the program itself: then that thread's "
+			      "lines are what to try."},
+	[UNDECIDED_DEPENDS] =
+		{"not measurable", "its waits depend on the program, try the lines that run, or --follow what it waits for",
+		 "The waits got longer in the experiments that made them count as shorter: what ends them waits for this program in turn, such as a "
+		 "proxy between two of its threads. With such a process in scope, what that does counts instead."},
 };
 
 const char *verdict_name(enum verdict v)
@@ -261,7 +268,7 @@ int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_
 			lines[i].verdict = VERDICT_UNDECIDED;
 			lines[i].missing_s = NAN;
 		}
-		if (lines[i].held > 0)
+		if (lines[i].held > 0 || lines[i].undecided >= UNDECIDED_ABSENT)
 			forget_effects(&lines[i]);
 	}
 	qsort(lines, n, sizeof(*lines), by_worth);

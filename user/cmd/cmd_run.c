@@ -147,6 +147,8 @@ int run_open_session(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	err = run_choose_sync(r, e);
+	if (err == 0)
+		err = run_choose_waits(r, e);
 	if (err < 0)
 		return err;
 	err = target_make_page(&r->page_fd, &r->page, e);
@@ -165,6 +167,7 @@ int run_open_session(struct run *r, struct error *e)
 		.latencies = r->options.n_latencies,
 		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.needs = run_points_needs(r) | (by_probe ? POINTS_NEED_PROBES : 0),
+		.waits = r->waits,
 		.slows = r->purpose->slows,
 		.slow_probes = by_probe,
 		.calibrate = r->options.calibrate,

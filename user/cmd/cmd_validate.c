@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/waits.h"
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "options/options.h"
@@ -48,6 +49,9 @@ static int prepare(struct run_options *o, struct error *e)
 {
 	if (!o->fixed_line)
 		return fail(e, EINVAL, "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND...");
+	/* A wait is made longer where its samples are booked; there is no code in it. */
+	if (wait_of(o->fixed_line, NULL))
+		o->slow_by = RUN_SLOW_BY_SAMPLES;
 	memcpy(o->grid, speedups, sizeof(speedups));
 	o->n_grid = N_SPEEDUPS;
 	o->n_slow = N_SLOW;

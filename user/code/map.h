@@ -61,13 +61,14 @@ int code_map_check(struct code_map *m, struct error *e);
 size_t code_map_learned(const struct code_map *m);
 /* Has naming found code out of scope that the next refresh will take out of the tables? */
 bool code_map_is_stale(const struct code_map *m);
-/* See backend_ops.name: interned line ("<file>:<line>") or function name. */
+/* See backend_ops.name: interned line ("<file>:<line>") or function name, with the kind of wait behind it if it is one. */
 int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function);
 /* See backend_ops.callers. */
 size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max);
 /* See backend_ops.inlined. */
 const char *code_map_inlined(struct code_map *m, uint64_t code);
-/* The ranges of a line (or function), merged; at most @max, the largest first if there are more. -ENOENT. */
+/* The ranges of a line (or function), merged; at most @max, the largest first if there are more. -ENOENT. Of a wait (base/waits.h) as codes of such
+ * waits. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
 /* A range of object @i's, in its own addresses, as ABI_CODE. False: nobody has mapped the object yet, or the range is empty. */
 bool code_map_place(const struct code_map *m, size_t i, struct addr_range range, struct addr_range *ret);

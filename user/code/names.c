@@ -49,7 +49,7 @@ static struct code_name *function_name(struct code_map *m, const struct elf_symb
 	return name ? code_name_intern(m, name) : NULL;
 }
 
-int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
+int code_place_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
 {
 	size_t object = ABI_CODE_OBJECT(code);
 	struct code_name *function = NULL;
@@ -297,7 +297,7 @@ static int by_size(const void *pa, const void *pb)
 	return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
-int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n)
+int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n)
 {
 	struct found f = {0};
 	int r;

@@ -85,7 +85,9 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e);
 /* Is @name its path or its base name? */
 bool code_object_called(const struct code_object *o, const char *name);
 
-/* names.c */
+/* names.c: code_map_name and code_map_intervals of places, whether it is executed there or waited. */
+int code_place_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function);
+int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
 struct code_name *code_name_intern(struct code_map *m, const char *text); /* NULL: out of memory */
 /* Adds a range of an object's to what is called so. -ENOMEM. */
 int code_name_add(struct code_name *x, size_t object, struct addr_range range);

@@ -76,6 +76,7 @@ struct code_name {
 	/* Of this name: the function's own code; of a line, what was inlined into it as far as samples have fallen into it. */
 	struct code_function *functions;
 	size_t n_functions;
+	const char *place; /* of a wait: the name of the place, interned as well; else NULL */
 	char text[];
 };
 

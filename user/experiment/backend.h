@@ -81,7 +81,8 @@ struct backend_sample {
 	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
 	bool more;   /* the next one is another frame of the same samples' call chain, with the same count */
-	uint64_t ns; /* execution that they stand for */
+	uint64_t ns; /* execution, or waiting, that they stand for */
+	bool wait;   /* of a thread that waited there (base/waits.h says for what, of the place's name) */
 };
 
 /* Every function returns 0 or a negative errno. */

@@ -3,11 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/waits.h"
 #include "experiment/books.h"
 #include "experiment/plan.h"
 #include "experiment/tally.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +17,10 @@
 #define WAIT_NS (20 * NSEC_PER_MSEC)
 /* The next line is drawn from the samples between two experiments: there must be some. */
 #define LEAST_COOL_OFF_NS (2 * NSEC_PER_MSEC)
+
+#define WAITS_IN_EXPERIMENT 10 /* on average, of a place where threads wait */
+#define LEAST_WAITING 0.05     /* a kind of wait that takes less of the run is not tried unless it is asked for */
+#define MOST_GROWTH 0.8
 
 enum state { WAITING, EXPERIMENT, OVER };
 
@@ -185,16 +191,35 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* -ENOENT: no sample in any line that still has code. */
-static int select_drawn(struct runner *r, struct backend_interval *intervals, size_t *ret_n, struct tally_line **ret)
+/* Half of the draws are of lines that run, if there is anything else. Not waits that are too long for experiments: a pool without work, an accept
+ * loop, a housekeeper. They are tried if they are named. */
+static struct tally_line *draw(struct runner *r, uint64_t now)
 {
+	struct tally_waits w = {
+		.kinds = r->o.what ? r->o.what : (1U << wait_kinds()) - 1,
+		.run_ns = now - r->first_ns,
+		.longest_ns = r->o.experiment_ns / WAITS_IN_EXPERIMENT,
+		.least_share = r->o.what ? 0 : LEAST_WAITING,
+	};
+	uint64_t waiting = tally_waiting(r->tally, &w), recent;
 	struct tally_sums sums;
 
+	tally_get_sums(r->tally, &sums);
+	recent = r->o.what && !(r->o.what & 1) ? 0 : sums.recent;
+	if (recent && waiting && plan_sample(&r->plan, 2))
+		recent = 0;
+	if (recent)
+		return tally_nth_recent(r->tally, plan_sample(&r->plan, recent));
+	return waiting ? tally_nth_waiting(r->tally, &w, plan_sample(&r->plan, waiting)) : NULL;
+}
+
+/* -ENOENT: no sample in any line that still has code. */
+static int select_drawn(struct runner *r, uint64_t now, struct backend_interval *intervals, size_t *ret_n, struct tally_line **ret)
+{
 	for (;;) {
 		int err;
 
-		tally_get_sums(r->tally, &sums);
-		*ret = sums.recent ? tally_nth_recent(r->tally, plan_sample(&r->plan, sums.recent)) : NULL;
+		*ret = draw(r, now);
 		if (!*ret)
 			return -ENOENT;
 		err = line_intervals(r, (*ret)->name, intervals, ret_n);
@@ -217,7 +242,32 @@ static uint64_t next_length(const struct runner *r, const struct tally_line *lin
 		pace.samples_per_s = (double)line->total * (double)NSEC_PER_SEC / (double)(now - r->first_ns);
 		length = plan_length(r->o.shortest_ns, length, &pace);
 	}
+	/* A wait is booked at its end. */
+	if (line->wait) {
+		uint64_t n, waited = tally_waited(r->tally, line, &n), least = n ? WAITS_IN_EXPERIMENT * (waited / n) : 0;
+
+		length = length > least ? length : least < r->o.max_experiment_ns ? least : r->o.max_experiment_ns;
+	}
 	return length > r->least_length ? length : r->least_length;
+}
+
+/* The global delay grows with the time that a thread waits at the place: no faster than MOST_GROWTH of the time goes by, or the program would hardly
+ * get on. So @speedup, or the largest one below it that makes no more than that. */
+static double limited(const struct runner *r, const struct tally_line *line, double speedup, uint64_t now)
+{
+	double share, most, ret = 0;
+	uint64_t n;
+
+	if (!line->wait || now <= r->first_ns || r->o.fixed_speedup >= 0)
+		return speedup;
+	share = fmin(1, (double)tally_waited(r->tally, line, &n) / (double)(now - r->first_ns));
+	most = MOST_GROWTH / share;
+	if (speedup <= most)
+		return speedup;
+	for (size_t i = 0; i < r->o.n_grid; i++)
+		if (r->grid[i] <= most)
+			ret = fmax(ret, r->grid[i]);
+	return ret > 0 ? ret : most;
 }
 
 /* In proportion to the experiment's length. */
@@ -243,7 +293,7 @@ static int try_begin(struct runner *r, uint64_t now)
 	err = tally_drain(r->tally);
 	if (err < 0)
 		return err;
-	err = (r->fixed_line ? select_fixed : select_drawn)(r, intervals, &setup.n_intervals, &line);
+	err = r->fixed_line ? select_fixed(r, intervals, &setup.n_intervals, &line) : select_drawn(r, now, intervals, &setup.n_intervals, &line);
 	if (err == -ENOENT) {
 		r->due = later(now, WAIT_NS);
 		return 0;
@@ -254,6 +304,8 @@ static int try_begin(struct runner *r, uint64_t now)
 	r->selected = line->name;
 	r->function = line->function;
 	r->speedup = plan_speedup(&r->plan, &r->slows);
+	if (!r->slows)
+		r->speedup = limited(r, line, r->speedup, now);
 	setup.speedup = r->slows ? 0 : r->speedup;
 	setup.slow = r->slows ? r->speedup : 0;
 	r->length = r->o.whole_run ? UINT64_MAX : next_length(r, line, now);

@@ -23,6 +23,8 @@ struct runner_options {
 	uint64_t max_experiment_ns;
 	uint64_t min_visits;	/* fewer visits of every point than this: the next experiments are twice as long */
 	const char *fixed_line; /* or NULL */
+	unsigned int what;	/* a bit for each kind of wait that may be drawn (base/waits.h), bit 0 for execution; 0: execution, and the kinds
+				 * that take a good part of the run */
 	double fixed_speedup;	/* negative: random */
 	const double *grid;	/* speedups to draw from, each in (0,1] */
 	size_t n_grid, n_slow;	/* by the last n_slow of them the line is slowed for real instead */

@@ -2,6 +2,7 @@
 #include "experiment/tally.h"
 
 #include "base/cleanup.h"
+#include "base/waits.h"
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #define MAX_COPIES 64
 /* Further lines of one address. */
 #define MAX_CALLERS 16
+#define TALLY_KINDS 8
 
 /* An inlined copy of a line, or of what it calls. */
 struct copy_entry {
@@ -64,7 +66,7 @@ static void add(uint64_t *sum, uint64_t n)
 
 int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret)
 {
-	struct tally *t = calloc(1, sizeof(*t));
+	struct tally *t = wait_kinds() <= TALLY_KINDS ? calloc(1, sizeof(*t)) : NULL;
 
 	if (!t)
 		return -ENOMEM;
@@ -117,6 +119,7 @@ static struct line_entry *line_entry(struct tally *t, const char *name, const ch
 		if (!l)
 			return NULL;
 		l->line.name = name;
+		l->line.wait = wait_of(name, NULL);
 		HASH_ADD_PTR(t->lines, line.name, l);
 		if (!l->hh.tbl) {
 			free(l);
@@ -216,6 +219,9 @@ static bool count_line(struct tally *t, struct line_entry *l, const struct backe
 	l->group = t->group;
 	add(&l->line.total, s->count);
 	add(&l->line.ns, s->ns);
+	l->line.gone = false;
+	if (l->line.wait)
+		return true;
 	add(&l->line.recent, s->count);
 	add(&t->sums.recent, s->count);
 	return true;
@@ -225,7 +231,7 @@ int tally_drain(struct tally *t)
 {
 	_cleanup_free_ struct backend_sample *samples = NULL;
 	struct address_entry *a;
-	bool found = false;
+	bool found = false, wait;
 	size_t n = 0;
 	int r;
 
@@ -236,10 +242,11 @@ int tally_drain(struct tally *t)
 		r = address_entry(t, samples[i].addr, &a);
 		if (r < 0)
 			return r;
+		wait = samples[i].wait;
 		if (!i || !samples[i - 1].more) {
 			t->group++;
-			found = false;
-			add(&t->sums.samples, samples[i].count);
+			found = wait;
+			add(&t->sums.samples, wait ? 0 : samples[i].count);
 		}
 		if (a->line && count_line(t, a->line, &samples[i]) && a->copy)
 			add(&a->copy->count, samples[i].count);
@@ -267,6 +274,63 @@ struct tally_line *tally_nth_recent(struct tally *t, uint64_t n)
 	return last ? &last->line : NULL;
 }
 
+/* Of @l alone, if it may be drawn. */
+static uint64_t weight(const struct tally_line *l, const struct tally_waits *w, const uint64_t by_kind[])
+{
+	if (!l->wait || l->gone || !l->total || !(w->kinds >> l->wait & 1) || l->ns / l->total > w->longest_ns ||
+	    (double)by_kind[l->wait] < w->least_share * (double)w->run_ns)
+		return 0;
+	return l->ns < w->run_ns ? l->ns : w->run_ns;
+}
+
+/* The wait at the @n-th ns, or the last one; *ret_sum: of all. */
+static struct tally_line *nth_waiting(const struct tally *t, const struct tally_waits *w, uint64_t n, uint64_t *ret_sum)
+{
+	uint64_t by_kind[TALLY_KINDS] = {0}, sum = 0;
+	struct tally_line *found = NULL;
+
+	for (const struct line_entry *l = t->lines; l; l = l->hh.next)
+		add(&by_kind[l->line.wait], l->line.ns);
+	for (struct line_entry *l = t->lines; l; l = l->hh.next) {
+		uint64_t own = weight(&l->line, w, by_kind);
+
+		if (own && sum <= n)
+			found = &l->line;
+		add(&sum, own);
+	}
+	*ret_sum = sum;
+	return found;
+}
+
+uint64_t tally_waiting(const struct tally *t, const struct tally_waits *w)
+{
+	uint64_t sum;
+
+	(void)nth_waiting(t, w, 0, &sum);
+	return sum;
+}
+
+struct tally_line *tally_nth_waiting(struct tally *t, const struct tally_waits *w, uint64_t n)
+{
+	uint64_t sum;
+
+	return nth_waiting(t, w, n, &sum);
+}
+
+uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_t *ret_n)
+{
+	bool all = *l->name == '[';
+	uint64_t ns = 0;
+
+	*ret_n = 0;
+	for (const struct line_entry *other = t->lines; other; other = other->hh.next)
+		if (all ? other->line.wait == l->wait : &other->line == l) {
+			add(&ns, other->line.ns);
+			add(ret_n, other->line.total);
+		}
+	return ns;
+}
+
 struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function)
 {
 	struct line_entry *l = line_entry(t, name, function);
@@ -283,6 +347,7 @@ void tally_mark_tried(struct tally *t, struct tally_line *l)
 
 void tally_drop_recent(struct tally *t, struct tally_line *l)
 {
+	l->gone = true;
 	l->recent = 0;
 	t->sums.recent = 0;
 	for (struct line_entry *other = t->lines; other; other = other->hh.next)

@@ -16,12 +16,14 @@ struct tally_line {
 	const char *function; /* of the first address seen in the line, or NULL */
 	uint64_t total;	      /* samples since the start */
 	uint64_t ns;	      /* execution that they stand for */
-	uint64_t recent;      /* since tally_forget_recent */
+	uint64_t recent;      /* since tally_forget_recent; 0 of a wait */
+	unsigned int wait;    /* its kind (base/waits.h); 0: execution */
+	bool gone;	      /* a wait whose place is not there any more */
 	bool tried;	      /* an experiment selected it */
 };
 
 struct tally_sums {
-	uint64_t samples;      /* drained so far */
+	uint64_t samples;      /* of execution, drained so far */
 	uint64_t without_line; /* of these */
 	uint64_t recent;       /* with a line, since tally_forget_recent; one with several lines counts for each */
 	size_t tried;	       /* lines that an experiment selected */
@@ -35,6 +37,19 @@ void tally_free(struct tally *t); /* NULL is allowed */
 int tally_drain(struct tally *t);
 /* The line of the n-th recent sample, n < sums.recent. */
 struct tally_line *tally_nth_recent(struct tally *t, uint64_t n);
+/* Which waits may be drawn, and by what. */
+struct tally_waits {
+	unsigned int kinds;  /* a bit each */
+	uint64_t run_ns;     /* the run so far: a place weighs no more than that, however many threads wait there */
+	uint64_t longest_ns; /* not where waits take longer than that on average */
+	double least_share;  /* not kinds that take less of the run than that, in all places together */
+};
+/* The time that may be drawn from, ns, and the wait at its @n-th ns. Not only from recent samples: a wait is one at its end, and few end between two
+ * experiments. */
+uint64_t tally_waiting(const struct tally *t, const struct tally_waits *w);
+struct tally_line *tally_nth_waiting(struct tally *t, const struct tally_waits *w, uint64_t n);
+/* How long threads waited there, or anywhere if @l is all waits of a kind. *ret_n: in how many waits. */
+uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_t *ret_n);
 /* The entry of an interned name, made if need be. NULL: out of memory. */
 struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function);
 /* An experiment selects @l. */

@@ -2,6 +2,7 @@
 #include "export/export.h"
 
 #include "base/cleanup.h"
+#include "base/waits.h"
 #include "base/utf8.h"
 #include "profile.pb-c.h"
 
@@ -77,6 +78,8 @@ static void fill_entry(struct message *m, const struct profile_samples *s, size_
 	struct entry *e = &m->entries[i];
 
 	*e = (struct entry){.id = i + 1, .values = {value(s->count), value(s->ns)}};
+	if (wait_of(s->location, NULL))
+		e->values[0] = e->values[1] = 0; /* no CPU time */
 	pprof__sample__init(&e->sample);
 	pprof__location__init(&e->location);
 	pprof__line__init(&e->line);

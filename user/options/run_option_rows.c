@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/waits.h"
 #include "options/run_options.h"
 #include "experiment/backend.h"
 
@@ -15,6 +16,7 @@
 #include <string.h>
 
 #define MAX_SECONDS (31 * 24 * 3600)
+#define WAIT_KINDS "disk, network, timer, process, other"
 
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const sync_names[] = {"sched", "pthread", NULL};
@@ -170,6 +172,45 @@ static int set_fixed_line(void *target, const struct option_row *row, const char
 	return 0;
 }
 
+static int set_fixed_class(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	static const char *const classes[] = {
+		NULL,
+#define WAIT(name, text) "[" text "]",
+#include "shared/waits.def"
+#undef WAIT
+	};
+	struct run_options *o = target;
+	unsigned int kind = wait_named(value, strlen(value));
+
+	if (!kind)
+		return fail(e, EINVAL, "--%s '%s': allowed is one of " WAIT_KINDS, row->name, value);
+	o->fixed_line = classes[kind];
+	return 0;
+}
+
+static int set_what(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	unsigned int what = 0;
+
+	for (const char *from = value;; from++) {
+		size_t n = strcspn(from, ",");
+		unsigned int kind = wait_named(from, n);
+
+		if (n == strlen("all") && strncmp(from, "all", n) == 0)
+			what |= (1U << wait_kinds()) - 1;
+		else if (kind || (n == strlen(WAITS_ON_CPU) && strncmp(from, WAITS_ON_CPU, n) == 0))
+			what |= 1U << kind;
+		else
+			return fail(e, EINVAL, "--%s '%s': allowed is all, or a list of " WAITS_ON_CPU ", " WAIT_KINDS, row->name, value);
+		from += n;
+		if (!*from)
+			break;
+	}
+	*(unsigned int *)field(target, row) = what;
+	return 0;
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -319,7 +360,13 @@ const struct option_row run_option_rows[] = {
 	 "who waits for whom, by the scheduler's events (sched) or by\n"
 	 "the program's pthread calls, as Coz has it (pthread) (sched)",
 	 option_choice, offsetof(struct run_options, sync), .choices = sync_names, .not_for = NOT_RUNNING, .expert = true},
-	{"fixed-line", 'l', "LINE", "try only FILE:LINE, or a function", set_fixed_line},
+	{"what", 0, "LIST",
+	 "what to try: " WAITS_ON_CPU " (lines that run), disk, network, timer,\n"
+	 "process, other (places that wait for these), or all\n"
+	 "(" WAITS_ON_CPU ", and waits of 5 % of the time and more)",
+	 set_what, offsetof(struct run_options, what), .not_for = NOT_VALIDATE},
+	{"fixed-line", 'l', "LINE", "try only FILE:LINE, or a function; or 'FILE:LINE [disk]', the\nwaiting there", set_fixed_line},
+	{"fixed-class", 0, "KIND", "try only the waiting for KIND (disk, network, ...), wherever it\nis", set_fixed_class},
 	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_percent, offsetof(struct run_options, fixed_speedup), .min = 0, .max = 100,
 	 .not_for = NOT_VALIDATE, .expert = true},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups, .not_for = NOT_VALIDATE, .expert = true},

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/waits.h"
 #include "options/run_option_rows.h"
 
 #include <errno.h>
@@ -86,13 +87,15 @@ void run_options_help(enum run_kind kind, FILE *out)
 static bool is_file_line(const char *text)
 {
 	const char *colon = strrchr(text, ':');
+	size_t n = strlen(text);
 
-	return colon && colon > text && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+	(void)wait_of(text, &n);
+	return colon && colon > text && colon[1] && strspn(colon + 1, "0123456789") == n - (size_t)(colon + 1 - text);
 }
 
 static int check(const struct run_options *o, struct error *e)
 {
-	if (o->fixed_line && o->granularity == RUN_BY_LINE && !is_file_line(o->fixed_line))
+	if (o->fixed_line && *o->fixed_line != '[' && o->granularity == RUN_BY_LINE && !is_file_line(o->fixed_line))
 		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, or a function, but not with --granularity line", o->fixed_line);
 	if (o->sync == RUN_SYNC_PTHREAD && (o->scope.only || (o->scope.follow_given && o->scope.follow != FOLLOW_EXEC)))
 		return fail(e, EINVAL, "--sync pthread sees the calls of one process: leave out --only and --follow, or say --follow exec");
@@ -163,7 +166,8 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 		run_options_free(&o);
 		return r;
 	}
-	if (o.fixed_line && o.granularity == RUN_BY_EITHER)
+	/* Samples of all waits of a kind have names of their own. */
+	if (o.fixed_line && *o.fixed_line != '[' && o.granularity == RUN_BY_EITHER)
 		o.granularity = is_file_line(o.fixed_line) ? RUN_BY_LINE : RUN_BY_FUNCTION;
 	if (o.n_grid == 0 && o.fixed_speedup < 0)
 		o.fixed_speedup = 0; /* --speedups 0 */

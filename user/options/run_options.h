@@ -71,7 +71,8 @@ struct run_options {
 	enum run_granularity granularity;
 	enum run_attribution attribution;
 	const char *fixed_line;	       /* FILE:LINE, or a function with RUN_BY_FUNCTION; with RUN_BY_EITHER one that an earlier run has
-					* sampled; NULL: drawn from the samples */
+					* sampled; or a wait (base/waits.h), there or of all places; NULL: drawn from the samples */
+	unsigned int what;	       /* a bit for each kind of wait that may be drawn, bit 0 for execution; 0: execution, and waits that matter */
 	double fixed_speedup;	       /* 0..1; negative: drawn from the grid */
 	double grid[RUN_MAX_SPEEDUPS]; /* ascending, distinct, each in (0,1]; empty only with fixed_speedup set */
 	size_t n_grid;

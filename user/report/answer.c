@@ -54,14 +54,14 @@ static bool tell_line(FILE *f, const struct report *r, const struct analysis_poi
 		return false;
 	c = analysis_shown(line, i);
 	percent = 100 * analysis_curve_speedups[i];
+	(void)fprintf(f, line->wait ? "%.0f %% less waiting at %s" : "A %.0f %% faster %s", percent, name);
 	if (c.effect > 0) {
-		(void)fprintf(f, "A %.0f %% faster %s takes %.1f %% [%.1f, %.1f] off the %s", percent, name, 100 * c.effect, 100 * c.low,
-			      100 * c.high, what_shrinks(point));
+		(void)fprintf(f, " takes %.1f %% [%.1f, %.1f] off the %s", 100 * c.effect, 100 * c.low, 100 * c.high, what_shrinks(point));
 		if (point->kind == PROFILE_THROUGHPUT && c.effect < 1)
 			(void)fprintf(f, " (%.1f %% more visits per second)", 100 * c.effect / (1 - c.effect));
 	} else {
-		(void)fprintf(f, "A %.0f %% faster %s adds %.1f %% [%.1f, %.1f] to the %s: contention", percent, name, -100 * c.effect, -100 * c.high,
-			      -100 * c.low, what_shrinks(point));
+		(void)fprintf(f, " adds %.1f %% [%.1f, %.1f] to the %s: contention", -100 * c.effect, -100 * c.high, -100 * c.low,
+			      what_shrinks(point));
 	}
 	(void)fputc('.', f);
 	tell_knee(f, line);

@@ -7,6 +7,7 @@
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/waits.h"
 
 #include <errno.h>
 #include <json-c/json.h>
@@ -182,13 +183,14 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	char verdict[NUMBER_ROOM];
 	struct json_object *o = json_object_new_object();
 	int r = json_add_string(o, "selected", l->selected) | json_add_string(o, "function", l->function) | json_add_number(o, "share", l->share) |
-		add_count(o, "experiments", l->experiments) | json_add_string(o, "verdict", verdict_name(l->verdict)) |
-		json_add_string(o, "undecided_why", undecided_words[l->undecided].why) | json_add_number(o, "best_speedup", l->best_speedup) |
-		json_add_number(o, "best_effect", l->best_effect) | json_add_number(o, "foreign", l->foreign) |
-		json_add_number(o, "missing_s", l->missing_s) | json_add_number(o, "allowed_share", l->allow.share) |
-		json_add_number(o, "sampling_share", l->allow.sampling) | json_add_number(o, "presence", l->allow.presence.share) |
-		json_add_number(o, "presence_factor", l->allow.presence.factor) | json_add_number(o, "presence_error", l->allow.presence.error) |
-		add(o, "cells", cells_of(l)) | add(o, "curve", curve_of(&l->curve, l->allow)) | add(o, "inlined", copies_of(all, l->selected));
+		json_add_string(o, "wait", l->wait ? wait_name(l->wait) : NULL) | add_count(o, "experiments", l->experiments) |
+		json_add_string(o, "verdict", verdict_name(l->verdict)) | json_add_string(o, "undecided_why", undecided_words[l->undecided].why) |
+		json_add_number(o, "best_speedup", l->best_speedup) | json_add_number(o, "best_effect", l->best_effect) |
+		json_add_number(o, "foreign", l->foreign) | json_add_number(o, "missing_s", l->missing_s) |
+		json_add_number(o, "allowed_share", l->allow.share) | json_add_number(o, "sampling_share", l->allow.sampling) |
+		json_add_number(o, "presence", l->allow.presence.share) | json_add_number(o, "presence_factor", l->allow.presence.factor) |
+		json_add_number(o, "presence_error", l->allow.presence.error) | add(o, "cells", cells_of(l)) |
+		add(o, "curve", curve_of(&l->curve, l->allow)) | add(o, "inlined", copies_of(all, l->selected));
 
 	text_verdict(l, spins, verdict);
 	r |= json_add_string(o, "verdict_text", verdict);

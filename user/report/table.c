@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/waits.h"
 
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
@@ -138,8 +139,23 @@ static void note_phases(const struct report *r, const struct analysis_point *poi
 		     told > 1 ? "these lines" : "that line");
 }
 
+/* What a row that is a wait says. */
+static void note_waits(const struct report *r, const struct analysis_point *point)
+{
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
+		if (point->lines[i].wait) {
+			note(r, NOTE_PLAIN,
+			     "[%s] and the like: threads wait there for something outside of the program; what if that took less? The share is of "
+			     "the run's time, where that of a line that runs is of its samples. A wait that another thread of the program ends is no "
+			     "row: that thread's lines are.",
+			     wait_name(point->lines[i].wait));
+			return;
+		}
+}
+
 void table_notes(const struct report *r, const struct analysis_point *point)
 {
+	note_waits(r, point);
 	note_phases(r, point);
 	if (point->speed.spins)
 		note(r, NOTE_WARNING,

@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "base/cleanup.h"
+#include "base/waits.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -87,6 +88,8 @@ static char *program_of_wrapper(const struct run *r)
 	for (size_t i = 0; i < r->profile.n_samples; i++) {
 		size_t object = object_of(r, r->profile.samples[i].location);
 
+		if (wait_of(r->profile.samples[i].location, NULL))
+			continue;
 		all += r->profile.samples[i].count;
 		if (object < n)
 			samples[object] += r->profile.samples[i].count;

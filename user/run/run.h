@@ -101,6 +101,7 @@ struct run {
 	struct run_scope *scope; /* NULL: one process */
 	bool wrapper;		 /* the program is of the system's, and only starts what is to be profiled */
 	bool dynamic;		 /* libraries can be preloaded into it */
+	bool waits;		 /* waits are sampled, and can be selected */
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */
 	bool preload;
@@ -153,6 +154,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose);
 int run_look_at_program(struct run *r, struct error *e);
 int run_choose_payer(struct run *r, struct error *e);
 int run_choose_sync(struct run *r, struct error *e);
+int run_choose_waits(struct run *r, struct error *e);
 /* Opens the session and the code map, and looks for the points. */
 int run_open(struct run *r, const struct session_options *options, struct error *e);
 /* One line on stderr if functions are tried since there are no lines, and one if some of their names cannot be read. */

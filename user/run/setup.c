@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/waits.h"
 #include "run/point_find.h"
 #include "code/map.h"
 #include "points/points.h"
@@ -86,6 +87,25 @@ int run_choose_payer(struct run *r, struct error *e)
 			r->injection.mode != RUN_INJECT_NONE ? ", in an injected handler" : "");
 	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
 		(void)snprintf(r->fallback, sizeof(r->fallback), "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
+	return 0;
+}
+
+int run_choose_waits(struct run *r, struct error *e)
+{
+	const struct run_options *o = &r->options;
+	bool named = o->fixed_line && wait_of(o->fixed_line, NULL), asked = named || o->what > 1U;
+	const char *missing = NULL;
+
+	if (o->sync != RUN_SYNC_SCHED)
+		missing = "--sync pthread does not see what ends a wait";
+	else if (o->attribution != RUN_FIRST)
+		missing = "--attribution inclusive is for lines that run";
+	else if (!feature_usable("task_work", o->disabled) && !feature_denied("task_work"))
+		missing = "where a thread waited takes BPF task work to find out (Linux 6.18), which this kernel lacks";
+	if (missing && asked)
+		return fail(e, EOPNOTSUPP, "waits cannot be tried here: %s", missing);
+	/* Of runs that are experiments from end to end few are long enough to know which waits matter. */
+	r->waits = !missing && (asked || (!o->fixed_line && o->what == 0 && !o->runs));
 	return 0;
 }
 
@@ -176,23 +196,31 @@ void run_say_granularity(const struct run *r)
  * program that a wrapper starts, cannot be looked up before it is loaded. */
 static int check_fixed_line(struct run *r, struct error *e)
 {
-	const char *written = r->options.fixed_line, *colon = written ? strrchr(written, ':') : NULL;
-	struct point_spec p = {.name = (char *)written, .kind = POINT_FILE_LINE};
+	const char *written = r->options.fixed_line, *colon;
+	struct point_spec p = {.kind = POINT_FILE_LINE};
 	const struct elf_object *o = code_map_main(r->code);
 	_cleanup_free_ uint64_t *addrs = NULL;
-	_cleanup_free_ char *file = NULL;
+	_cleanup_free_ char *file = NULL, *place = NULL;
 	struct elf_symbol sym;
 	size_t n;
 	int err;
 
+	if (written && wait_of(written, &n)) {
+		place = strndup(written, n);
+		if (!place)
+			return fail(e, ENOMEM, "out of memory");
+		written = place;
+	}
 	/* A line drawn from the samples of an earlier run was there. */
-	if (!written || r->options.binaries.n || r->wrapper || (r->repeat && r->repeat->line == written))
+	if (!written || !*written || r->options.binaries.n || r->wrapper || (r->repeat && r->repeat->line == r->options.fixed_line))
 		return 0;
+	p.name = (char *)written;
 	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;
 		err = elf_object_find_function(o, written, &sym);
 		return err < 0 ? point_no_function(o, &p, "--fixed-line", err, e) : 0;
 	}
+	colon = strrchr(written, ':');
 	file = strndup(written, colon ? (size_t)(colon - written) : strlen(written));
 	if (!file)
 		return fail(e, ENOMEM, "out of memory");
@@ -293,6 +321,7 @@ int run_open_runner(struct run *r, struct error *e)
 		.settling_part = 10,
 		.min_visits = 5, /* what Coz's viewer asks of a cell */
 		.fixed_line = o->fixed_line,
+		.what = o->what,
 		.fixed_speedup = o->fixed_speedup,
 		.grid = o->grid,
 		.n_grid = o->n_grid,

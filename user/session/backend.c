@@ -155,6 +155,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->settled_ns = setup->settling_ns ? clock_monotonic_ns() + setup->settling_ns : 0;
 	a->begun_ns = clock_monotonic_ns();
 	a->stretch_q16 = stretch_q16(s, c);
+	a->begun_g = __atomic_load_n(&s->skel->bss->global.g, __ATOMIC_SEQ_CST);
 	a->n_intervals = setup->n_intervals;
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
@@ -254,7 +255,7 @@ static int first_samples(struct session *s, struct backend_sample **ret, size_t 
 	if (!out)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = (struct backend_sample){.addr = keys[i].code, .count = sums[i].count, .ns = sums[i].ns};
+		out[i] = (struct backend_sample){.addr = keys[i].code, .count = sums[i].count, .ns = sums[i].ns, .wait = ABI_CODE_WAIT(keys[i].code)};
 	*ret = out;
 	*ret_n = n;
 	return 0;

@@ -53,6 +53,7 @@ static void configure(struct session *s)
 	if (!c->inclusive)
 		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
 	c->slows = s->options.slows;
+	c->waits = s->options.waits;
 	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
 }
 

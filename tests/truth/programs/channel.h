@@ -5,6 +5,10 @@
 
 #include "program.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 struct channel {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
@@ -72,4 +76,21 @@ static inline void take_byte(struct channel *c)
 
 	while (read(c->in, &byte, 1) != 1)
 		check(errno == EINTR, "read");
+}
+
+/* Two ends of a connection over the loopback device, the accepting one first. */
+static inline void open_tcp(int fds[2])
+{
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t size = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+	check(listener >= 0 && bind(listener, (struct sockaddr *)&at, size) == 0 && listen(listener, 1) == 0, "listen");
+	check(getsockname(listener, (struct sockaddr *)&at, &size) == 0, "getsockname");
+	fds[1] = socket(AF_INET, SOCK_STREAM, 0);
+	check(fds[1] >= 0 && connect(fds[1], (struct sockaddr *)&at, size) == 0, "connect");
+	(void)setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	fds[0] = accept(listener, NULL, NULL);
+	check(fds[0] >= 0, "accept");
+	(void)close(listener);
 }

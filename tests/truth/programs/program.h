@@ -79,14 +79,15 @@ struct program {
 	bool stays; /* its pinned threads do not change places */
 };
 
-static inline void sleep_seconds(double s)
-{
-	struct timespec t = { .tv_sec = (time_t)s };
-
-	t.tv_nsec = (long)((s - (double)t.tv_sec) * 1e9);
-	while (nanosleep(&t, &t) < 0 && errno == EINTR)
-		continue;
-}
+/* A macro, as SPIN is. */
+#define sleep_seconds(s)                                                             \
+	do {                                                                         \
+		double sleep_s = (s);                                                \
+		struct timespec sleep_t = { .tv_sec = (time_t)sleep_s };             \
+		sleep_t.tv_nsec = (long)((sleep_s - (double)sleep_t.tv_sec) * 1e9);  \
+		while (nanosleep(&sleep_t, &sleep_t) < 0 && errno == EINTR)          \
+			continue;                                                    \
+	} while (0)
 
 static KEEP void calibration_work(uint64_t n)
 {

@@ -32,28 +32,12 @@ static KEEP void work_b(void)
 	SPIN(steps_b); /* LINE:b */
 }
 
-static void connect_ends(int fds[2])
-{
-	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t size = sizeof(at);
-	int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-
-	check(listener >= 0 && bind(listener, (struct sockaddr *)&at, size) == 0 && listen(listener, 1) == 0, "listen");
-	check(getsockname(listener, (struct sockaddr *)&at, &size) == 0, "getsockname");
-	fds[1] = socket(AF_INET, SOCK_STREAM, 0);
-	check(fds[1] >= 0 && connect(fds[1], (struct sockaddr *)&at, size) == 0, "connect");
-	(void)setsockopt(fds[1], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	fds[0] = accept(listener, NULL, NULL);
-	check(fds[0] >= 0, "accept");
-	(void)close(listener);
-}
-
 static void open_channel(struct channel *c)
 {
 	int fds[2];
 
 	if (strcmp(p.kind, "tcp") == 0) {
-		connect_ends(fds);
+		open_tcp(fds);
 		c->in = fds[0];
 		c->out = fds[1];
 	} else if (by_descriptor) {

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* R9: a wait as the target. A thread that was blocked for b and is woken from outside of the scope earns s b. Where it waited is known when it is on
+ * its way back to user mode, with the stack that it blocked with: there its call chain is walked, for a sample of the waits in proportion to their
+ * length. */
+#pragma once
+
+#include "bpf/sample.h"
+
+#define TASK_UNINTERRUPTIBLE 2 /* include/linux/sched.h */
+#define PF_KTHREAD 0x00200000
+#define ETIMEDOUT 110
+#define EAGAIN 11
+
+/* A wait as long as this is a sample, and stands for itself; a shorter one is with that much less chance, and stands for this. */
+#define WAIT_SPACING_NS 1000000ULL
+/* Of the time of an experiment, in 65536ths, by which the global delay may grow through waits: where something outside waits for the program in
+ * turn, a wait that is made shorter would make the next one longer, without end. */
+#define WAIT_MOST_GROWTH 52429
+#define WAIT_SLACK_NS 100000000LL
+
+/* Does @prev, which leaves its CPU in @state, wait for a disk, as far as can be told? */
+static __always_inline bool wait_is_disk(struct task_struct *prev, u32 state)
+{
+	return config.waits && (state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD(prev, in_iowait));
+}
+
+/* A thread in scope ended the wait: it is no target. */
+static __always_inline void wait_forget(struct thread *w)
+{
+	w->wait.weight = w->wait.ended = 0;
+}
+
+/* Something outside of the scope ended a wait of @w's since @blocked_at: @current, or an interrupt that borrowed its context. A wake-up that does not
+ * bring the thread back to user mode is not the end: what it goes on to wait is added, and the last one to wake it says for what that was. */
+static __always_inline void wait_ended(struct thread *w, struct task_struct *current, bool by_task, u64 blocked_at, u64 now)
+{
+	u64 blocked = now - blocked_at, stands_for = 1;
+
+	if (!config.waits)
+		return;
+	if (blocked < WAIT_SPACING_NS) {
+		if (((u64)bpf_get_prandom_u32() * WAIT_SPACING_NS) >> 32 >= blocked)
+			return;
+		stands_for = WAIT_SPACING_NS / (blocked + 1);
+		blocked = WAIT_SPACING_NS;
+	}
+	w->wait.weight += blocked;
+	w->wait.ended += (u32)stands_for;
+	if (w->wait.in_disk)
+		w->wait.kind = ABI_WAIT_DISK;
+	else if (by_task)
+		w->wait.kind = current->flags & PF_KTHREAD ? ABI_WAIT_OTHER : ABI_WAIT_PROCESS;
+	else
+		w->wait.kind = ABI_WAIT_NETWORK;
+}
+
+/* An interrupt woke the thread whose @regs these are, on its way back to user mode: was its time over? Only calls that wait for something else as
+ * well have to say. */
+static __always_inline bool wait_timed_out(const struct pt_regs *regs)
+{
+	s64 call = (s64)BPF_CORE_READ(regs, orig_ax), result = (s64)BPF_CORE_READ(regs, ax);
+
+	switch (call) {
+	case SYS_NANOSLEEP:
+	case SYS_CLOCK_NANOSLEEP:
+		return true;
+	case SYS_POLL:
+	case SYS_SELECT:
+	case SYS_EPOLL_WAIT:
+	case SYS_PSELECT6:
+	case SYS_PPOLL:
+	case SYS_EPOLL_PWAIT:
+	case SYS_EPOLL_PWAIT2:
+		return result == 0;
+	case SYS_RT_SIGTIMEDWAIT:
+		return result == -EAGAIN;
+	case SYS_FUTEX:
+		return result == -ETIMEDOUT;
+	default:
+		return false;
+	}
+}
+
+/* The others owe what @t has earned: those that run now must stop now. */
+static __always_inline void wait_prompt(struct thread *t, u64 now, struct abi_totals *sum)
+{
+	struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
+	u64 asks = bpf_ktime_get_ns(), done;
+
+	bpf_loop(config.nr_cpus, prompt_step, &p, 0);
+	done = bpf_ktime_get_ns();
+	if (p.asked)
+		thread_paid(t, ledger_asking(done - asks, done - asks, p.asked, &control.hit), sum);
+}
+
+static __always_inline void wait_earned(struct task_struct *task, struct thread *t, u64 weight, const struct abi_setup *setup, u64 now,
+					struct abi_totals *sum)
+{
+	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0, ended = t->wait.ended, waited = weight < since ? weight : since;
+	s64 room = (s64)(since * WAIT_MOST_GROWTH >> 16) + WAIT_SLACK_NS - (global_now() - setup->begun_g), earned;
+
+	/* What it owes for having waited (thread_stretch) is a part of the wait. */
+	if (process_sleeps(task))
+		earned = ledger_earned(waited + (u64)ledger_earned(waited, setup->stretch_q16), setup->speedup_q16);
+	else
+		earned = ledger_earned(waited, setup->speedup_q16);
+
+	ADD(sum->selected_samples, 1);
+	ADD(sum->selected_ns, waited);
+	ADD(sum->waits, ended);
+	if (earned > room) {
+		count(COUNTER_wait_bounded);
+		earned = room > 0 ? room : 0;
+	}
+	if (experiment_slows((u64) * (volatile u64 *)&control.epoch)) {
+		thread_slow(t, ledger_earned(weight, setup->slow_q16), sum);
+		t->pause.owes_sleep = 1;
+	}
+	if (!earned)
+		return;
+	/* R4's exception: it took its CPU from a thread that owes for this very wait, and did not wait for it. */
+	if (t->wait.preempted) {
+		ADD(t->clock.local, -t->wait.cpu_edge);
+		ADD(t->account.rq_credited, -t->wait.cpu_edge);
+		ADD(sum->rq_credited, -t->wait.cpu_edge);
+		t->wait.came = 1;
+	}
+	if (thread_selected(t, earned, sum))
+		wait_prompt(t, now, sum);
+}
+
+/* In the thread's own context, on its way back to user mode. */
+static int wait_over(struct bpf_map *map, void *key, void *value)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *t = thread_get(task);
+	u64 epoch = *(volatile u64 *)&control.epoch, now = bpf_ktime_get_ns(), weight, code;
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	struct abi_totals *sum = totals_here();
+	struct pt_regs *regs;
+	struct frame own = {};
+	u32 kind;
+	bool in_call;
+
+	if (!t || !sum)
+		return 0;
+	weight = t->wait.weight;
+	kind = t->wait.kind;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	if (kind == ABI_WAIT_NETWORK && wait_timed_out(regs))
+		kind = ABI_WAIT_TIMER;
+	in_call = frame_of_thread(&own, false, task);
+	code = ABI_CODE_WAITS(kind, chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task)));
+	count_sample(code, weight);
+	if (experiment_active(epoch)) {
+		thread_enter(t, epoch);
+		if (selected(setup, code))
+			wait_earned(task, t, weight, setup, now, sum);
+		pay_ask(task, t, now);
+	}
+	wait_forget(t);
+	return 0;
+}
+
+/* @task, in scope, has got a CPU. Is the end of a wait to be booked when it returns to user mode? */
+static __always_inline bool wait_ask(struct task_struct *task, struct thread *t)
+{
+	struct work *w;
+	u32 i;
+	int err;
+
+	if (!config.waits || !config.has_task_work || !t->wait.weight || !t->slot || BPF_CORE_READ(task, flags) & PF_EXITING)
+		return false;
+	i = 3 * (t->slot - 1) + 2;
+	w = bpf_map_lookup_elem(&works, &i);
+	err = w ? task_work_schedule(task, &w->tw, &works, wait_over) : -1;
+	/* Still to run: this wait is its too. */
+	if (err && err != -16 /* EBUSY */)
+		count(COUNTER_work_failed);
+	return !err;
+}

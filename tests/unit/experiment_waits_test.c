@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How the runner draws waits, and how long and fast their experiments are. */
+#include "experiment/runner.h"
+
+#include "experiment_fake.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+#define MAX_RECORDS 128
+
+static const double grid[] = {0.25, 0.5, 0.75};
+
+static struct fake fake;
+static struct runner *runner;
+static struct runner_options options;
+static struct profile_experiment records[MAX_RECORDS];
+static size_t n_records;
+static uint64_t next;
+
+static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+{
+	(void)arg;
+	(void)points;
+	(void)n_points;
+	assert_true(n_records < MAX_RECORDS);
+	records[n_records++] = *x;
+	return 0;
+}
+
+static int set_up(void **state)
+{
+	static const char *const names[] = {"round"};
+	static const enum profile_point_kind kinds[] = {PROFILE_THROUGHPUT};
+
+	(void)state;
+	fake_init(&fake);
+	n_records = 0;
+	options = (struct runner_options){
+		.seed = 1,
+		.experiment_ns = 500 * MSEC,
+		.cool_off_ns = 10 * MSEC,
+		.max_experiment_ns = 8000 * MSEC,
+		.fixed_speedup = -1,
+		.grid = grid,
+		.n_grid = 3,
+		.zero_share = 1.0 / 3,
+		.point_names = names,
+		.point_kinds = kinds,
+		.n_points = 1,
+	};
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	runner_free(runner);
+	runner = NULL;
+	return 0;
+}
+
+static void open_runner(void)
+{
+	assert_int_equal(runner_new(&options, &fake_ops, &fake, sink, NULL, &runner), 0);
+	next = fake.now;
+}
+
+static void run_until(uint64_t until)
+{
+	while (next <= until) {
+		fake_advance(&fake, next);
+		assert_int_equal(runner_step(runner, fake.now, &next), 0);
+	}
+	fake_advance(&fake, until);
+}
+
+static size_t selected_times(const char *line)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_records; i++)
+		n += strcmp(records[i].selected, line) == 0;
+	return n;
+}
+
+static void half_of_the_draws_are_waits(void **state)
+{
+	(void)state;
+	fake.wait_share = 0.1;
+	fake.wait_ns = 5 * MSEC;
+	open_runner();
+	run_until(fake.now + 30000 * MSEC);
+	assert_in_range(selected_times(LINE_W), n_records / 4, 3 * n_records / 4);
+}
+
+static void waits_that_matter_little_are_not_drawn(void **state)
+{
+	(void)state;
+	fake.wait_share = 0.04;
+	fake.wait_ns = 5 * MSEC;
+	open_runner();
+	run_until(fake.now + 10000 * MSEC);
+	assert_int_equal(selected_times(LINE_W), 0);
+}
+
+static void waits_that_last_too_long_are_not_drawn(void **state)
+{
+	(void)state;
+	fake.wait_share = 1;
+	fake.wait_ns = 400 * MSEC;
+	open_runner();
+	run_until(fake.now + 10000 * MSEC);
+	assert_int_equal(selected_times(LINE_W), 0);
+}
+
+/* Ten waits an experiment. */
+static void they_are_if_they_are_asked_for(void **state)
+{
+	(void)state;
+	options.what = 2; /* the first kind: disk */
+	fake.wait_share = 0.04;
+	fake.wait_ns = 20 * MSEC;
+	options.shortest_ns = 50 * MSEC;
+	open_runner();
+	run_until(fake.now + 10000 * MSEC);
+	assert_true(n_records > 5);
+	assert_int_equal(selected_times(LINE_W), n_records);
+	for (size_t i = 1; i < n_records; i++)
+		assert_true(records[i].elapsed >= 200 * MSEC);
+}
+
+static void lines_alone_are_drawn_if_those_are_asked_for(void **state)
+{
+	(void)state;
+	options.what = 1;
+	fake.wait_share = 1;
+	fake.wait_ns = 5 * MSEC;
+	open_runner();
+	run_until(fake.now + 10000 * MSEC);
+	assert_true(n_records > 10);
+	assert_int_equal(selected_times(LINE_W), 0);
+}
+
+/* A wait that takes all of the time: the global delay must not grow by more than 80 % of it. */
+static void the_global_delay_does_not_grow_by_all_of_the_time(void **state)
+{
+	static const double steep[] = {0.5, 1};
+
+	(void)state;
+	options.grid = steep;
+	options.n_grid = 2;
+	options.what = 3;
+	fake.wait_share = 1;
+	fake.wait_ns = 5 * MSEC;
+	open_runner();
+	run_until(fake.now + 20000 * MSEC);
+	assert_true(selected_times(LINE_W) > 10);
+	for (size_t i = 0; i < n_records; i++)
+		assert_true(strcmp(records[i].selected, LINE_W) != 0 || records[i].speedup <= 0.5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(half_of_the_draws_are_waits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waits_that_matter_little_are_not_drawn, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(waits_that_last_too_long_are_not_drawn, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(they_are_if_they_are_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines_alone_are_drawn_if_those_are_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_global_delay_does_not_grow_by_all_of_the_time, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
+}
