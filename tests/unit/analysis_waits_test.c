@@ -20,8 +20,9 @@
 static struct profile profile;
 static struct analysis analysis;
 
-/* Twenty experiments of each of four speedups: the wait is half of a visit, and takes @longer times as long at 100 % as at 0 %. */
-static void make(double longer)
+/* Twenty experiments of each of four speedups: the wait is half of a visit, and takes @longer times as long at 100 % as at 0 %. It is up to @scatter
+ * times longer than that in some experiments. */
+static void make(double longer, double scatter)
 {
 	static struct profile_samples samples[] = {{.location = WAIT, .count = 10, .ns = 6 * NSEC_PER_SEC},
 						   {.location = OTHER, .count = 1000, .ns = 30 * NSEC_PER_SEC},
@@ -35,7 +36,7 @@ static void make(double longer)
 		struct profile_experiment *x = &sample_visits(&profile, WAIT, s, duration, VISITS)->x;
 
 		x->waits = VISITS;
-		x->selected_ns = (uint64_t)(2.5e6 * VISITS * (1 + s * (longer - 1)));
+		x->selected_ns = (uint64_t)(2.5e6 * VISITS * (1 + s * (longer - 1)) * (1 + scatter * (double)(i * 7 % 11) / 10));
 	}
 	assert_int_equal(profile_set_samples(&profile, samples, 4), 0);
 	assert_int_equal(analyse(&profile, 1, &analysis), 0);
@@ -54,7 +55,7 @@ static void its_share_is_of_the_time(void **state)
 	const struct analysis_line *line;
 
 	(void)state;
-	make(1);
+	make(1, 0);
 	line = sample_line(&analysis, WAIT);
 	assert_true(fabs(line->share - 0.6) < 1e-9);
 	assert_int_equal(line->wait, wait_of(WAIT, NULL));
@@ -77,17 +78,24 @@ static void waits_that_grow_with_the_pauses_are_refused(void **state)
 	const struct analysis_line *line;
 
 	(void)state;
-	make(1.5);
+	make(1.5, 0);
 	line = sample_line(&analysis, WAIT);
 	assert_int_equal(line->undecided, UNDECIDED_DEPENDS);
 	assert_int_equal(line->verdict, VERDICT_UNDECIDED);
 	assert_true(isnan(line->curve.at[3].effect));
 }
 
+static void waits_that_scatter_are_not(void **state)
+{
+	(void)state;
+	make(1.5, 4);
+	assert_int_equal(sample_line(&analysis, WAIT)->undecided, UNDECIDED_OPEN);
+}
+
 static void waits_that_get_shorter_are_not(void **state)
 {
 	(void)state;
-	make(0.5);
+	make(0.5, 0);
 	assert_int_equal(sample_line(&analysis, WAIT)->undecided, UNDECIDED_OPEN);
 }
 
@@ -96,6 +104,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(its_share_is_of_the_time, tear_down),
 		cmocka_unit_test_teardown(waits_that_grow_with_the_pauses_are_refused, tear_down),
+		cmocka_unit_test_teardown(waits_that_scatter_are_not, tear_down),
 		cmocka_unit_test_teardown(waits_that_get_shorter_are_not, tear_down),
 	};
 

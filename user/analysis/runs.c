@@ -145,38 +145,62 @@ static int find_held(const struct profile *p, const struct collection *c, struct
 	return 0;
 }
 
-/* Waits of a place at 0 %, and at speedups of a half and more. */
+/* How long the waits of a place were on average, over experiments. */
 struct lengths {
-	double ns[2], n[2];
+	double n, sum, squares, waits;
 };
 
 #define WAITS_WANTED 30
 #define MUCH_LONGER 1.25
+#define SURELY 4.0 /* standard errors: other programs make waits for a process longer, at any speedup */
+
+static double lengths_mean(const struct lengths *l)
+{
+	return l->sum / l->n;
+}
+
+/* The squared standard error of the mean. */
+static double lengths_error(const struct lengths *l)
+{
+	return fmax(0, l->squares / l->n - lengths_mean(l) * lengths_mean(l)) / (l->n - 1);
+}
+
+static bool much_longer(const struct lengths *than, const struct lengths *l)
+{
+	double by;
+
+	if (than->n < 2 || l->n < 2 || than->waits < WAITS_WANTED || l->waits < WAITS_WANTED)
+		return false;
+	by = lengths_mean(l) - lengths_mean(than);
+	return by > (MUCH_LONGER - 1) * lengths_mean(than) && by > SURELY * sqrt(lengths_error(l) + lengths_error(than));
+}
 
 /* Which waits never are, and which get longer the more the program is paused? */
 static int judge_waits(const struct profile *p, const struct collection *c, struct run_info *run)
 {
-	_cleanup_free_ struct lengths *all = calloc(c->n_lines + 1, sizeof(*all));
+	/* Of each line at 0 %, at a half and more, and between. */
+	_cleanup_free_ struct lengths(*all)[3] = calloc(c->n_lines + 1, sizeof(*all));
 
 	if (!all)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
-		struct lengths *l = &all[c->line_of[i]];
+		struct lengths *l = &all[c->line_of[i]][x->speedup > 0 ? 1 + (x->speedup < 0.5) : 0];
+		double mean = x->waits ? (double)x->selected_ns / (double)x->waits : 0;
 
-		if (x->speedup > 0 && x->speedup < 0.5)
-			continue;
-		l->ns[x->speedup > 0] += (double)x->selected_ns;
-		l->n[x->speedup > 0] += (double)x->waits;
+		l->waits += (double)x->waits;
+		l->n += x->waits > 0;
+		l->sum += mean;
+		l->squares += mean * mean;
 	}
 	for (size_t i = 0; i < c->n_lines; i++) {
-		const struct lengths *l = &all[i];
+		const struct lengths *l = all[i];
 
 		if (!wait_of(c->lines[i], NULL))
 			continue;
-		if (l->n[0] + l->n[1] == 0)
+		if (l[0].waits + l[1].waits + l[2].waits == 0)
 			run->lines[i].waits = UNDECIDED_ABSENT;
-		else if (l->n[0] >= WAITS_WANTED && l->n[1] >= WAITS_WANTED && l->ns[1] / l->n[1] > MUCH_LONGER * l->ns[0] / l->n[0])
+		else if (much_longer(&l[0], &l[1]))
 			run->lines[i].waits = UNDECIDED_DEPENDS;
 	}
 	return 0;
