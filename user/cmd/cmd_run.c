@@ -161,6 +161,7 @@ int run_open_session(struct run *r, struct error *e)
 		.rate_hz = (unsigned int)r->options.rate_hz,
 		.seed = r->options.seed,
 		.many = r->scope,
+		.one_only = r->options.scope.follow != FOLLOW_ALL,
 		.all_execs = r->options.kind == RUN_SYSTEM,
 		.kernel_base = r->kernel ? code_kernel_base(r->kernel) : 0,
 		.disabled = r->options.disabled,

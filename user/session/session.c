@@ -235,7 +235,7 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	_Static_assert(sizeof(progs) / sizeof(*progs) == sizeof(s->links) / sizeof(*s->links), "a link for each");
 	s->points.pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
 	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
-	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | ABI_PROC_FOLLOW, e) : 0;
+	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | (s->options.one_only ? 0 : ABI_PROC_FOLLOW), e) : 0;
 	/* Those of the way to follow threads that sync_configure has chosen. */
 	for (size_t i = 0; r == 0 && i < sizeof(progs) / sizeof(*progs); i++)
 		r = bpf_program__autoload(progs[i]) ? session_attach_program(progs[i], &s->links[i], e) : 0;

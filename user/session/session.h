@@ -24,6 +24,7 @@ struct session_options {
 	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs (session/rate.h) */
 	uint64_t seed;	      /* of the sampling periods */
 	bool many;	      /* the scope is what session_take enters, and what comes from that; else one process */
+	bool one_only;	      /* of many: children of the process that session_attach names are not followed */
 	bool all_execs;	      /* session_execs tells of every exec on the machine, not only of those entered */
 	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
 	bool waits;	      /* waits are sampled as well, and can be selected: takes task work, and ABI_SYNC_SCHED */
