@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 	const char *kind = argc > 1 ? argv[1] : "timer";
 	void (*wait)(void) = wait_timer;
 	if (!strcmp(kind, "disk")) {
-		fds[0] = open("data", O_RDWR | O_CREAT | O_DIRECT | O_DSYNC, 0600);
+		fds[0] = open(argv[2], O_RDWR | O_CREAT | O_DIRECT | O_DSYNC, 0600);
 		if (fds[0] < 0) return 6;
 		wait = wait_disk;
 	} else if (strcmp(kind, "timer") != 0) {
@@ -72,8 +72,10 @@ print(eval(sys.argv[1]))' "$1"
 }
 
 kinds=(timer process network)
-case $(stat -f -c %T .) in
-tmpfs | ramfs | overlayfs) printf 'skip disk: %s has no disk\n' "$tmp" ;;
+# The build directory is more likely to be on one than that for temporary files.
+data=$BUILD/waits-$$.data
+case $(stat -f -c %T "$BUILD") in
+tmpfs | ramfs) printf 'skip disk: the build directory is not on a disk\n' ;;
 *) kinds+=(disk) ;;
 esac
 for kind in "${kinds[@]}"; do
@@ -82,7 +84,7 @@ for kind in "${kinds[@]}"; do
 	[ "$kind" != timer ] || function=wait_timer
 	[ "$kind" != disk ] || function=wait_disk
 	rm -f profile.jsonl
-	timeout 60 "$COZBPF" run --keep-root -q --follow none -o profile.jsonl -p round_done -- ./waiter "$kind" >out 2>err </dev/null || why+=" status $?;"
+	timeout 60 "$COZBPF" run --keep-root -q --follow none -o profile.jsonl -p round_done -- ./waiter "$kind" "$data" >out 2>err </dev/null || why+=" status $?;"
 	[ "$(rows "any(r['wait'] == '$kind' and r['function'] == '$function' and ' [$kind]' in r['selected'] for r in rows)")" = True ] ||
 		why+=" no row for it: $(rows '[(r["selected"], r["function"], r["wait"]) for r in rows]');"
 	[ "$(rows 'len({r["wait"] for r in rows if r["wait"]})')" = 1 ] || why+=" other kinds: $(rows '[r["selected"] for r in rows]');"
@@ -94,6 +96,7 @@ for kind in "${kinds[@]}"; do
 		[ "$(rows '20 < 100 * rows[0]["curve"]["at"][1]["effect"] < 50')" = True ] || why+=" at 50 %: $(rows 'rows[0]["curve"]["at"][1]');"
 		grep -qE "\[$kind\] and the like: threads wait there" out || why+=' the report does not say what such a row is;'
 	fi
+	rm -f -- "$data"
 	none_left || why+=' something is left;'
 	verdict "a wait: $kind" "$why" out err
 done
