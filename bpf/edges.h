@@ -247,7 +247,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	struct task_struct *current;
 	u64 now, epoch, blocked_at;
 	struct thread *w, *k;
-	bool active, by_task, own;
+	bool active, by_task, own, pays_in_shim;
 	u32 cpu;
 
 	if (!in_scope(p))
@@ -261,7 +261,8 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		return 0;
 	w->wait.runnable_at = now;
 	/* In the middle of a payment by the shim it is the shim's own timer. */
-	w->pause.owes_sleep = !thread_pays_in_shim(w);
+	pays_in_shim = thread_pays_in_shim(w);
+	w->pause.owes_sleep = !pays_in_shim;
 	cpu = p->thread_info.cpu;
 	if (cpu < ABI_MAX_CPUS) {
 		struct abi_cpu *c = &cpus[cpu];
@@ -272,7 +273,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 			w->wait.outside_mark += now - c->since; /* the time of the task on the CPU so far was before us */
 	}
 	/* In the middle of a payment it waits for nobody. */
-	if (thread_pays_in_shim(w))
+	if (pays_in_shim)
 		return 0;
 	epoch = *(volatile u64 *)&control.epoch;
 	active = experiment_active(epoch) && !experiment_slows(epoch);

@@ -59,6 +59,19 @@ static long prompt_step(u32 i, struct prompt *p)
 	return 0;
 }
 
+/* @t has raised G: has the others pay, and books for @t the time since @from that this took. */
+static __always_inline void prompt_others(struct thread *t, u64 now, u64 from, struct abi_totals *sum)
+{
+	struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
+	u64 asks = bpf_ktime_get_ns(), done;
+
+	bpf_loop(config.nr_cpus, prompt_step, &p, 0);
+	done = bpf_ktime_get_ns();
+	/* The asking stopped this thread as well. */
+	if (p.asked)
+		thread_paid(t, ledger_asking(done - from, done - asks, p.asked, &control.hit), sum);
+}
+
 /* Without task work: the thread's own tick in user mode raises the signal. The interrupt returns to user mode, so no system call
  * can be disturbed. */
 static __always_inline void pay_at_tick(struct task_struct *task, struct thread *t, u64 now, struct abi_totals *sum)
@@ -221,16 +234,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		ADD(sum->selected_samples, 1);
 		ADD(sum->selected_ns, weight);
 		if (earned && thread_selected(t, earned, sum) && config.has_task_work) {
-			struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
-			u64 asks, done;
-
 			trace_stop(ABI_TRACE_ASKING, from, 0);
-			asks = bpf_ktime_get_ns();
-			bpf_loop(config.nr_cpus, prompt_step, &p, 0);
-			done = bpf_ktime_get_ns();
-			/* The asking stopped this thread as well. */
-			if (p.asked)
-				thread_paid(t, ledger_asking(done - from, done - asks, p.asked, &control.hit), sum);
+			prompt_others(t, now, from, sum);
 		}
 		if (experiment_slows(epoch))
 			thread_slow(t, ledger_earned(weight, setup->slow_q16), sum);

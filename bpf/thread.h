@@ -293,8 +293,8 @@ static __always_inline bool process_sleeps(const struct task_struct *task)
 
 #define THREAD_LEAST_SLEEP_NS 200000 /* shorter pauses are not worth a signal and a sleep */
 
-/* R6: @w, which is not paused, was woken from outside at @now, and was blocked since @blocked_at. What samples have stopped those that ran meanwhile
- * for it owes as well: what it waited for is not slowed down by them, or little, if it is another process. */
+/* R6, of @w, which is not paused: something outside woke it at @now, and it was blocked since @blocked_at. Samples slow down what executes, but not
+ * what @w waited for (a process out of scope: less). So @w owes the same share of its wait. */
 static __always_inline void thread_stretch(struct thread *w, const struct task_struct *p, u64 epoch, u64 blocked_at, u64 now)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];

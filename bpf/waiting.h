@@ -54,8 +54,8 @@ static __always_inline void wait_ended(struct thread *w, struct task_struct *cur
 		w->wait.kind = ABI_WAIT_NETWORK;
 }
 
-/* An interrupt woke the thread whose @regs these are, on its way back to user mode: was its time over? Only calls that wait for something else as
- * well have to say. */
+/* Of a thread that an interrupt woke, on its way back to user mode with @regs: did its wait time out? A sleep always does; the other calls say so by
+ * their result. */
 static __always_inline bool wait_timed_out(const struct pt_regs *regs)
 {
 	s64 call = (s64)BPF_CORE_READ(regs, orig_ax), result = (s64)BPF_CORE_READ(regs, ax);
@@ -81,44 +81,28 @@ static __always_inline bool wait_timed_out(const struct pt_regs *regs)
 	}
 }
 
-/* The others owe what @t has earned: those that run now must stop now. */
-static __always_inline void wait_prompt(struct thread *t, u64 now, struct abi_totals *sum)
+static __always_inline void wait_earned(struct task_struct *task, struct thread *t, u64 epoch, u64 now, struct abi_totals *sum)
 {
-	struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
-	u64 asks = bpf_ktime_get_ns(), done;
-
-	bpf_loop(config.nr_cpus, prompt_step, &p, 0);
-	done = bpf_ktime_get_ns();
-	if (p.asked)
-		thread_paid(t, ledger_asking(done - asks, done - asks, p.asked, &control.hit), sum);
-}
-
-static __always_inline void wait_earned(struct task_struct *task, struct thread *t, u64 weight, const struct abi_setup *setup, u64 now,
-					struct abi_totals *sum)
-{
-	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0, ended = t->wait.ended, waited = weight < since ? weight : since;
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0, waited = t->wait.weight < since ? t->wait.weight : since;
 	s64 room = (s64)(since * WAIT_MOST_GROWTH >> 16) + WAIT_SLACK_NS - (global_now() - setup->begun_g), earned;
 
-	/* What it owes for having waited (thread_stretch) is a part of the wait. */
-	if (process_sleeps(task))
-		earned = ledger_earned(waited + (u64)ledger_earned(waited, setup->stretch_q16), setup->speedup_q16);
-	else
-		earned = ledger_earned(waited, setup->speedup_q16);
-
+	/* thread_stretch made the wait longer, and that part of it counts too. */
+	earned = ledger_earned(waited + (process_sleeps(task) ? (u64)ledger_earned(waited, setup->stretch_q16) : 0), setup->speedup_q16);
 	ADD(sum->selected_samples, 1);
 	ADD(sum->selected_ns, waited);
-	ADD(sum->waits, ended);
+	ADD(sum->waits, t->wait.ended);
 	if (earned > room) {
 		count(COUNTER_wait_bounded);
 		earned = room > 0 ? room : 0;
 	}
-	if (experiment_slows((u64) * (volatile u64 *)&control.epoch)) {
-		thread_slow(t, ledger_earned(weight, setup->slow_q16), sum);
+	if (experiment_slows(epoch)) {
+		thread_slow(t, ledger_earned(t->wait.weight, setup->slow_q16), sum);
 		t->pause.owes_sleep = 1;
 	}
 	if (!earned)
 		return;
-	/* R4's exception: it took its CPU from a thread that owes for this very wait, and did not wait for it. */
+	/* R4's exception: the thread that it preempted owes for this very wait. */
 	if (t->wait.preempted) {
 		ADD(t->clock.local, -t->wait.cpu_edge);
 		ADD(t->account.rq_credited, -t->wait.cpu_edge);
@@ -126,7 +110,7 @@ static __always_inline void wait_earned(struct task_struct *task, struct thread 
 		t->wait.came = 1;
 	}
 	if (thread_selected(t, earned, sum))
-		wait_prompt(t, now, sum);
+		prompt_others(t, now, bpf_ktime_get_ns(), sum);
 }
 
 /* In the thread's own context, on its way back to user mode. */
@@ -134,28 +118,24 @@ static int wait_over(struct bpf_map *map, void *key, void *value)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *t = thread_get(task);
-	u64 epoch = *(volatile u64 *)&control.epoch, now = bpf_ktime_get_ns(), weight, code;
-	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	u64 epoch = *(volatile u64 *)&control.epoch, now = bpf_ktime_get_ns(), code;
 	struct abi_totals *sum = totals_here();
-	struct pt_regs *regs;
 	struct frame own = {};
 	u32 kind;
 	bool in_call;
 
 	if (!t || !sum)
 		return 0;
-	weight = t->wait.weight;
 	kind = t->wait.kind;
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	if (kind == ABI_WAIT_NETWORK && wait_timed_out(regs))
+	if (kind == ABI_WAIT_NETWORK && wait_timed_out((struct pt_regs *)bpf_task_pt_regs(task)))
 		kind = ABI_WAIT_TIMER;
 	in_call = frame_of_thread(&own, false, task);
 	code = ABI_CODE_WAITS(kind, chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task)));
-	count_sample(code, weight);
+	count_sample(code, t->wait.weight);
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
-		if (selected(setup, code))
-			wait_earned(task, t, weight, setup, now, sum);
+		if (selected(&control.setups[(epoch >> 1) & 1], code))
+			wait_earned(task, t, epoch, now, sum);
 		pay_ask(task, t, now);
 	}
 	wait_forget(t);
@@ -174,8 +154,8 @@ static __always_inline bool wait_ask(struct task_struct *task, struct thread *t)
 	i = 3 * (t->slot - 1) + 2;
 	w = bpf_map_lookup_elem(&works, &i);
 	err = w ? task_work_schedule(task, &w->tw, &works, wait_over) : -1;
-	/* Still to run: this wait is its too. */
-	if (err && err != -16 /* EBUSY */)
+	/* EBUSY: the callback of an earlier wait has not run yet. It will count this wait as well. */
+	if (err && err != -16)
 		count(COUNTER_work_failed);
 	return !err;
 }

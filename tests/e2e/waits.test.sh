@@ -57,7 +57,7 @@ int main(int argc, char **argv)
 			_exit(0);
 		}
 	}
-	for (time_t end = time(NULL) + 8; time(NULL) < end;) { wait(); work(); round_done(); }
+	for (time_t end = time(NULL) + 12; time(NULL) < end;) { wait(); work(); round_done(); }
 	return 0;
 }
 END

@@ -27,8 +27,8 @@ uint64_t *fidelity_settled_periods(const struct profile *p);
  * so it is the root of the sum of their squares: 0.8 points, whatever the effect is; 3.5 % of it, and 5 % for each sampling period in the time
  * between visits, since a pause is about a period long and one that stands for several rounds answers for none of them exactly; 8 % of it where phase
  * correction changed it; and a part of what sampling costs, which scatters from round to round, so that a thread that natively is never the last to
- * arrive is it now and then, and then does matter. Found on one half of the truth suite, judged on the other and on a
- * second machine (tests/truth/HISTORY.md).
+ * arrive is it now and then, and then does matter. The form was found on one half of the truth suite and judged on the other and on a
+ * second machine; the last figures are by all of it (tests/truth/HISTORY.md).
  * @period_ns: between samples; 0, a profile that does not say how it was measured: nothing is known, the share is NaN.
  * @sampling: of a thread's time, the share that samples take. */
 struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling);

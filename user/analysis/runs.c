@@ -35,20 +35,19 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 	return true;
 }
 
-/* Of the run's time, in which at least one thread waited there: no more than what all threads waited together, and no more than all. */
+/* Of the run's time, the part in which at least one thread waited there. It is at most all, and at most what all threads waited together. */
 static void share_of_waits(const struct profile *p, const struct collection *c, struct line_info *info)
 {
+	double by_kind[WAIT_KINDS] = {0};
+
+	for (size_t i = 0; i < p->n_samples; i++)
+		by_kind[wait_of(p->samples[i].location, NULL)] += (double)p->samples[i].ns;
 	for (size_t i = 0; i < c->n_lines; i++) {
-		size_t place;
+		size_t place = 0;
 		unsigned int kind = wait_of(c->lines[i], &place);
-		double waited = 0;
+		const struct profile_samples *s = profile_find_samples(p, c->lines[i]);
+		double waited = !place ? by_kind[kind] : s ? (double)s->ns : 0;
 
-		for (size_t k = 0; kind && k < p->n_samples; k++) {
-			const char *location = p->samples[k].location;
-
-			if (place ? strcmp(location, c->lines[i]) == 0 : wait_of(location, NULL) == kind)
-				waited += (double)p->samples[k].ns;
-		}
 		if (kind)
 			info[i].share = p->runtime_ns ? fmin(1, waited / (double)p->runtime_ns) : NAN;
 	}
@@ -175,7 +174,7 @@ static bool much_longer(const struct lengths *than, const struct lengths *l)
 	return by > (MUCH_LONGER - 1) * lengths_mean(than) && by > SURELY * sqrt(lengths_error(l) + lengths_error(than));
 }
 
-/* Which waits never are, and which get longer the more the program is paused? */
+/* Finds waits that did not occur in their experiments, and waits that get longer if the program is paused more. */
 static int judge_waits(const struct profile *p, const struct collection *c, struct run_info *run)
 {
 	/* Of each line at 0 %, at a half and more, and between. */

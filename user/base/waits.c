@@ -10,11 +10,6 @@ static const char *const names[] = {
 #undef WAIT
 };
 
-unsigned int wait_kinds(void)
-{
-	return sizeof(names) / sizeof(*names);
-}
-
 const char *wait_name(unsigned int kind)
 {
 	return names[kind];
@@ -22,7 +17,7 @@ const char *wait_name(unsigned int kind)
 
 unsigned int wait_named(const char *name, size_t n)
 {
-	for (unsigned int kind = 1; kind < wait_kinds(); kind++)
+	for (unsigned int kind = 1; kind < WAIT_KINDS; kind++)
 		if (strlen(names[kind]) == n && strncmp(names[kind], name, n) == 0)
 			return kind;
 	return 0;

@@ -6,9 +6,14 @@
 
 #define WAITS_ON_CPU "on-cpu" /* of --what: execution, which is no wait */
 
-/* The number of kinds and 1 more: 0 is no wait. */
-unsigned int wait_kinds(void);
-/* 0 < @kind < wait_kinds(). */
+/* Kinds are from 1 on; 0 is no wait. */
+enum {
+	WAIT_KINDS = 1
+#define WAIT(name, text) +1
+#include "shared/waits.def"
+#undef WAIT
+};
+/* 0 < @kind < WAIT_KINDS. */
 const char *wait_name(unsigned int kind);
 /* The kind that @name of @n bytes is; 0: none. */
 unsigned int wait_named(const char *name, size_t n);

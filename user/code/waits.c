@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert(ABI_WAIT_NONE == 0, "kinds are those of base/waits.h");
+_Static_assert((int)ABI_WAITS == (int)WAIT_KINDS, "kinds are those of base/waits.h");
 
 int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
 {
@@ -24,7 +24,7 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 	if (r < 0)
 		return r;
 	*ret_line = place;
-	if (!kind || kind >= wait_kinds())
+	if (!kind || kind >= WAIT_KINDS)
 		return 0;
 	if (asprintf(&text, "%s [%s]", place, wait_name(kind)) < 0)
 		return -ENOMEM;

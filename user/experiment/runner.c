@@ -196,7 +196,7 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 static struct tally_line *draw(struct runner *r, uint64_t now)
 {
 	struct tally_waits w = {
-		.kinds = r->o.what ? r->o.what : (1U << wait_kinds()) - 1,
+		.kinds = r->o.what ? r->o.what : (1U << WAIT_KINDS) - 1,
 		.run_ns = now - r->first_ns,
 		.longest_ns = r->o.experiment_ns / WAITS_IN_EXPERIMENT,
 		.least_share = r->o.what ? 0 : LEAST_WAITING,

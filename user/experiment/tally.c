@@ -22,7 +22,6 @@
 #define MAX_COPIES 64
 /* Further lines of one address. */
 #define MAX_CALLERS 16
-#define TALLY_KINDS 8
 
 /* An inlined copy of a line, or of what it calls. */
 struct copy_entry {
@@ -66,7 +65,7 @@ static void add(uint64_t *sum, uint64_t n)
 
 int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret)
 {
-	struct tally *t = wait_kinds() <= TALLY_KINDS ? calloc(1, sizeof(*t)) : NULL;
+	struct tally *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return -ENOMEM;
@@ -286,7 +285,7 @@ static uint64_t weight(const struct tally_line *l, const struct tally_waits *w, 
 /* The wait at the @n-th ns, or the last one; *ret_sum: of all. */
 static struct tally_line *nth_waiting(const struct tally *t, const struct tally_waits *w, uint64_t n, uint64_t *ret_sum)
 {
-	uint64_t by_kind[TALLY_KINDS] = {0}, sum = 0;
+	uint64_t by_kind[WAIT_KINDS] = {0}, sum = 0;
 	struct tally_line *found = NULL;
 
 	for (const struct line_entry *l = t->lines; l; l = l->hh.next)

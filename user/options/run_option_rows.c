@@ -16,7 +16,6 @@
 #include <string.h>
 
 #define MAX_SECONDS (31 * 24 * 3600)
-#define WAIT_KINDS "disk, network, timer, process, other"
 
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const sync_names[] = {"sched", "pthread", NULL};
@@ -172,6 +171,13 @@ static int set_fixed_line(void *target, const struct option_row *row, const char
 	return 0;
 }
 
+/* ", disk, network" and so on. */
+static const char wait_list[] = ""
+#define WAIT(name, text) ", " text
+#include "shared/waits.def"
+#undef WAIT
+	;
+
 static int set_fixed_class(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	static const char *const classes[] = {
@@ -184,7 +190,7 @@ static int set_fixed_class(void *target, const struct option_row *row, const cha
 	unsigned int kind = wait_named(value, strlen(value));
 
 	if (!kind)
-		return fail(e, EINVAL, "--%s '%s': allowed is one of " WAIT_KINDS, row->name, value);
+		return fail(e, EINVAL, "--%s '%s': allowed is one of %s", row->name, value, wait_list + 2);
 	o->fixed_line = classes[kind];
 	return 0;
 }
@@ -198,11 +204,11 @@ static int set_what(void *target, const struct option_row *row, const char *valu
 		unsigned int kind = wait_named(from, n);
 
 		if (n == strlen("all") && strncmp(from, "all", n) == 0)
-			what |= (1U << wait_kinds()) - 1;
+			what |= (1U << WAIT_KINDS) - 1;
 		else if (kind || (n == strlen(WAITS_ON_CPU) && strncmp(from, WAITS_ON_CPU, n) == 0))
 			what |= 1U << kind;
 		else
-			return fail(e, EINVAL, "--%s '%s': allowed is all, or a list of " WAITS_ON_CPU ", " WAIT_KINDS, row->name, value);
+			return fail(e, EINVAL, "--%s '%s': allowed is all, or a list of " WAITS_ON_CPU "%s", row->name, value, wait_list);
 		from += n;
 		if (!*from)
 			break;

@@ -139,15 +139,16 @@ static void note_phases(const struct report *r, const struct analysis_point *poi
 		     told > 1 ? "these lines" : "that line");
 }
 
-/* What a row that is a wait says. */
+/* Explains rows that are waits, once. */
 static void note_waits(const struct report *r, const struct analysis_point *point)
 {
 	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
 		if (point->lines[i].wait) {
 			note(r, NOTE_PLAIN,
-			     "[%s] and the like: threads wait there for something outside of the program; what if that took less? The share is of "
-			     "the run's time, where that of a line that runs is of its samples. A wait that another thread of the program ends is no "
-			     "row: that thread's lines are.",
+			     "[%s] and the like: threads wait there for something outside of the program. The effect is that of shorter waits, and "
+			     "the "
+			     "share is of the run's time. Waits that another thread of the program ends have no row: look at the lines of that "
+			     "thread.",
 			     wait_name(point->lines[i].wait));
 			return;
 		}

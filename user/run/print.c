@@ -4,10 +4,10 @@
 
 #include "analysis/analysis.h"
 #include "base/cleanup.h"
-#include "base/waits.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/waits.h"
 #include "code/map.h"
 #include "experiment/runner.h"
 #include "points/points.h"

@@ -93,7 +93,7 @@ int run_choose_payer(struct run *r, struct error *e)
 int run_choose_waits(struct run *r, struct error *e)
 {
 	const struct run_options *o = &r->options;
-	bool named = o->fixed_line && wait_of(o->fixed_line, NULL), asked = named || o->what > 1U;
+	bool asked = o->what > 1U || (o->fixed_line && wait_of(o->fixed_line, NULL));
 	const char *missing = NULL;
 
 	if (o->sync != RUN_SYNC_SCHED)
@@ -104,7 +104,7 @@ int run_choose_waits(struct run *r, struct error *e)
 		missing = "where a thread waited takes BPF task work to find out (Linux 6.18), which this kernel lacks";
 	if (missing && asked)
 		return fail(e, EOPNOTSUPP, "waits cannot be tried here: %s", missing);
-	/* Of runs that are experiments from end to end few are long enough to know which waits matter. */
+	/* A whole run as one experiment (--runs) is mostly too short to show which waits matter. */
 	r->waits = !missing && (asked || (!o->fixed_line && o->what == 0 && !o->runs));
 	return 0;
 }
