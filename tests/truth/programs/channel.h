@@ -7,6 +7,8 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 struct channel {
@@ -22,6 +24,17 @@ static inline void check(bool ok, const char *what)
 		return;
 	perror(what);
 	exit(2);
+}
+
+/* Forks. True in the child, which ends with its parent. */
+static inline bool in_child(void)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	check(pid >= 0, "fork");
+	if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent))
+		_exit(2);
+	return pid == 0;
 }
 
 /* @shared: between the processes that map it. */

@@ -3,9 +3,6 @@
  * thread takes: to make it count as shorter pauses that thread, and so makes it longer. */
 #include "channel.h"
 
-#include <signal.h>
-#include <sys/prctl.h>
-
 static uint64_t steps_a, steps_b;
 static struct program p = { .round_us = 5000, .share_a = 60 };
 static struct channel from_a, to_b, from_b, to_a;
@@ -52,8 +49,6 @@ static void *second(void *arg)
 
 int main(int argc, char **argv)
 {
-	pid_t parent = getpid(), pid;
-
 	program_start(&p, argc, argv);
 	steps_a = program_steps(&p, p.round_us * p.share_a / 100, p.speedup_a);
 	steps_b = program_steps(&p, p.round_us * (100 - p.share_a) / 100, p.speedup_b);
@@ -61,18 +56,13 @@ int main(int argc, char **argv)
 	open_pipe(&to_b);
 	open_pipe(&from_b);
 	open_pipe(&to_a);
-	pid = fork();
-	check(pid >= 0, "fork");
-	if (pid == 0) {
-		if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-			_exit(2);
+	if (in_child())
 		for (;;) {
 			take_byte(&from_a);
 			give_byte(&to_b);
 			take_byte(&from_b);
 			give_byte(&to_a);
 		}
-	}
 	start_thread(first, NULL);
 	start_thread(second, NULL);
 	program_finish(&p, NULL);

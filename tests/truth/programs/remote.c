@@ -8,12 +8,9 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 
 enum kind { TIMER, PIPE, SOCKETPAIR, TCP, FAULT, DISK, KINDS };
@@ -72,13 +69,8 @@ static void serve_pages(int fd)
 
 static void start_server(int in, int out)
 {
-	pid_t parent = getpid(), pid = fork();
-
-	check(pid >= 0, "fork");
-	if (pid)
+	if (!in_child())
 		return;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(2);
 	if (kind == FAULT)
 		serve_pages(in);
 	else

@@ -4,13 +4,7 @@
  * alternate, with more the slower sets the pace. The parent only waits. */
 #include "channel.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
 
 static struct shared {
 	struct channel items, credits;
@@ -86,13 +80,8 @@ static void consumer(void)
 
 static void start_worker(void (*body)(void))
 {
-	pid_t parent = getpid(), pid = fork();
-
-	check(pid >= 0, "fork");
-	if (pid)
+	if (!in_child())
 		return;
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || getppid() != parent)
-		_exit(2);
 	body();
 	_exit(2);
 }
