@@ -63,12 +63,23 @@ int main(int argc, char **argv)
 END
 gcc -O2 -g -o waiter waiter.c || exit 1
 
-# What the first point's rows of the report say: tests/e2e/waits.test.sh EXPRESSION over `rows`.
+# The value of an expression over the rows of the first point's table.
 rows() {
 	"$COZBPF" report --json profile.jsonl 2>/dev/null | python3 -c '
 import json, sys
 rows = json.load(sys.stdin)["points"][0]["lines"]
 print(eval(sys.argv[1]))' "$1"
+}
+
+# A profile of the program, and the report in `out`.
+profile_waiter() { # OPTION... -- ARGUMENT...
+	local options=()
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	rm -f profile.jsonl
+	timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p round_done "${options[@]}" -- ./waiter "${@:2}" >out 2>err </dev/null
 }
 
 kinds=(timer process network)
@@ -83,8 +94,7 @@ for kind in "${kinds[@]}"; do
 	function=wait_answer
 	[ "$kind" != timer ] || function=wait_timer
 	[ "$kind" != disk ] || function=wait_disk
-	rm -f profile.jsonl
-	timeout 60 "$COZBPF" run --keep-root -q --follow none -o profile.jsonl -p round_done -- ./waiter "$kind" "$data" >out 2>err </dev/null || why+=" status $?;"
+	profile_waiter --follow none -- "$kind" "$data" || why+=" status $?;"
 	[ "$(rows "any(r['wait'] == '$kind' and r['function'] == '$function' and ' [$kind]' in r['selected'] for r in rows)")" = True ] ||
 		why+=" no row for it: $(rows '[(r["selected"], r["function"], r["wait"]) for r in rows]');"
 	[ "$(rows 'len({r["wait"] for r in rows if r["wait"]})')" = 1 ] || why+=" other kinds: $(rows '[r["selected"] for r in rows]');"
@@ -102,20 +112,17 @@ for kind in "${kinds[@]}"; do
 done
 
 why=
-rm -f profile.jsonl
-timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p round_done --what on-cpu -- ./waiter >out 2>err </dev/null || why+=" status $?;"
+profile_waiter --what on-cpu -- || why+=" status $?;"
 [ "$(rows 'not any(r["wait"] for r in rows)')" = True ] || why+=" rows $(rows '[r["selected"] for r in rows]');"
 verdict 'without waits' "$why" out err
 
 why=
-rm -f profile.jsonl
-timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p round_done --fixed-class timer -- ./waiter >out 2>err </dev/null || why+=" status $?;"
+profile_waiter --fixed-class timer -- || why+=" status $?;"
 [ "$(rows '[r["selected"] for r in rows] == ["[timer]"] and rows[0]["verdict"] == "helps"')" = True ] || why+=" rows $(rows '[(r["selected"], r["verdict"]) for r in rows]');"
 verdict 'all waits of a kind' "$why" out err
 
 why=
-rm -f profile.jsonl
-timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p round_done --fixed-class disk -- ./waiter >out 2>err </dev/null || why+=" status $?;"
+profile_waiter --fixed-class disk -- || why+=" status $?;"
 [ "$(rows 'rows[0]["undecided_why"]' | grep -c 'no such wait')" = 1 ] || why+=" it says $(rows 'rows[0]["undecided_why"]');"
 verdict 'a kind that does not occur' "$why" out err
 
