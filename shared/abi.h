@@ -207,10 +207,11 @@ struct abi_control {
 	struct abi_unseen pay; /* what a payment stops its thread for beside what it measures itself; beside: the signal's way to its
 				* handler, 0 where the kernel pays */
 	struct abi_unseen hit; /* what a selected sample that asks another to pay stops its own thread for; beside: the asking */
+	abi_s64 tick_ns;       /* what any other tick stops its thread for; 0: not known */
 	abi_u64 spacing_ns;    /* between the ticks of a CPU, mean */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 112 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 120 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a selected sample and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {

@@ -43,7 +43,7 @@ def native(path, repeats, noise):
                 "cozbpf": {"version": "0.1.0", "command": "./app --work", "build": "0123456789abcdef0123456789abcdef01234567", "kernel": "6.1.0", "host": "box", "cpus": 2, "sync": "sched",
                            "pay": "sleep", "fallback": "ticks in user mode pay: the kernel has no task work", "granularity": "line",
                            "seed": 42, "period_ns": 1000000,
-                           "pay_overhead_ns": 6000, "hit_overhead_ns": 8000, "attribution": "first"}}]
+                           "pay_overhead_ns": 6000, "hit_overhead_ns": 8000, "tick_overhead_ns": 8000, "attribution": "first"}}]
     runtime = 0
     for line, function, percent, visits, span, duration in experiments(repeats, noise, rng):
         growth = duration * percent // 400

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 static const struct calibration_key key = {"calibration-2", "boot=b1 build=0a payer=2"};
-static const struct calibration some = {.pay = {4321, 0, 17}, .hit = {0, CALIBRATION_MAX, 640}};
+static const struct calibration some = {.pay = {4321, 0, 17}, .hit = {0, CALIBRATION_MAX, 640}, 7};
 
 static char run[64], directory[96], file[128];
 
@@ -118,6 +118,8 @@ static void figures_are_sound(void **state)
 		{.hit = {0, 0, -1}},
 		{.pay = {CALIBRATION_MAX + 1, 0, 0}},
 		{.hit = {0, INT64_MAX, 0}},
+		{.tick_ns = -1},
+		{.tick_ns = CALIBRATION_MAX + 1},
 	};
 
 	(void)state;
@@ -134,23 +136,25 @@ static void odd_texts(void **state)
 		"pay 1\n",
 		"pay 1 beside 2 slope 3\n",
 		"pay 1 beside 2 slope 3 hit 4 beside 5\n",
-		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6",
-		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6\n\n",
-		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6\n ",
-		"pay -1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
-		"pay +1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
-		"pay  1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
-		"pay 0x1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
-		"pay 1 beside 2 slope 3 hit 4 beside 5 slope \n",
-		"pay 1 beside 2 slope 3 hit 4 beside 10000001 slope 6\n",
-		"pay 1 beside 2 slope 3 hit 99999999999999999999 beside 5 slope 6\n",
-		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 184467440737095516160\n",
-		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 7\n",
-		"hit 4 beside 5 slope 6 pay 1 beside 2 slope 3\n",
-		"pay 1 beside 2 slope 3\nhit 4 beside 5 slope 6\n",
-		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6\r\n",
-		"pay 1e3 beside 2 slope 3 hit 4 beside 5 slope 6\n",
-		"pay 00000000000000001 beside 2 slope 3 hit 4 beside 5 slope 6\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 10000001\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n ",
+		"pay -1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n",
+		"pay +1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n",
+		"pay  1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n",
+		"pay 0x1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope  tick 7\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 10000001 slope 6 tick 7\n",
+		"pay 1 beside 2 slope 3 hit 99999999999999999999 beside 5 slope 6 tick 7\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 184467440737095516160 tick 7\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7 7\n",
+		"hit 4 beside 5 slope 6 tick 7 pay 1 beside 2 slope 3\n",
+		"pay 1 beside 2 slope 3\nhit 4 beside 5 slope 6 tick 7\n",
+		"pay 1 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\r\n",
+		"pay 1e3 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n",
+		"pay 00000000000000001 beside 2 slope 3 hit 4 beside 5 slope 6 tick 7\n",
 	};
 	static char long_text[1 << 16];
 	char good[1024], text[1024];

@@ -76,6 +76,26 @@ static void hand_over(void **state)
 	assert_int_equal(next(SESSION_RATE_LOW, true, half_a_second(SESSION_RATE_LOW, 2, 100000, 1, 50)), SESSION_RATE_LOW);
 }
 
+/* Ticks of 50 us would take a tenth of the time. */
+static void expensive_ticks(void **state)
+{
+	struct rate_seen long_rounds = half_a_second(1000, 2, 50, 50, 50), short_rounds = half_a_second(1000, 2, 200, 400, 50);
+
+	(void)state;
+	assert_int_equal(rate_low(0), SESSION_RATE_LOW);
+	assert_int_equal(rate_low(2000), SESSION_RATE_LOW);
+	assert_int_equal(rate_low(25000), SESSION_RATE_LOW);
+	assert_int_equal(rate_low(40000), 1250);
+	assert_int_equal(rate_low(200000), SESSION_RATE_LEAST);
+	long_rounds.tick_ns = short_rounds.tick_ns = 50000;
+	assert_int_equal(next(SESSION_RATE_LEAST, true, long_rounds), SESSION_RATE_LEAST);
+	assert_int_equal(next(SESSION_RATE_ALONE, false, long_rounds), SESSION_RATE_LEAST);
+	/* Six samples a round, and then no fewer than elsewhere. */
+	assert_int_equal(next(SESSION_RATE_LEAST, true, short_rounds), SESSION_RATE_LOW);
+	long_rounds.tick_ns = 0;
+	assert_int_equal(next(SESSION_RATE_LEAST, true, long_rounds), SESSION_RATE_LOW);
+}
+
 static void only_the_first_look_lowers(void **state)
 {
 	struct rate_seen nothing = {0};
@@ -101,7 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_thread_alone),	      cmocka_unit_test(side_by_side),		cmocka_unit_test(hand_over),
-		cmocka_unit_test(only_the_first_look_lowers), cmocka_unit_test(grows_when_others_come),
+		cmocka_unit_test(only_the_first_look_lowers), cmocka_unit_test(grows_when_others_come),	cmocka_unit_test(expensive_ticks),
 	};
 
 	return cmocka_run_group_tests_name("session rate", tests, NULL, NULL);

@@ -151,6 +151,12 @@ static int number_lines(const struct profile *p, struct collection *c)
 	return 0;
 }
 
+/* Older profiles have only what a hit costs. It is of the same size: what stops a thread is the interrupt. */
+static double tick_ns(const struct profile_startup *run)
+{
+	return (double)(run->tick_overhead_ns ? run->tick_overhead_ns : run->hit_overhead_ns);
+}
+
 /* Fills the observations and numbers their points. */
 static int number_points(const struct profile *p, struct collection *c)
 {
@@ -167,8 +173,7 @@ static int number_points(const struct profile *p, struct collection *c)
 			const struct profile_point *point = &x->points[j];
 
 			c->obs[at] = observe(&x->x, settled[x->run], point);
-			/* Calibrated for a hit. Any other sample does little less: what stops the thread is the interrupt. */
-			c->obs[at].tick_ns = x->run < p->n_runs ? (double)p->runs[x->run].hit_overhead_ns : 0;
+			c->obs[at].tick_ns = x->run < p->n_runs ? tick_ns(&p->runs[x->run]) : 0;
 			c->obs[at].line = c->line_of[i];
 			c->obs[at].experiment = (uint32_t)i;
 			c->obs[at].when = 2 * (uint64_t)p->n_experiments * x->run + i;

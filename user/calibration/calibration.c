@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a payment and a selected sample cost is measured in the first run after boot: it takes two thirds of a second, and hardly changes. */
+/* What samples and payments cost is measured in the first run after boot: it takes two thirds of a second, and hardly changes. */
 #include "calibration/calibration.h"
 
 #include "cozbpf.skel.h"
@@ -46,6 +46,7 @@ static void use(const struct calibration_host *h, const struct calibration *c)
 
 	control->pay = c->pay;
 	control->hit = c->hit;
+	control->tick_ns = c->tick_ns;
 }
 
 bool calibrate_recall(const struct calibration_host *h)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What payments and hits cost beside what BPF can see, measured in the first run after boot and kept for later ones. */
+/* What payments and samples cost beside what BPF can see, measured in the first run after boot and kept for later ones. */
 #pragma once
 
 #include "shared/latency.h"

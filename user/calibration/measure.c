@@ -155,6 +155,7 @@ static void remove_handler(const struct calibration_host *h, const struct sigact
 /* What a round has found: each of its hits and payments. */
 struct round {
 	size_t n_hits, n_payments;
+	int64_t ordinary; /* what any other tick stops its thread for */
 	struct unseen_point hits[WANTED], payments[WANTED];
 };
 
@@ -165,6 +166,7 @@ static bool conclude(struct watcher *asker, struct watcher *payer, const struct 
 
 	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !held->n)
 		return false;
+	ret->ordinary = ordinary;
 	/* A thread that pays at its own ticks asks nobody. */
 	ret->n_hits = asker == payer ? 0 : asker->n[KICKED];
 	for (size_t i = 0; i < ret->n_hits; i++)
@@ -339,6 +341,7 @@ static size_t settle(const struct unseen_point *const points[], const size_t n[]
 int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct calibration *ret)
 {
 	const struct unseen_point *hits[ROUNDS], *payments[ROUNDS];
+	int64_t ordinary[ROUNDS];
 	size_t n_hits[ROUNDS], n_payments[ROUNDS], n = 0, hits_agree, payments_agree;
 	struct round *rounds = calloc(ROUNDS, sizeof(*rounds));
 	int r = rounds ? 0 : -ENOMEM;
@@ -353,6 +356,7 @@ int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct
 		n_hits[n] = rounds[n].n_hits;
 		payments[n] = rounds[n].payments;
 		n_payments[n] = rounds[n].n_payments;
+		ordinary[n] = rounds[n].ordinary;
 		n++;
 	}
 	if ((r < 0 && r != -EAGAIN) || !n) {
@@ -361,6 +365,8 @@ int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct
 	}
 	hits_agree = settle(hits, n_hits, n, false, &ret->hit);
 	payments_agree = settle(payments, n_payments, n, true, &ret->pay);
+	/* Nothing measures the program's ticks, so it is those of a machine as busy as it usually is. */
+	ret->tick_ns = fit_mean(ordinary, n);
 	free(rounds);
 	return hits_agree >= 2 && payments_agree >= 2;
 }

@@ -89,7 +89,8 @@ static int parse(const char *text, const struct calibration_key *key, struct cal
 	if (strncmp(text, head, (size_t)n))
 		return -ESTALE;
 	text += n;
-	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", '\n', &c.hit) || *text)
+	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", ' ', &c.hit) ||
+	    !take_figure(&text, "tick", '\n', &c.tick_ns) || *text)
 		return -EBADMSG;
 	*ret = c;
 	return 0;
@@ -141,13 +142,13 @@ int calibration_keep(const char *run, const struct calibration_key *key, const s
 
 	if (dir < 0)
 		return dir;
-	if (!sound(&c->pay) || !sound(&c->hit))
+	if (!sound(&c->pay) || !sound(&c->hit) || c->tick_ns < 0 || c->tick_ns > CALIBRATION_MAX)
 		return -ERANGE;
 	n = render_head(key, text, sizeof(text));
 	if (n < 0)
 		return n;
-	n += snprintf(text + n, sizeof(text) - (size_t)n, "pay %lld beside %lld slope %lld hit %lld beside %lld slope %lld\n", c->pay.ns,
-		      c->pay.beside_ns, c->pay.slope_q8, c->hit.ns, c->hit.beside_ns, c->hit.slope_q8);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "pay %lld beside %lld slope %lld hit %lld beside %lld slope %lld tick %lld\n", c->pay.ns,
+		      c->pay.beside_ns, c->pay.slope_q8, c->hit.ns, c->hit.beside_ns, c->hit.slope_q8, c->tick_ns);
 	if ((size_t)n >= sizeof(text))
 		return -ENAMETOOLONG;
 	(void)snprintf(name, sizeof(name), "%s.%llx", key->file, (unsigned long long)rng_fresh_seed());

@@ -11,6 +11,7 @@
 
 struct calibration {
 	struct abi_unseen pay, hit; /* as in abi_control */
+	abi_s64 tick_ns;
 };
 
 /* What the figures depend on: those of another boot, program or way to pay are not ours. */

@@ -61,6 +61,7 @@ static const struct field startup_list[] = {
 	S(period_ns, FIELD_U64),
 	S(pay_overhead_ns, FIELD_U64),
 	S(hit_overhead_ns, FIELD_U64),
+	S(tick_overhead_ns, FIELD_U64),
 	S(attribution, FIELD_STRING),
 	S(inject, FIELD_STRING),
 };

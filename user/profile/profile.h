@@ -20,7 +20,8 @@ struct profile_startup {
 	char *attribution; /* what a sample belongs to: "first" line in scope of its call chain, "inclusive": all of them; NULL: the first */
 	uint64_t cpus;	   /* of the machine, that can be used */
 	uint64_t seed, period_ns;
-	uint64_t pay_overhead_ns, hit_overhead_ns; /* as calibrated: what a payment and a hit stop their threads for, beside what is measured */
+	/* As calibrated: what a payment and a hit stop their threads for, beside what is measured; and what any other sample does. */
+	uint64_t pay_overhead_ns, hit_overhead_ns, tick_overhead_ns;
 };
 
 /* One experiment. The JSON key of each field is its name; in the text form only the first four exist. */

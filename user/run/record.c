@@ -90,7 +90,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};
-	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns);
+	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns, &s->tick_overhead_ns);
 	r->profile.runs = s;
 	r->profile.n_runs = 1;
 	if (!r->writer)

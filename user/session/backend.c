@@ -94,6 +94,7 @@ static void adapt(struct session *s)
 		return;
 	x = seen_by(&t);
 	x.ns = clock_monotonic_ns() - s->begin_ns;
+	x.tick_ns = (uint64_t)s->skel->bss->control.tick_ns;
 	x.run_ns -= s->seen.run_ns;
 	x.wakes -= s->seen.wakes;
 	x.cpu_waits -= s->seen.cpu_waits;
@@ -119,10 +120,10 @@ static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 	return speedup > 0 && speedup < LUMP_BELOW && speedup * (double)c->spacing_ns < (double)least ? least : 0;
 }
 
-/* A sample stops its thread for about as long as one that has others pay does. 0: nothing that matters, or not known. */
+/* By how much samples slow down what executes. 0: nothing that matters, or not known. */
 static uint64_t stretch_q16(const struct session *s, const struct abi_control *c)
 {
-	uint64_t tick = c->hit.ns > 0 ? (uint64_t)c->hit.ns : 0;
+	uint64_t tick = (uint64_t)c->tick_ns;
 
 	if (s->options.slows || (double)tick < LEAST_STRETCH * (double)c->spacing_ns || tick > c->spacing_ns / 2)
 		return 0;

@@ -12,10 +12,19 @@
  * other is less than this: some 50 ms lie between two wake-ups, and a pause at SESSION_RATE_ALONE is 2 ms. */
 #define WAKES_PER_SECOND 20
 #define TURNS_SHARE 0.05
+/* Samples that take longer make the intervals wider, not narrower: they are as uneven as the machine. */
+#define MOST_TICKS 0.05
 
 static double per_second(uint64_t n, uint64_t ns)
 {
 	return ns ? (double)n * (double)NSEC_PER_SEC / (double)ns : 0;
+}
+
+unsigned int rate_low(uint64_t tick_ns)
+{
+	double rate = tick_ns ? MOST_TICKS * (double)NSEC_PER_SEC / (double)tick_ns : SESSION_RATE_LOW;
+
+	return rate > SESSION_RATE_LOW ? SESSION_RATE_LOW : rate < SESSION_RATE_LEAST ? SESSION_RATE_LEAST : (unsigned int)rate;
 }
 
 bool rate_alone(const struct rate_seen *x)
@@ -30,7 +39,7 @@ unsigned int rate_next(unsigned int rate, bool first, const struct rate_seen *x)
 	double visits = SAMPLES_PER_VISIT * per_second(x->visits, x->ns);
 	double edges = SAMPLES_PER_EDGE * per_second(x->wakes + x->cpu_waits, x->run_ns);
 	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an average of large steps. */
-	double wanted = visits < edges ? visits : edges;
+	double wanted = visits < edges ? visits : edges, low = rate_low(x->tick_ns);
 
 	if (rate_alone(x))
 		return first && rate > SESSION_RATE_ALONE ? SESSION_RATE_ALONE : rate;
@@ -38,6 +47,6 @@ unsigned int rate_next(unsigned int rate, bool first, const struct rate_seen *x)
 		wanted = SESSION_RATE_HIGH;
 	/* Too few samples to tell say nothing against the rate that is. */
 	if (wanted < SESSION_RATE_LOW && x->samples >= RATE_ENOUGH_SAMPLES)
-		wanted = SESSION_RATE_LOW;
+		wanted = wanted > low ? SESSION_RATE_LOW : low;
 	return wanted > rate * 1.05 ? (unsigned int)wanted : rate;
 }

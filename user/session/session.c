@@ -209,6 +209,8 @@ void session_calibrate(struct session *s)
 	if (!s->calibrated)
 		(void)calibrate(&host);
 	s->calibrated = true;
+	if (!s->options.rate_hz)
+		s->rate_hz = rate_low((uint64_t)s->skel->bss->control.tick_ns);
 	points_measure_costs(&s->points);
 }
 
@@ -286,8 +288,9 @@ uint64_t session_period_ns(const struct session *s)
 	return 1000000000ULL / s->rate_hz;
 }
 
-void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns)
+void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns, uint64_t *ret_tick_ns)
 {
 	*ret_pay_ns = (uint64_t)s->skel->bss->control.pay.ns;
 	*ret_hit_ns = (uint64_t)s->skel->bss->control.hit.ns;
+	*ret_tick_ns = (uint64_t)s->skel->bss->control.tick_ns;
 }

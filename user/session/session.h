@@ -161,4 +161,4 @@ uint64_t session_vary_clocks(struct session *s, uint64_t now);
 /* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average, as it is now. */
 uint64_t session_period_ns(const struct session *s);
 /* What a payment, and a selected sample that has others pay, cost their threads beside what the ledger sees, as measured by session_open. */
-void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns);
+void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns, uint64_t *ret_tick_ns);
