@@ -49,6 +49,7 @@ struct thread {
 	} wait;
 	struct {
 		u64 hold_from;				 /* holding: the time up to which it is paid; 0: not holding */
+		u64 held_until;				 /* the end of the last hold */
 		u64 asked_at;				 /* when the debt was noticed, for the latency; 0: nothing asked */
 		u64 signalled_at;			 /* when the last payment signal was raised */
 		u64 paying_off;				 /* time off the CPU since then */

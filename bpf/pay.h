@@ -77,12 +77,14 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 {
 	struct hold h = {.t = t, .sum = sum, .until = now + config.slice_ns, .epoch = epoch};
 
-	/* What the payment costs the thread outside of this function was measured once; it is stopped time as well. */
+	/* What the payment costs the thread outside of this function was measured once; it is stopped time as well. Of the slices of one pause all but the
+	 * first cost only what lies between them: no interrupt, no way back to user mode. */
 	trace_stop(ABI_TRACE_HOLD, now, 0);
-	thread_paid(t, control.pay.ns, sum);
+	thread_paid(t, ledger_min(control.pay.ns, (s64)(now - t->pause.held_until)), sum);
 	ADD(sum->payments, 1);
 	t->pause.hold_from = now;
 	bpf_loop(1 << 20, hold_step, &h, 0);
+	t->pause.held_until = t->pause.hold_from;
 	t->pause.hold_from = 0;
 }
 
