@@ -372,7 +372,7 @@ class Runner:
         key = (case.program, case.args, case.line if percent else "", percent)
         if key not in self.native_periods:
             command = [*self.command(case, seconds), f"--speedup-{case.line}", str(percent)]
-            runs = [numbers_in(self.execute(command, seconds + 30))["period_ns"] for _ in range(self.options.repeat)]
+            runs = [numbers_in(self.execute(command, seconds + 30))["period_ns"] for _ in range(max(self.options.repeat, 3 if case.real else 1))]
             self.native_periods[key] = min(runs)
         if self.native_periods[key] <= 0:
             raise Failure("no visits")
