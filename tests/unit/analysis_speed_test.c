@@ -142,7 +142,7 @@ static void pauses_show_who_spins(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		struct profile p = {0}, q = {0};
-		struct analysis a = analysed(&p, WORKS, 2, 0.8, seed), spun = analysed(&q, SPINS, 2, 0.8, seed);
+		struct analysis a = analysed(&p, WORKS, 2, 0.8, seed), spun = analysed(&q, SPINS, 2, 0.8, seed), alone;
 
 		near_to(a.points[0].speed.slope, 1, 0.05, "the slope");
 		assert_true(a.points[0].speed.after < 0.004);
@@ -151,6 +151,12 @@ static void pauses_show_who_spins(void **state)
 		assert_true(spun.points[0].speed.slope == 0);
 		assert_true(spun.points[0].speed.spins);
 		assert_false(a.points[0].speed.spins);
+		/* A thread that nobody waits for: nothing was there to be paused. */
+		for (size_t i = 0; i < q.n_experiments; i++)
+			q.experiments[i].x.growth = q.experiments[i].x.elapsed / 2;
+		assert_int_equal(analyse(&q, 7, &alone), 0);
+		assert_false(alone.points[0].speed.spins);
+		analysis_free(&alone);
 		end(&a, &p);
 		end(&spun, &q);
 	}

@@ -96,7 +96,7 @@ static int take_out_what_differs(struct point_context *ctx, struct observation *
 	return r;
 }
 
-static int analyse_lines(struct point_context *ctx, const struct observation *obs, const struct line_place *places, const struct collection *c,
+static int analyse_lines(struct point_context *ctx, struct observation *obs, const struct line_place *places, const struct collection *c,
 			 const struct run_info *run, struct analysis_point *point, struct evidence *evidence)
 {
 	_cleanup_free_ struct analysis_presence *presence = calloc(point->n_lines + 1, sizeof(*presence));
@@ -134,6 +134,7 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 	r = take_out_what_differs(&ctx, obs, from->n, &point->speed);
 	if (r)
 		return r;
+	point->speed.spins &= !run->alone;
 	if (n_lines > run->max_lines)
 		n_lines = run->max_lines;
 	evidence = calloc(n_lines + 1, sizeof(*evidence));

@@ -18,7 +18,7 @@
 #define PHASE_SHARE 0.08  /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */
 /* Of what samples cost in a visit, how much of its scatter from visit to visit shows in an effect. That is the root of their number if they come as
  * they like. Of two threads that take equally long, the later is behind their mean by 1/sqrt(pi) of it; seldom are two so near to each other. */
-#define SCATTER_PART 0.26
+#define SCATTER_PART 0.16
 #define LEAST_SAMPLES 6.0 /* a visit: the rate follows to that; with fewer, visits are no rounds of anything */
 #define MOST_SAMPLING 0.3 /* a file can say anything */
 

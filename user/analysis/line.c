@@ -469,7 +469,9 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 		return r;
 	line->curve.run_least = ctx->least_key / 1000.0;
 	line->curve.run_most = ctx->most_key / 1000.0;
-	let_cells_speak(line);
+	/* In phases a cell of few experiments can be one of another phase. */
+	if (presence.factor == 1)
+		let_cells_speak(line);
 	/* Student's t holds where experiments scatter evenly, the permutation test holds whatever their tails: the verdict takes both, and one sign.
 	 */
 	if (!isnan(ev.chance)) {

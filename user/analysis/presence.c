@@ -11,6 +11,8 @@
 #define MIN_EXPERIMENTS 4
 /* What a factor can be off by beside chance: the beginning and the end of a run, in which there are no experiments. */
 #define SYSTEMATIC 0.03
+/* Of an experiment that has nothing of the line's phase, how much it weighs. */
+#define LEAST_PART 0.01
 
 /* A quotient of sums over experiments, num / den, and its squared standard error relative to it (NaN: not known). */
 struct ratio {
@@ -57,6 +59,17 @@ static double original(const struct observation *o, double visit_ns)
 	return o->key == 0 || isnan(visit_ns) ? o->duration : o->passed * visit_ns / o->scale;
 }
 
+/* Effects rest on the experiments that make the line faster, each with its weight. */
+static double faster_selected(const struct observation *o, double visit_ns)
+{
+	return o->key ? o->weight * selected(o, visit_ns) : 0;
+}
+
+static double faster_original(const struct observation *o, double visit_ns)
+{
+	return o->key ? o->weight * original(o, visit_ns) : 0;
+}
+
 static struct ratio ratio_make(const struct observation *obs, size_t n, quantity num, quantity den, double visit_ns)
 {
 	struct ratio r = {0, 0, NAN};
@@ -85,28 +98,52 @@ static double value(const struct ratio *r)
 /* One line, as its experiments show it. */
 struct own {
 	struct ratio visit;   /* time per visit at 0 % */
-	struct ratio density; /* the line's samples, by the time that they stand for, per time that the program would have taken */
+	struct ratio density; /* where it is faster: its samples, by the time that they stand for, per time that the program would have taken */
 	struct ratio flight;  /* under way on average at 0 %; 1 for a throughput point */
-	size_t experiments;
-	double by_visits; /* share of the time that rests on the number of visits */
-	double samples;
+	size_t experiments;   /* in which it is faster */
+	double by_visits;     /* share of the time that rests on the number of visits */
+	double samples, selected_ns, original_ns;
 };
 
 static struct own own_make(const struct point_context *ctx, const struct observation *obs, size_t n)
 {
-	struct own own = {.experiments = n};
+	struct own own = {0};
 	const struct observation *base;
 	size_t n_base;
 
 	line_baseline(ctx, obs, n, &base, &n_base);
 	own.visit = ratio_make(base, n_base, paced, passed, NAN);
 	own.flight = ratio_make(base, n_base, in_flight, duration, NAN);
-	own.density = ratio_make(obs, n, selected, original, value(&own.visit));
+	own.density = ratio_make(obs, n, faster_selected, faster_original, value(&own.visit));
 	for (size_t i = 0; i < n; i++) {
+		double took = original(&obs[i], value(&own.visit));
+
+		own.experiments += obs[i].key != 0;
+		own.selected_ns += obs[i].selected_ns;
+		own.original_ns += took;
 		own.samples += obs[i].selected_ns / fmax(obs[i].sampling_ns, 1);
-		own.by_visits += obs[i].key ? original(&obs[i], value(&own.visit)) / own.density.den : 0;
+		own.by_visits += obs[i].key ? took : 0;
 	}
+	own.by_visits /= own.original_ns;
 	return own;
+}
+
+/* An experiment that begins in a phase of the line and ends in another one shows little of the effect. By chance there are more of these at one
+ * speedup than at another, so each weighs by how much of it was the line's. */
+static void weigh(struct observation *obs, size_t n, const struct own *own)
+{
+	for (size_t i = 0; i < n; i++) {
+		double part = obs[i].selected_ns / original(&obs[i], value(&own->visit)) / value(&own->density);
+
+		if (obs[i].key == 0 || !(part < 1))
+			continue;
+		part = fmax(part, LEAST_PART);
+		obs[i].weight *= part;
+		for (size_t how = 0; how < N_READINGS; how++) {
+			obs[i].num[how] *= part;
+			obs[i].den[how] *= part;
+		}
+	}
 }
 
 /* @line_ns of the line's samples in @run_ns, that the run would have taken; @flight: under way on average in the whole run. */
@@ -121,9 +158,9 @@ static struct analysis_presence presence_of(const struct own *own, double line_n
 	density = fmax(density, 1 / fmax(own->samples, 1));
 	if (own->by_visits > 0 && !isnan(own->visit.variance))
 		density += own->by_visits * own->by_visits * own->visit.variance;
-	rest = 1 / fmax(1, (line_ns - own->density.num) / fmax(sampling_ns, 1));
+	rest = 1 / fmax(1, (line_ns - own->selected_ns) / fmax(sampling_ns, 1));
 	/* The experiments are a part of the run: only the rest can differ from them. */
-	error = stats_t_quantile((double)own->experiments - 1) * sqrt(density + rest) * fmax(0, 1 - own->density.den / run_ns);
+	error = stats_t_quantile((double)own->experiments - 1) * sqrt(density + rest) * fmax(0, 1 - own->original_ns / run_ns);
 	if (!(fabs(log(share)) > hypot(error, SYSTEMATIC)))
 		return p;
 	p = (struct analysis_presence){share, share, error};
@@ -136,7 +173,7 @@ static struct analysis_presence presence_of(const struct own *own, double line_n
 	return p;
 }
 
-int presence_find(const struct point_context *ctx, const struct observation *obs, const struct line_place *places, size_t n_places,
+int presence_find(const struct point_context *ctx, struct observation *obs, const struct line_place *places, size_t n_places,
 		  const struct run_presence *run, struct analysis_presence *ret)
 {
 	struct ratio flight = ratio_make(ctx->zeros, ctx->n_zeros, in_flight, duration, NAN);
@@ -156,8 +193,14 @@ int presence_find(const struct point_context *ctx, const struct observation *obs
 		uint32_t line = obs[places[i].first].line;
 
 		ret[i] = (struct analysis_presence){1, 1, 0};
-		if (run->time_ns > 0 && run_ns > 0)
-			ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight), ctx->sampling_ns);
+		if (!(run->time_ns > 0 && run_ns > 0))
+			continue;
+		ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight), ctx->sampling_ns);
+		if (ret[i].factor == 1)
+			continue;
+		weigh(obs + places[i].first, places[i].n, &own[i]);
+		own[i] = own_make(ctx, obs + places[i].first, places[i].n);
+		ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight), ctx->sampling_ns);
 	}
 	return 0;
 }

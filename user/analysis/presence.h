@@ -8,7 +8,8 @@
  *
  * with the line's samples s in the run's time T, and s_obs in its experiments' time t_obs (Coz, SOSP 2015, section 3.4). Both times are those that
  * the program would have taken without experiments. For an experiment at 0 % that is its length. For another one it is the number of its visits
- * times the time per visit at 0 %: neither the visits of some work nor the line's samples in it depend on the virtual speedup. */
+ * times the time per visit at 0 %: neither the visits of some work nor the line's samples in it depend on the virtual speedup. Experiments at 0 %
+ * show no effect, so s_obs and t_obs are those of the others. */
 #pragma once
 
 #include "analysis/line.h"
@@ -20,6 +21,6 @@ struct run_presence {
 };
 
 /* The factors of the lines that begin at @first and have @n observations each, @n_lines of them, of the point that @ctx is of. A factor is 1 where
- * it does not differ from 1 by more than chance. -ENOMEM. */
-int presence_find(const struct point_context *ctx, const struct observation *obs, const struct line_place *places, size_t n_places,
+ * it does not differ from 1 by more than chance; where it does, @obs are given other weights. -ENOMEM. */
+int presence_find(const struct point_context *ctx, struct observation *obs, const struct line_place *places, size_t n_places,
 		  const struct run_presence *run, struct analysis_presence *ret);

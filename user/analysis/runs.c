@@ -199,7 +199,8 @@ static int judge_waits(const struct profile *p, const struct collection *c, stru
 			continue;
 		if (l[0].waits + l[1].waits + l[2].waits == 0)
 			run->lines[i].waits = UNDECIDED_ABSENT;
-		else if (much_longer(&l[0], &l[1]))
+		/* Pauses make waits for a CPU longer. That is known, and counts. */
+		else if (wait_of(c->lines[i], NULL) != WAIT_CPU && much_longer(&l[0], &l[1]))
 			run->lines[i].waits = UNDECIDED_DEPENDS;
 	}
 	return 0;
@@ -228,6 +229,20 @@ static bool lends_cpus(const struct profile *p)
 	return p->machine.own_of_ns && threads > cpus + 0.5 && executed > CPUS_SHORT * cpus * elapsed;
 }
 
+/* A thread that spins is paused like others: of what all owe, the part that somebody has taken. */
+#define PAUSED 0.02
+
+static bool was_alone(const struct profile *p)
+{
+	double paid = 0, growth = 0;
+
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		paid += (double)p->experiments[i].x.paid;
+		growth += (double)p->experiments[i].x.growth;
+	}
+	return paid < PAUSED * growth;
+}
+
 int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)
 {
 	run->lines = calloc(c->n_lines + 1, sizeof(*run->lines));
@@ -237,6 +252,7 @@ int run_info_make(const struct profile *p, const struct collection *c, size_t n_
 	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT ? MAX_LINES / n_points : MAX_LINES_PER_POINT;
 	run->elapsed_s = elapsed_s;
 	run->undecided = lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
+	run->alone = was_alone(p);
 	describe_lines(p, c, run->lines);
 	find_times(p, c, run);
 	return find_held(p, c, run) < 0 ? -ENOMEM : judge_waits(p, c, run);
