@@ -25,6 +25,7 @@ from profiles import Profile  # noqa: E402
 from summary import mean_size, median_or_none, worst_size  # noqa: E402
 
 BUILD = os.path.join(HERE, "..", "..", "build")
+REAL_TURNS = 9  # of runs of work that is really shorter, where that is the truth
 LOOSE_BAR = 10.0  # points, or percent
 LOOSE_REPEATS = 2
 LOOSE_EXPERIMENT = 0.6  # of the length that the bars are for: as many in a shorter run
@@ -70,7 +71,6 @@ class Runner:
         self.options = options
         self.per_us = options.per_us
         self.seed = options.seed
-        self.native_periods = {}
         self.between = {}  # what between_us() measured
         if options.again:
             with open(os.path.join(options.again, BETWEEN), encoding="utf-8") as f:
@@ -207,22 +207,24 @@ class Runner:
         """Without a profiler: how many times its calibrated length the work takes, how long a wait is where that is the target, and what a visit takes
         beside both, in microseconds: waking who waits for it, above all. The same run says all. But not of threads that outnumber the CPUs: they wait for these
         meanwhile."""
-        if not case.waits and (case.flat or case.foreign or (case.threads or 0) > case.cpus):
+        if case.waits == "cpu" or not case.waits and (case.flat or case.foreign or (case.threads or 0) > case.cpus):
             return 1.0, None, 0.0
         key = " ".join((case.program, *case.args))
         if key not in self.between:
             runs = [numbers_in(self.execute(self.command(case, 0.7), 30)) for _ in range(5)]
             slowness = [float(self.calibration()) / run["steps_per_us"] for run in runs]
+            # What is asleep the program measures.
             works = [(case.works(slow)[0], run.get("asleep_us", case.works(slow)[1])) for run, slow in zip(runs, slowness)]
             rests = [run["period_ns"] / 1000 - case.period(*work) for run, work in zip(runs, works)]
-            self.between[key] = statistics.median(slowness), statistics.median(b for _, b in works), max(0.0, statistics.median(rests))
+            wait_us = statistics.median(b for _, b in works) if "asleep_us" in runs[0] else None
+            self.between[key] = statistics.median(slowness), wait_us, max(0.0, statistics.median(rests))
         slowness, wait_us, rest = self.between[key]
-        return slowness, wait_us if case.waits else None, rest
+        return slowness, wait_us, rest
 
     def wanted(self, case):
         """The truth at each speedup, and what was added to the arithmetic for it, in words."""
         if case.real:
-            return self.really(case, max(1.0, self.options.seconds / 10)), "really shorter work"
+            return self.really(case, max(1.0, self.options.seconds / 30), REAL_TURNS)[0], "really shorter work"
         slowness, wait_us, rest = self.natively(case) if self.options.wakes or case.executes or case.waits else (1.0, None, 0.0)
         words = f"natively work takes {slowness:.3f} times its calibrated length, {f'a wait {wait_us:.0f} us, ' if wait_us else ''}the rest of a visit {rest:.0f} us"
         return {s: case.truth(s, rest, slowness, wait_us) for s in case.speedups}, words if rest or wait_us or slowness != 1 else ""
@@ -261,7 +263,7 @@ class Runner:
         group = self.errors.setdefault(case.group, {})
         group.update({f"{case.name} {pay} at {s} %": error[s] for s in case.speedups})
         if self.options.real and not case.foreign and not case.real:
-            got = self.really(case, max(1.0, self.options.seconds / 30))
+            got, _ = self.really(case, max(1.0, self.options.seconds / 30), self.options.repeat)
             show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in case.speedups):.2f} on average")
         if self.coz and not case.foreign:
             self.compare_coz(case, wanted, mean_size(error.values()))
@@ -368,25 +370,22 @@ class Runner:
         return 100 * max(abs(total["paid"] / due - 1), abs(noticed / total["paid"] - 1)), complaint
 
     def native_period(self, case, percent, seconds):
-        """Of several runs the fastest counts: what disturbs only ever slows down."""
-        key = (case.program, case.args, case.line if percent else "", percent)
-        if key not in self.native_periods:
-            command = [*self.command(case, seconds), f"--speedup-{case.line}", str(percent)]
-            runs = [numbers_in(self.execute(command, seconds + 30))["period_ns"] for _ in range(max(self.options.repeat, 3 if case.real else 1))]
-            self.native_periods[key] = min(runs)
-        if self.native_periods[key] <= 0:
+        command = [*self.command(case, seconds), f"--speedup-{case.line}", str(percent)]
+        period = numbers_in(self.execute(command, seconds + 30))["period_ns"]
+        if period <= 0:
             raise Failure("no visits")
-        return self.native_periods[key]
+        return period
 
-    def really(self, case, seconds):
-        """The effects of work that really gets shorter, without a profiler."""
-        return {s: 100 * (1 - self.native_period(case, s, seconds) / self.native_period(case, 0, seconds)) for s in case.speedups}
+    def really(self, case, seconds, turns):
+        """The effects of work that really gets shorter, without a profiler, and the shortest period; by runs in turn, since a machine is not equally fast
+        for long."""
+        periods = [{s: self.native_period(case, s, seconds) for s in (0, *case.speedups)} for _ in range(turns)]
+        return {s: 100 * (1 - statistics.median(p[s] / p[0] for p in periods)) for s in case.speedups}, min(p[0] for p in periods)
 
     def native(self, case):
         """No profiler at all: is the arithmetic right?"""
         wanted = {s: case.truth(s) for s in case.speedups}
-        got = self.really(case, self.options.seconds)
-        period = self.native_period(case, 0, self.options.seconds)
+        got, period = self.really(case, self.options.seconds, self.options.repeat)
         error = {s: got[s] - wanted[s] for s in case.speedups}
         arithmetic = 1000 * case.period(case.a_us, case.b_us)
         show("truth", wanted)
@@ -455,13 +454,14 @@ class Runner:
             why = complaint or f"{distance:.2f}, at most {bar:g}"
             if loose and attempt < LOOSE_REPEATS:
                 print(f"    noisy round ({why}): repeated, {attempt + 1} of {LOOSE_REPEATS}", flush=True)
-                self.native_periods.clear()
                 self.shared.clear()
         print(f"    FAIL: {why}", flush=True)
         return False
 
 
 def place_of(case):
+    if case.waits == "cpu":
+        return "[cpu]"
     return f"{case.source}:{line_of(case.source, case.line)}" + (f" [{case.waits}]" if case.waits and case.line == "b" else "")
 
 
@@ -505,7 +505,7 @@ def parse(argv):
     )  # fmt: skip
     p.add_argument("--sync", choices=("sched", "pthread"), help="how waits are followed (default: the profiler's)")
     p.add_argument("--seconds", type=float, help="length of a run (default: 60; native: 1)")
-    p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs (native: the fastest)")
+    p.add_argument("--repeat", type=int, default=1, metavar="N", help="each cell is the median of N runs")
     p.add_argument("--bar", choices=("strict", "loose"), default="strict")
     p.add_argument("--estimate", choices=("timed", "reported", "coz"), help="what is compared (all are printed; default: timed, or reported with --together)")
     p.add_argument("--wakes", action="store_true", help="count what a visit takes beside its work, measured without a profiler, as a piece that nothing shortens")
