@@ -77,8 +77,8 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 {
 	struct hold h = {.t = t, .sum = sum, .until = now + config.slice_ns, .epoch = epoch};
 
-	/* What the payment costs the thread outside of this function was measured once; it is stopped time as well. Of the slices of one pause all but the
-	 * first cost only what lies between them: no interrupt, no way back to user mode. */
+	/* What the payment costs the thread outside of this function was measured once; it is stopped time as well. Of the slices of one pause all
+	 * but the first cost only what lies between them: no interrupt, no way back to user mode. */
 	trace_stop(ABI_TRACE_HOLD, now, 0);
 	thread_paid(t, ledger_min(control.pay.ns, (s64)(now - t->pause.held_until)), sum);
 	ADD(sum->payments, 1);

@@ -41,7 +41,7 @@ run_once || why+=" exit status $?;"
 verdict 'the next run takes it from there' "$why" "$tmp/err" "$file"
 
 why=''
-sed -i 's/^pay .*/pay 7777 beside 5 slope 6 hit 8888 beside 9 slope 10/' "$file"
+sed -i 's/^pay .*/pay 7777 beside 5 slope 6 hit 8888 beside 9 slope 10 tick 11/' "$file"
 run_once || why+=" exit status $?;"
 [ "$(figures)" = '7777 8888' ] || why+=" $(figures) instead of what the file says;"
 run_once --calibrate || why+=" exit status $?;"

@@ -121,7 +121,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_thread_alone),	      cmocka_unit_test(side_by_side),		cmocka_unit_test(hand_over),
-		cmocka_unit_test(only_the_first_look_lowers), cmocka_unit_test(grows_when_others_come),	cmocka_unit_test(expensive_ticks),
+		cmocka_unit_test(only_the_first_look_lowers), cmocka_unit_test(grows_when_others_come), cmocka_unit_test(expensive_ticks),
 	};
 
 	return cmocka_run_group_tests_name("session rate", tests, NULL, NULL);

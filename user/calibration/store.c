@@ -89,8 +89,8 @@ static int parse(const char *text, const struct calibration_key *key, struct cal
 	if (strncmp(text, head, (size_t)n))
 		return -ESTALE;
 	text += n;
-	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", ' ', &c.hit) ||
-	    !take_figure(&text, "tick", '\n', &c.tick_ns) || *text)
+	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", ' ', &c.hit) || !take_figure(&text, "tick", '\n', &c.tick_ns) ||
+	    *text)
 		return -EBADMSG;
 	*ret = c;
 	return 0;
