@@ -62,6 +62,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		t->wait.runnable_at = now;
 		t->wait.blocked_at = 0;
 		t->wait.outside_mark = c->outside_ns;
+		t->wait.stopped_mark = sum->stopped_ns;
 		t->wait.runnable_cpu = bpf_get_smp_processor_id();
 		if (t->pause.hold_from)
 			count(COUNTER_hold_preempted);
@@ -123,6 +124,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (t->wait.running_at && !t->wait.runnable_at) {
 		t->wait.runnable_at = t->wait.running_at;
 		t->wait.outside_mark = c->outside_ns;
+		t->wait.stopped_mark = sum->stopped_ns;
 		t->wait.runnable_cpu = me;
 	}
 	t->wait.running_at = now;
@@ -148,10 +150,12 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
-		if (config.rq_edges && t->wait.runnable_at && !paying && !experiment_slows(epoch))
+		if (config.rq_edges && t->wait.runnable_at && !paying && !experiment_slows(epoch) && !waits_for_cpu(epoch))
 			t->wait.cpu_edge = thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
 		pay_awake(t);
 	}
+	if (t->wait.runnable_at && !paying)
+		wait_for_cpu(t, me, outside && !behind_task, epoch, now, sum);
 	/* What it earned by its wait comes before what it owes. */
 	if (!wait_ask(next, t) && experiment_active(epoch))
 		pay_ask(next, t, now);
@@ -269,6 +273,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 
 		w->wait.runnable_cpu = cpu;
 		w->wait.outside_mark = c->outside_ns;
+		w->wait.stopped_mark = stopped_on(cpu);
 		if (!c->tid && !c->idle && now > c->since)
 			w->wait.outside_mark += now - c->since; /* the time of the task on the CPU so far was before us */
 	}

@@ -35,6 +35,7 @@ struct thread {
 		u64 blocked_at, runnable_at, running_at;
 		u64 left_at;	  /* when it last left a CPU */
 		u64 outside_mark; /* the CPU's time of tasks out of scope when the thread became runnable */
+		u64 stopped_mark; /* ... and for how long threads had been stopped on it */
 		s64 stretch;	  /* of its waits, what samples have stopped others for and it does not owe yet: too little to sleep */
 		u32 runnable_cpu;
 		u64 weight;		/* of its last wait, if that is a sample and was ended from outside: what it stands for, ns; else 0 */

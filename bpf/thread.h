@@ -336,20 +336,25 @@ static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 
 	return level;
 }
 
-/* R4. @external: who left the CPU is not in scope. Returns the change. */
-static __always_inline s64 thread_cpu_edge(struct thread *w, s64 cpu_local, bool external, u64 waited)
+/* What @w waited for a CPU changes its clock by @change. Returns that, as far as it takes @w not too far beyond G. */
+static __always_inline s64 thread_cpu_credit(struct thread *w, s64 change)
 {
 	struct abi_totals *sum = totals_here();
-	s64 change;
 
-	if (!clock_cpu_edge(expected_local(w, 0), cpu_local, waited, external, global_now(), &change))
-		return 0;
 	change = clamp_ahead(w, change);
 	ADD(w->clock.local, change);
 	ADD(w->account.rq_credited, change);
 	if (sum)
 		ADD(sum->rq_credited, change);
 	return change;
+}
+
+/* R4. @external: who left the CPU is not in scope. Returns the change. */
+static __always_inline s64 thread_cpu_edge(struct thread *w, s64 cpu_local, bool external, u64 waited)
+{
+	s64 change;
+
+	return clock_cpu_edge(expected_local(w, 0), cpu_local, waited, external, global_now(), &change) ? thread_cpu_credit(w, change) : 0;
 }
 
 /* R5. */

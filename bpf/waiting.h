@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* R9: a wait as the target. A thread that was blocked for b and is woken from outside of the scope earns s b. Where it waited is known when it is on
  * its way back to user mode, with the stack that it blocked with: there its call chain is walked, for a sample of the waits in proportion to their
- * length. */
+ * length. Waiting for a CPU has no place, and is booked when the thread gets one. */
 #pragma once
 
 #include "bpf/sample.h"
@@ -30,22 +30,32 @@ static __always_inline void wait_forget(struct thread *w)
 	w->wait.weight = w->wait.ended = 0;
 }
 
+/* What a wait of @waited stands for, 0 if it is no sample. *ret_n: for how many waits. */
+static __always_inline u64 wait_weight(u64 waited, u32 *ret_n)
+{
+	*ret_n = 1;
+	if (waited >= WAIT_SPACING_NS)
+		return waited;
+	if (((u64)bpf_get_prandom_u32() * WAIT_SPACING_NS) >> 32 >= waited)
+		return 0;
+	*ret_n = (u32)(WAIT_SPACING_NS / (waited + 1));
+	return WAIT_SPACING_NS;
+}
+
 /* Something outside of the scope ended a wait of @w's since @blocked_at: @current, or an interrupt that borrowed its context. A wake-up that does not
  * bring the thread back to user mode is not the end: what it goes on to wait is added, and the last one to wake it says for what that was. */
 static __always_inline void wait_ended(struct thread *w, struct task_struct *current, bool by_task, u64 blocked_at, u64 now)
 {
-	u64 blocked = now - blocked_at, stands_for = 1;
+	u64 weight;
+	u32 n;
 
 	if (!config.waits)
 		return;
-	if (blocked < WAIT_SPACING_NS) {
-		if (((u64)bpf_get_prandom_u32() * WAIT_SPACING_NS) >> 32 >= blocked)
-			return;
-		stands_for = WAIT_SPACING_NS / (blocked + 1);
-		blocked = WAIT_SPACING_NS;
-	}
-	w->wait.weight += blocked;
-	w->wait.ended += (u32)stands_for;
+	weight = wait_weight(now - blocked_at, &n);
+	if (!weight)
+		return;
+	w->wait.weight += weight;
+	w->wait.ended += n;
 	if (w->wait.in_disk)
 		w->wait.kind = ABI_WAIT_DISK;
 	else if (by_task)
@@ -81,21 +91,31 @@ static __always_inline bool wait_timed_out(const struct pt_regs *regs)
 	}
 }
 
+/* Counts a selected sample of @n waits that stands for @waited, of which @counts earns. Returns what that is. */
+static __always_inline s64 wait_selected(const struct abi_setup *setup, u64 waited, u64 counts, u32 n, u64 now, struct abi_totals *sum)
+{
+	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0;
+	s64 room = (s64)(since * WAIT_MOST_GROWTH >> 16) + WAIT_SLACK_NS - (global_now() - setup->begun_g);
+	s64 earned = ledger_earned(counts, setup->speedup_q16);
+
+	ADD(sum->selected_samples, 1);
+	ADD(sum->selected_ns, waited);
+	ADD(sum->waits, n);
+	if (earned <= room)
+		return earned;
+	count(COUNTER_wait_bounded);
+	return room > 0 ? room : 0;
+}
+
 static __always_inline void wait_earned(struct task_struct *task, struct thread *t, u64 epoch, u64 now, struct abi_totals *sum)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0, waited = t->wait.weight < since ? t->wait.weight : since;
-	s64 room = (s64)(since * WAIT_MOST_GROWTH >> 16) + WAIT_SLACK_NS - (global_now() - setup->begun_g), earned;
+	s64 earned;
 
 	/* thread_stretch made the wait longer, and that part of it counts too. */
-	earned = ledger_earned(waited + (process_sleeps(task) ? (u64)ledger_earned(waited, setup->stretch_q16) : 0), setup->speedup_q16);
-	ADD(sum->selected_samples, 1);
-	ADD(sum->selected_ns, waited);
-	ADD(sum->waits, t->wait.ended);
-	if (earned > room) {
-		count(COUNTER_wait_bounded);
-		earned = room > 0 ? room : 0;
-	}
+	earned = wait_selected(setup, waited, waited + (process_sleeps(task) ? (u64)ledger_earned(waited, setup->stretch_q16) : 0), t->wait.ended,
+			       now, sum);
 	if (experiment_slows(epoch)) {
 		thread_slow(t, ledger_earned(t->wait.weight, setup->slow_q16), sum);
 		t->pause.owes_sleep = 1;
@@ -158,4 +178,49 @@ static __always_inline bool wait_ask(struct task_struct *task, struct thread *t)
 	if (err && err != -16)
 		count(COUNTER_work_failed);
 	return !err;
+}
+
+/* For how long threads have been stopped on @cpu. */
+static __always_inline u64 stopped_on(u32 cpu)
+{
+	u32 key = 0;
+	struct abi_totals *sum = config.waits & 1U << ABI_WAIT_CPU ? bpf_map_lookup_percpu_elem(&totals, &key, cpu) : NULL;
+
+	return sum ? *(volatile u64 *)&sum->stopped_ns : 0;
+}
+
+/* Is waiting for a CPU what the experiment makes shorter? R4 does not hold then: were there more CPUs, a thread would not wait for others to leave
+ * one. */
+static __always_inline bool waits_for_cpu(u64 epoch)
+{
+	return config.waits & 1U << ABI_WAIT_CPU && experiment_active(epoch) && control.setups[(epoch >> 1) & 1].for_cpu;
+}
+
+/* @t has got the CPU @me, which was idle or not. Of the time that it waited for it, the part for which a thread was stopped on the CPU is as good as
+ * a pause, and the rest earns. Debts that this makes are paid at the next ticks: this is the middle of a switch. */
+static __always_inline void wait_for_cpu(struct thread *t, u32 me, bool idle, u64 epoch, u64 now, struct abi_totals *sum)
+{
+	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
+	u64 waited = now - t->wait.runnable_at, weight, held, counts;
+	u32 n;
+
+	/* Nobody had it: the thread was waking up. */
+	if (!(config.waits & 1U << ABI_WAIT_CPU) || (idle && t->wait.runnable_cpu == me))
+		return;
+	weight = wait_weight(waited, &n);
+	if (weight)
+		count_sample(ABI_CODE_WAITS(ABI_WAIT_CPU, 0), weight);
+	if (!waits_for_cpu(epoch))
+		return;
+	if (t->wait.runnable_at < setup->begun_ns)
+		waited = now > setup->begun_ns ? now - setup->begun_ns : 0;
+	held = stopped_on(t->wait.runnable_cpu) - t->wait.stopped_mark;
+	held = held < waited ? held : waited;
+	(void)thread_cpu_credit(t, (s64)held);
+	if (!weight || !waited)
+		return;
+	if (n == 1)
+		weight = waited;
+	counts = weight * (waited - held) / waited;
+	(void)thread_selected(t, wait_selected(setup, weight, counts, n, now, sum), sum);
 }

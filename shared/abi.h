@@ -87,7 +87,7 @@ struct abi_config {
 	abi_u32 has_sampled;	    /* some points count samples */
 	abi_u32 event_point;	    /* of progress_event: which point it counts */
 	abi_u32 traces;		    /* --trace-payments */
-	abi_u32 waits;		    /* waits are sampled, too */
+	abi_u32 waits;		    /* a bit for each kind of wait that is sampled, too: enum abi_wait */
 	abi_u32 reserved;	    /* 0 */
 	abi_u64 kernel_base;	    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
 };
@@ -184,10 +184,11 @@ struct abi_setup {
 	abi_u64 begun_ns;    /* when the experiment began, CLOCK_MONOTONIC */
 	abi_u64 stretch_q16; /* by how much longer samples make everything that executes */
 	abi_s64 begun_g;     /* the global delay then */
+	abi_u64 for_cpu;     /* waiting for a CPU is selected */
 	abi_u64 n_intervals;
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 };
-_Static_assert(sizeof(struct abi_setup) == 64 + 16 * ABI_MAX_INTERVALS, "abi_setup");
+_Static_assert(sizeof(struct abi_setup) == 72 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
 /* A cost that nothing can measure where it arises, but which goes with one that can be: @ns when that was @beside_ns, and @slope_q8 / 256 for each ns
  * that it is more or less. Calibrated before the program starts. */

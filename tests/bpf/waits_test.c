@@ -3,6 +3,7 @@
  */
 #include "tests/bpf/driven.h"
 
+#include "base/waits.h"
 #include "session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
@@ -59,7 +60,7 @@ static void is_woken_by_a_thread(void)
 
 static void start(struct driven *d, void (*body)(void), const char *selected)
 {
-	struct session_options o = {.payer = ABI_PAY_HOLD, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .waits = true};
+	struct session_options o = {.payer = ABI_PAY_HOLD, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .waits = WAITS_ALL};
 
 	driven_open(d, &o);
 	d->function = selected;
@@ -68,7 +69,7 @@ static void start(struct driven *d, void (*body)(void), const char *selected)
 	driven_go(d);
 }
 
-/* The samples since the last look that are waits of @kind in @function: ns. */
+/* The samples since the last look that are waits of @kind in @function (NULL: in none): ns. */
 static uint64_t waited(struct driven *d, unsigned int kind, const char *function)
 {
 	_cleanup_free_ struct backend_sample *all = NULL;
@@ -82,7 +83,7 @@ static uint64_t waited(struct driven *d, unsigned int kind, const char *function
 		if (ABI_CODE_WAIT(all[i].addr) != kind || session_backend.name(d->session, all[i].addr, &name, &of) < 0)
 			continue;
 		assert_true(all[i].wait);
-		if (of && strcmp(of, function) == 0)
+		if (function ? of && strcmp(of, function) == 0 : !of)
 			ns += all[i].ns;
 	}
 	return ns;
@@ -148,6 +149,41 @@ static void a_wait_for_a_thread_does_not(void **state)
 	driven_stop(&d);
 }
 
+static void two_on_one_cpu(void)
+{
+	pthread_t made;
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+	pthread_create(&made, NULL, compute, NULL);
+	(void)compute(NULL);
+}
+
+/* Each of them waits half of the time. */
+static void a_wait_for_a_cpu_earns(void **state)
+{
+	struct backend_totals a, b;
+	struct backend_owed owed;
+	struct driven d;
+	double elapsed, growth;
+
+	(void)state;
+	REQUIRE_FEATURE("task_work", "BPF task work");
+	start(&d, two_on_one_cpu, "[cpu]");
+	(void)waited(&d, ABI_WAIT_CPU, NULL);
+	driven_experiment(&d, 0.5, &a, &b, &owed);
+	elapsed = (double)(b.time_ns - a.time_ns);
+	growth = (double)(b.growth - a.growth);
+	print_message("%llu waits, growth %.1f of %.1f ms\n", (unsigned long long)(b.waits - a.waits), growth / 1e6, elapsed / 1e6);
+	assert_true(b.waits - a.waits >= WAITS_WANTED);
+	assert_true(growth > 0.15 * elapsed && growth < 0.35 * elapsed);
+	assert_int_equal(owed.imbalance, 0);
+	assert_true((double)waited(&d, ABI_WAIT_CPU, NULL) > 0.7 * elapsed);
+	driven_stop(&d);
+}
+
 /* 1000 threads would grow it by a thousand times as much: no more than 80 % and 0.1 s. */
 static void *sleeper(void *arg)
 {
@@ -188,6 +224,7 @@ int main(void)
 		cmocka_unit_test(a_sleep_earns),
 		cmocka_unit_test(only_the_selected_kind_earns),
 		cmocka_unit_test(a_wait_for_a_thread_does_not),
+		cmocka_unit_test(a_wait_for_a_cpu_earns),
 		cmocka_unit_test(the_global_delay_is_bounded),
 	};
 

@@ -126,6 +126,16 @@ profile_waiter --fixed-class disk -- || why+=" status $?;"
 [ "$(rows 'rows[0]["undecided_why"]' | grep -c 'no such wait')" = 1 ] || why+=" it says $(rows 'rows[0]["undecided_why"]');"
 verdict 'a kind that does not occur' "$why" out err
 
+# Two threads on one CPU: with one for each, both would be twice as fast.
+why=
+rm -f profile.jsonl
+timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p progress -- taskset -c 0 "$programs/steady" 10 >out 2>err </dev/null || why+=" status $?;"
+[ "$(rows 'any(r["selected"] == "[cpu]" and r["wait"] == "cpu" and r["verdict"] == "helps" for r in rows)')" = True ] || why+=" rows $(rows '[(r["selected"], r["verdict"]) for r in rows]');"
+[ "$(rows '[15 < 100 * r["curve"]["at"][1]["effect"] < 35 for r in rows if r["wait"]]')" = '[True]' ] || why+=" at 50 %: $(rows '[r["curve"]["at"][1] for r in rows if r["wait"]]');"
+grep -q '^\[cpu\]: threads are ready to run' out || why+=' the report does not say what such a row is;'
+none_left || why+=' something is left;'
+verdict 'a wait for a CPU' "$why" out err
+
 refuse() { # NAME PATTERN OPTION...
 	local name=$1 pattern=$2
 	shift 2
@@ -137,3 +147,5 @@ refuse 'a kernel without task work' 'waits cannot be tried here: .*Linux 6.18' -
 refuse 'waits by pthread calls' 'waits cannot be tried here: --sync pthread' --sync pthread --fixed-class timer
 refuse 'inclusive waits' 'waits cannot be tried here: --attribution inclusive' --attribution inclusive --what all
 refuse 'a wait at a line that is not there' 'waiter.c:9999' --fixed-line 'waiter.c:9999 [disk]'
+refuse 'a CPU with slept pauses' 'waiting for a CPU cannot be tried here: .*--pay hold' --pay sleep --fixed-class cpu
+refuse 'a CPU at a place' 'a thread waits for a CPU wherever it is; use --fixed-class cpu' --fixed-line 'waiter.c:9 [cpu]'

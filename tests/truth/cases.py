@@ -303,7 +303,11 @@ def waiting_cases():
     for r, bar in ((20000, 3),):
         args = ["--round", number(r), "--share-a", "60"]
         yield from both_lines(f"spinwait-{number(r / 1000)}ms", "spinwait", 0.6 * r, 0.4 * r, args, alternating, bar, spins=True, **timing(r, False))
-    # a, asleep for b meanwhile: 7 ms and 5 ms, the knee at 2/7; 4 ms and 8 ms, nothing helps.
+    # Next to a sleep of 0.8 ms, and a queue between: the 0.4 ms of work that the same thread does, for a consumer's 0.96; or a consumer's 1.6 ms.
+    for name, a, kind, more, period in (("own", 400, "own", 960, lambda a, b: max(a + b, 960)), ("next", 1600, "timer", 400, lambda a, b: max(a, b + 400))):
+        args = ("--round", number(a + 800), "--share-a", f"{100 * a / (a + 800):.6f}", "--kind", kind, "--window", "8", "--more", number(more))
+        yield Case(f"sleep-{name}-1ms/a", "remote", "a", args, a, 800, period, 3, executes="a", real=True, options=("--follow", "none"), **timing(2000, True))
+    # a, asleep for b meanwhile: 7 ms and 5 ms, the knee at 2/7 or a little before, since a sleep of 5 ms takes 5.2; 4 ms and 8 ms, nothing helps.
     for name, share in (("overlap", 700 / 12), ("overlap-outside", 400 / 12)):
         r = 12000
         a = share / 100 * r
@@ -359,6 +363,18 @@ def remote_cases():
     yield Case("proxy/b", "proxy", "b", args, 0.6 * r, 0.4 * r, alternating, 2, waits="process", refused=True, options=("--follow", "none"), **timing(r, False))
 
 
+def cpu_cases():
+    """Waiting for a CPU as the target, as work b: of T threads on two CPUs that always work each waits 1 - 2/T of the time. With a lock inside for 0.3 of the
+    work, nothing is gained beyond 40 %."""
+    r = 5000
+    for threads in (3, 4, 8):
+        args = ("--round", number(r), "--threads", str(threads), "--no-pin")
+        work = 2 * r / threads
+        yield Case(f"cpus-{threads}/b", "independent", "b", args, work, r - work, alternating, 5, payers=("auto", "hold"), waits="cpu")
+    args = ("--round", number(r), "--share-a", "30", "--threads", "4", "--no-pin")
+    yield Case("cpus-lock/b", "lock", "b", args, r / 2, r / 2, lambda a, b: max(a + b, 0.6 * r), 5, payers=("auto", "hold"), waits="cpu", **timing(r, False))
+
+
 def process_cases():
     """Several processes: forked workers that hand over, and three programs that a shell joins."""
     for kind in ("pipe", "mutex", "tcp"):
@@ -401,7 +417,7 @@ def other_cases():
 
 CASES = [
     case if not case.waits else dataclasses.replace(case, payers=TASK_WORK)
-    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, spinning_cases, many_lock_cases, pool_cases, handover_cases, waiting_cases, remote_cases, process_cases,
+    for family in (barrier_cases, independent_cases, pipeline_cases, lock_cases, spinning_cases, many_lock_cases, pool_cases, handover_cases, waiting_cases, remote_cases, cpu_cases, process_cases,
                    shape_cases, other_cases)
     for case in family()
 ]

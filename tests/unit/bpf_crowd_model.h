@@ -63,6 +63,7 @@ struct program {
 	int room;		  /* permits of kind 1 */
 	int cpus;		  /* 0: CPUS */
 	int point;		  /* the progress point that is judged */
+	bool for_cpu;		  /* the experiment shortens the waiting for CPUs */
 };
 
 /* What the ledger did before it had the rule. */
@@ -72,6 +73,7 @@ enum without {
 	AWAKE,	    /* one that slept off its debt also sleeps off what it owes for running */
 	TO_THE_END, /* what is more than one payment is held */
 	CAME_BY,    /* R4 also holds between a thread that has just earned by a wait and the one that it preempts */
+	HELD_EARNS, /* of a wait for a CPU, what a thread was held on it earns like the rest */
 };
 
 enum state {
@@ -88,6 +90,7 @@ struct thread {
 	struct clock clock;
 	s64 vruntime;
 	u64 blocked_at, runnable_at, wakes_at;
+	s64 held_mark;	 /* for how long threads had been held when it became runnable */
 	u64 queued;	 /* its place among those who wait for a permit */
 	int kind;	 /* of that permit */
 	bool owes_sleep; /* woken by a timer, and what it owes since is to be slept */
@@ -117,7 +120,7 @@ struct model {
 	double shorter; /* of each selected wait, what is really taken off */
 	int permits[2];
 	u64 now, visits[2], q16, order;
-	s64 g;
+	s64 g, held; /* on a CPU, on average */
 	struct rng rng;
 };
 
@@ -141,6 +144,13 @@ static s64 owes(const struct model *m, const struct thread *t)
 	return m->g - t->clock.local;
 }
 
+static void becomes_runnable(const struct model *m, struct thread *t)
+{
+	t->state = WAITS;
+	t->runnable_at = m->now;
+	t->held_mark = m->held;
+}
+
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	int level;
@@ -148,8 +158,7 @@ static void wake(struct model *m, struct thread *w, const struct thread *k)
 		clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
-	w->runnable_at = m->now;
-	w->state = WAITS;
+	becomes_runnable(m, w);
 	w->owes_sleep = false;
 }
 
@@ -173,7 +182,7 @@ static void leave(struct model *m, struct cpu *c, enum state state)
 
 	t->state = state;
 	if (state == WAITS)
-		t->runnable_at = m->now;
+		becomes_runnable(m, t);
 	else
 		t->blocked_at = m->now;
 	if (t->preempted && m->without != CAME_BY)
@@ -238,6 +247,27 @@ static bool pay_asleep(struct model *m, struct cpu *c)
 	return true;
 }
 
+static void earn(struct model *m, struct thread *t, s64 earned)
+{
+	s64 by;
+
+	t->clock.local += earned;
+	by = earned ? ledger_growth(m->g, t->clock.local, earned, t->clock.ahead) : 0;
+	if (by > 0)
+		m->g += by;
+}
+
+/* wait_for_cpu in bpf/waiting.h. */
+static void wait_for_cpu(struct model *m, struct thread *t)
+{
+	s64 waited = (s64)(m->now - t->runnable_at), held = ledger_min(m->held - t->held_mark, waited);
+
+	if (m->without == HELD_EARNS)
+		held = 0;
+	t->clock.local += clock_clamp_ahead(&t->clock, held, m->g);
+	earn(m, t, ledger_earned((u64)(waited - held), m->q16));
+}
+
 /* R4, and what is asked of a thread that gets a CPU. */
 static void enter(struct model *m, struct cpu *c, struct thread *t, bool preempts)
 {
@@ -255,7 +285,9 @@ static void enter(struct model *m, struct cpu *c, struct thread *t, bool preempt
 		shim_goes_on(m, c);
 		return;
 	}
-	if ((!t->preempted || m->without == CAME_BY) && clock_cpu_edge(t->clock.local, c->local, m->now - t->runnable_at, false, m->g, &change))
+	if (m->program->for_cpu)
+		wait_for_cpu(m, t);
+	else if ((!t->preempted || m->without == CAME_BY) && clock_cpu_edge(t->clock.local, c->local, m->now - t->runnable_at, false, m->g, &change))
 		t->clock.local += clock_clamp_ahead(&t->clock, change, m->g);
 	if (t->owes_sleep && owes(m, t) < PAY_ASLEEP_NS && m->without != AWAKE)
 		t->owes_sleep = false;
@@ -332,15 +364,12 @@ static void schedule(struct model *m)
 /* R1. */
 static void sample(struct model *m, struct cpu *c, bool in_line)
 {
-	s64 earned = in_line ? ledger_earned((u64)c->unseen, m->q16) : 0, by;
+	s64 earned = in_line ? ledger_earned((u64)c->unseen, m->q16) : 0;
 
 	c->tick = next_tick(m);
 	c->unseen = 0;
 	c->runs->unasked = false;
-	c->runs->clock.local += earned;
-	by = earned ? ledger_growth(m->g, c->runs->clock.local, earned, c->runs->clock.ahead) : 0;
-	if (by > 0)
-		m->g += by;
+	earn(m, c->runs, earned);
 }
 
 /* Works for up to @budget; returns what is left of that. */
@@ -415,6 +444,7 @@ static bool pays(struct model *m, struct cpu *c)
 	if (pay_asleep(m, c))
 		return true;
 	t->paying = true;
+	m->held += STEP_NS / cpus_of(m->program);
 	t->clock.local += ledger_min(owes(m, t), STEP_NS);
 	return true;
 }
@@ -437,13 +467,10 @@ static void run(struct model *m, struct cpu *c)
 /* A selected wait has ended: what R1 is for execution (CONTRIBUTING.md). */
 static void earn_by_wait(struct model *m, struct thread *t)
 {
-	s64 earned = ledger_earned(m->now - t->blocked_at, m->q16), by;
+	s64 earned = ledger_earned(m->now - t->blocked_at, m->q16);
 
 	t->away = false;
-	t->clock.local += earned;
-	by = earned ? ledger_growth(m->g, t->clock.local, earned, t->clock.ahead) : 0;
-	if (by > 0)
-		m->g += by;
+	earn(m, t, earned);
 	t->came = earned > 0;
 }
 
@@ -454,8 +481,7 @@ static void timers(struct model *m)
 
 		if (t->state != SLEEPS || m->now < t->wakes_at)
 			continue;
-		t->state = WAITS;
-		t->runnable_at = m->now;
+		becomes_runnable(m, t);
 		if (!t->in_shim || m->without == AWAKE)
 			t->owes_sleep = true;
 		if (t->away)

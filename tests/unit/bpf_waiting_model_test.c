@@ -96,9 +96,33 @@ static void preempting_is_no_wait(void **state)
 	}
 }
 
+/* Of T threads on two CPUs that always work each waits 1 - 2/T of the time for one. */
+static void more_cpus(void **state)
+{
+	static const double speedups[] = {0.25, 0.5, 0.75, 1};
+
+	(void)state;
+	for (int threads = 3; threads <= 8; threads++) {
+		const struct program p = {
+			.name = "a CPU each", .threads = threads, .for_cpu = true, .steps = {{OTHER, 1700}, {VISIT, 0}, {AGAIN, 0}}};
+
+		printf("%-20s %d", p.name, threads);
+		for (size_t k = 0; k < sizeof(speedups) / sizeof(speedups[0]); k++) {
+			double truth = 100 * speedups[k] * (1 - 2.0 / threads), seen = effect(&p, speedups[k], NOTHING);
+
+			printf("  %3.0f %%: %5.1f (%4.1f; %5.1f if what is held earns)", 100 * speedups[k], seen, truth,
+			       effect(&p, speedups[k], HELD_EARNS));
+			if (fabs(seen - truth) > 2.5)
+				fail_msg("%d threads: %.1f at %.0f %%, not %.1f", threads, seen, 100 * speedups[k], truth);
+		}
+		printf("\n");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(more_cpus),
 		cmocka_unit_test(predictions_come_true),
 		cmocka_unit_test(preempting_is_no_wait),
 	};

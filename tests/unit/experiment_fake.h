@@ -51,8 +51,8 @@ struct fake {
 	double visits, growth; /* as totals, with fractions */
 	double ticks[3];       /* not yet drained, of A, B, C */
 	double wait_share, waited;
-	uint64_t wait_ns;
-	struct backend_sample extra[4]; /* more to drain at the next call */
+	uint64_t wait_ns, tick_weight_ns; /* what a wait takes, and what a sample of a line stands for */
+	struct backend_sample extra[4];	  /* more to drain at the next call */
 	size_t n_extra;
 };
 
@@ -145,7 +145,7 @@ static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret
 		uint64_t count = (uint64_t)f->ticks[i];
 
 		if (count > 0)
-			list[n++] = (struct backend_sample){addresses[i], count};
+			list[n++] = (struct backend_sample){.addr = addresses[i], .count = count, .ns = count * f->tick_weight_ns};
 		f->ticks[i] -= (double)count;
 	}
 	if (f->wait_ns && f->waited >= (double)f->wait_ns) {
@@ -240,7 +240,7 @@ static const struct backend_ops fake_ops = {
 
 static inline void fake_init(struct fake *f)
 {
-	*f = (struct fake){.now = 1000 * MSEC};
+	*f = (struct fake){.now = 1000 * MSEC, .tick_weight_ns = TICK_NS};
 	f->totals.time_ns = f->now;
 	f->totals.n_points = 1;
 }

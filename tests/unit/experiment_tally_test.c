@@ -245,7 +245,7 @@ static void waits_are_drawn_by_time(void **state)
 	struct profile_samples *list;
 	struct tally_line *line;
 	struct tally_sums sums;
-	uint64_t n;
+	uint64_t n, executed;
 	size_t n_list;
 
 	(void)state;
@@ -254,7 +254,8 @@ static void waits_are_drawn_by_time(void **state)
 	assert_int_equal(sums.samples, 2);
 	assert_int_equal(sums.recent, 2);
 	assert_int_equal(sums.without_line, 0);
-	assert_int_equal(tally_waiting(tally, &w), 40);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 40);
+	assert_int_equal(executed, 2);
 	line = tally_nth_waiting(tally, &w, 39);
 	assert_string_equal(line->name, LINE_W);
 	assert_int_equal(tally_waited(tally, line, &n), 40);
@@ -263,21 +264,21 @@ static void waits_are_drawn_by_time(void **state)
 	assert_int_equal(n, 10);
 	tally_forget_recent(tally);
 	w.run_ns = 30;
-	assert_int_equal(tally_waiting(tally, &w), 30);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 30);
 	w.longest_ns = 3;
-	assert_int_equal(tally_waiting(tally, &w), 0);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 0);
 	assert_null(tally_nth_waiting(tally, &w, 0));
 	w = (struct tally_waits){.kinds = UINT32_MAX, .run_ns = 100, .longest_ns = 4, .least_share = 0.41};
-	assert_int_equal(tally_waiting(tally, &w), 0);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 0);
 	w.least_share = 0.4;
-	assert_int_equal(tally_waiting(tally, &w), 40);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 40);
 	w.kinds = ~(1U << line->wait);
-	assert_int_equal(tally_waiting(tally, &w), 0);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 0);
 	w.kinds = UINT32_MAX;
 	tally_drop_recent(tally, line);
-	assert_int_equal(tally_waiting(tally, &w), 0);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 0);
 	drain(samples + 1, 1);
-	assert_int_equal(tally_waiting(tally, &w), 80);
+	assert_int_equal(tally_waiting(tally, &w, &executed), 80);
 	assert_int_equal(tally_list(tally, &list, &n_list), 0);
 	assert_int_equal(n_list, 2);
 	assert_string_equal(list[0].location, LINE_W);

@@ -4,14 +4,16 @@
 
 #include <stddef.h>
 
-#define WAITS_ON_CPU "on-cpu" /* of --what: execution, which is no wait */
+#define WAITS_ALL ((1U << WAIT_KINDS) - 1) /* a bit for each kind, and bit 0 for execution */
+#define WAITS_ON_CPU "on-cpu"		   /* of --what: execution, which is no wait */
 
 /* Kinds are from 1 on; 0 is no wait. */
 enum {
-	WAIT_KINDS = 1
-#define WAIT(name, text) +1
+	WAIT_NONE,
+#define WAIT(name, text) WAIT_##name,
 #include "shared/waits.def"
 #undef WAIT
+	WAIT_KINDS
 };
 /* 0 < @kind < WAIT_KINDS. */
 const char *wait_name(unsigned int kind);

@@ -18,15 +18,20 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 	unsigned int kind = ABI_CODE_WAIT(code);
 	_cleanup_free_ char *text = NULL;
 	struct code_name *whole;
-	const char *place;
-	int r = code_place_name(m, ABI_CODE_PLACE(code), &place, ret_function);
+	const char *place = NULL;
+	int r = 0;
 
+	/* A thread can be kept from its CPU anywhere. */
+	if (ret_function)
+		*ret_function = NULL;
+	if (kind != WAIT_CPU)
+		r = code_place_name(m, ABI_CODE_PLACE(code), &place, ret_function);
 	if (r < 0)
 		return r;
 	*ret_line = place;
 	if (!kind || kind >= WAIT_KINDS)
 		return 0;
-	if (asprintf(&text, "%s [%s]", place, wait_name(kind)) < 0)
+	if (asprintf(&text, "%s%s[%s]", place ? place : "", place ? " " : "", wait_name(kind)) < 0)
 		return -ENOMEM;
 	whole = code_name_intern(m, text);
 	if (!whole)

@@ -191,22 +191,22 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Half of the draws are of lines that run, if there is anything else. Not waits that are too long for experiments: a pool without work, an accept
- * loop, a housekeeper. They are tried if they are named. */
+/* Lines that run and waits are drawn by their time, but lines at least every second time. Not waits that are too long for experiments: a pool without
+ * work, an accept loop, a housekeeper. They are tried if they are named. */
 static struct tally_line *draw(struct runner *r, uint64_t now)
 {
 	struct tally_waits w = {
-		.kinds = r->o.what ? r->o.what : (1U << WAIT_KINDS) - 1,
+		.kinds = r->o.what ? r->o.what : WAITS_ALL,
 		.run_ns = now - r->first_ns,
 		.longest_ns = r->o.experiment_ns / WAITS_IN_EXPERIMENT,
 		.least_share = r->o.what ? 0 : LEAST_WAITING,
 	};
-	uint64_t waiting = tally_waiting(r->tally, &w), recent;
+	uint64_t executed, waiting = tally_waiting(r->tally, &w, &executed), recent;
 	struct tally_sums sums;
 
 	tally_get_sums(r->tally, &sums);
 	recent = r->o.what && !(r->o.what & 1) ? 0 : sums.recent;
-	if (recent && waiting && plan_sample(&r->plan, 2))
+	if (recent && waiting && plan_sample(&r->plan, waiting + (executed > waiting ? executed : waiting)) < waiting)
 		recent = 0;
 	if (recent)
 		return tally_nth_recent(r->tally, plan_sample(&r->plan, recent));
@@ -258,7 +258,8 @@ static double limited(const struct runner *r, const struct tally_line *line, dou
 	double share, most, ret = 0;
 	uint64_t n;
 
-	if (!line->wait || now <= r->first_ns || r->o.fixed_speedup >= 0)
+	/* However many threads wait for CPUs, what each of them waits is less than the time that goes by. */
+	if (!line->wait || line->wait == WAIT_CPU || now <= r->first_ns || r->o.fixed_speedup >= 0)
 		return speedup;
 	share = fmin(1, (double)tally_waited(r->tally, line, &n) / (double)(now - r->first_ns));
 	most = MOST_GROWTH / share;

@@ -283,7 +283,7 @@ static uint64_t weight(const struct tally_line *l, const struct tally_waits *w, 
 }
 
 /* The wait at the @n-th ns, or the last one; *ret_sum: of all. */
-static struct tally_line *nth_waiting(const struct tally *t, const struct tally_waits *w, uint64_t n, uint64_t *ret_sum)
+static struct tally_line *nth_waiting(const struct tally *t, const struct tally_waits *w, uint64_t n, uint64_t *ret_sum, uint64_t *ret_executed)
 {
 	uint64_t by_kind[WAIT_KINDS] = {0}, sum = 0;
 	struct tally_line *found = NULL;
@@ -298,22 +298,23 @@ static struct tally_line *nth_waiting(const struct tally *t, const struct tally_
 		add(&sum, own);
 	}
 	*ret_sum = sum;
+	*ret_executed = by_kind[WAIT_NONE];
 	return found;
 }
 
-uint64_t tally_waiting(const struct tally *t, const struct tally_waits *w)
+uint64_t tally_waiting(const struct tally *t, const struct tally_waits *w, uint64_t *ret_executed)
 {
 	uint64_t sum;
 
-	(void)nth_waiting(t, w, 0, &sum);
+	(void)nth_waiting(t, w, 0, &sum, ret_executed);
 	return sum;
 }
 
 struct tally_line *tally_nth_waiting(struct tally *t, const struct tally_waits *w, uint64_t n)
 {
-	uint64_t sum;
+	uint64_t sum, executed;
 
-	return nth_waiting(t, w, n, &sum);
+	return nth_waiting(t, w, n, &sum, &executed);
 }
 
 uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_t *ret_n)

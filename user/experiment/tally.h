@@ -45,8 +45,8 @@ struct tally_waits {
 	double least_share;  /* not kinds that take less of the run than that, in all places together */
 };
 /* The time that may be drawn from, ns, and the wait at its @n-th ns. Not only from recent samples: a wait is one at its end, and few end between two
- * experiments. */
-uint64_t tally_waiting(const struct tally *t, const struct tally_waits *w);
+ * experiments. *ret_executed: the time for which lines ran. */
+uint64_t tally_waiting(const struct tally *t, const struct tally_waits *w, uint64_t *ret_executed);
 struct tally_line *tally_nth_waiting(struct tally *t, const struct tally_waits *w, uint64_t n);
 /* How long threads waited there, or anywhere if @l is all waits of a kind. *ret_n: in how many waits. */
 uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_t *ret_n);

@@ -164,9 +164,12 @@ static int set_milliseconds(void *target, const struct option_row *row, const ch
 static int set_fixed_line(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct run_options *o = target;
+	size_t place;
 
 	if (!*value)
 		return fail(e, EINVAL, "--%s '': allowed is FILE:LINE or a function", row->name);
+	if (wait_of(value, &place) == WAIT_CPU && place)
+		return fail(e, EINVAL, "--%s '%s': a thread waits for a CPU wherever it is; use --fixed-class cpu", row->name, value);
 	o->fixed_line = value;
 	return 0;
 }
@@ -204,7 +207,7 @@ static int set_what(void *target, const struct option_row *row, const char *valu
 		unsigned int kind = wait_named(from, n);
 
 		if (n == strlen("all") && strncmp(from, "all", n) == 0)
-			what |= (1U << WAIT_KINDS) - 1;
+			what |= WAITS_ALL;
 		else if (kind || (n == strlen(WAITS_ON_CPU) && strncmp(from, WAITS_ON_CPU, n) == 0))
 			what |= 1U << kind;
 		else

@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/waits.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -54,7 +55,10 @@ static bool tell_line(FILE *f, const struct report *r, const struct analysis_poi
 		return false;
 	c = analysis_shown(line, i);
 	percent = 100 * analysis_curve_speedups[i];
-	(void)fprintf(f, line->wait ? "%.0f %% less waiting at %s" : "A %.0f %% faster %s", percent, name);
+	if (line->wait == WAIT_CPU)
+		(void)fprintf(f, "%.0f %% less waiting for a CPU", percent);
+	else
+		(void)fprintf(f, line->wait ? "%.0f %% less waiting at %s" : "A %.0f %% faster %s", percent, name);
 	if (c.effect > 0) {
 		(void)fprintf(f, " takes %.1f %% [%.1f, %.1f] off the %s", 100 * c.effect, 100 * c.low, 100 * c.high, what_shrinks(point));
 		if (point->kind == PROFILE_THROUGHPUT && c.effect < 1)

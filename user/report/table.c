@@ -139,19 +139,28 @@ static void note_phases(const struct report *r, const struct analysis_point *poi
 		     told > 1 ? "these lines" : "that line");
 }
 
-/* Explains rows that are waits, once. */
+/* Explains rows that are waits, each kind of explanation once. */
 static void note_waits(const struct report *r, const struct analysis_point *point)
 {
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
-		if (point->lines[i].wait) {
-			note(r, NOTE_PLAIN,
-			     "[%s] and the like: threads wait there for something outside of the program. The effect is that of shorter waits, and "
-			     "the "
-			     "share is of the run's time. Waits that another thread of the program ends have no row: look at the lines of that "
-			     "thread.",
-			     wait_name(point->lines[i].wait));
-			return;
-		}
+	unsigned int outside = WAIT_NONE;
+	bool cpu = false;
+
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
+		if (point->lines[i].wait == WAIT_CPU)
+			cpu = true;
+		else if (point->lines[i].wait && !outside)
+			outside = point->lines[i].wait;
+	}
+	if (outside)
+		note(r, NOTE_PLAIN,
+		     "[%s] and the like: threads wait there for something outside of the program. The effect is that of shorter waits, and the share "
+		     "is of the run's time. Waits that another thread of the program ends have no row: look at the lines of that thread.",
+		     wait_name(outside));
+	if (cpu)
+		note(r, NOTE_PLAIN,
+		     "[cpu]: threads are ready to run and wait for a CPU. The effect at 100 %% is that of a CPU for each of them, and the share is "
+		     "of "
+		     "the run's time.");
 }
 
 void table_notes(const struct report *r, const struct analysis_point *point)

@@ -93,7 +93,8 @@ int run_choose_payer(struct run *r, struct error *e)
 int run_choose_waits(struct run *r, struct error *e)
 {
 	const struct run_options *o = &r->options;
-	bool asked = o->what > 1U || (o->fixed_line && wait_of(o->fixed_line, NULL));
+	unsigned int named = o->fixed_line ? wait_of(o->fixed_line, NULL) : 0, kinds = WAITS_ALL & ~1U;
+	bool asked = o->what > 1U || named;
 	const char *missing = NULL;
 
 	if (o->sync != RUN_SYNC_SCHED)
@@ -104,8 +105,15 @@ int run_choose_waits(struct run *r, struct error *e)
 		missing = "where a thread waited takes BPF task work to find out (Linux 6.18), which this kernel lacks";
 	if (missing && asked)
 		return fail(e, EOPNOTSUPP, "waits cannot be tried here: %s", missing);
+	if (r->payer != ABI_PAY_HOLD || r->purpose->slows) {
+		if (named == WAIT_CPU || (o->what & 1U << WAIT_CPU && o->what != WAITS_ALL))
+			return fail(e, EOPNOTSUPP, "waiting for a CPU cannot be tried here: %s",
+				    r->purpose->slows ? "validate cannot make such waits longer"
+						      : "a thread that sleeps its pause leaves its CPU to others; use --pay hold");
+		kinds &= ~(1U << WAIT_CPU);
+	}
 	/* A whole run as one experiment (--runs) is mostly too short to show which waits matter. */
-	r->waits = !missing && (asked || (!o->fixed_line && o->what == 0 && !o->runs));
+	r->waits = !missing && (asked || (!o->fixed_line && o->what == 0 && !o->runs)) ? kinds : 0;
 	return 0;
 }
 

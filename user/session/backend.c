@@ -158,8 +158,11 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->stretch_q16 = stretch_q16(s, c);
 	a->begun_g = __atomic_load_n(&s->skel->bss->global.g, __ATOMIC_SEQ_CST);
 	a->n_intervals = setup->n_intervals;
-	for (size_t i = 0; i < setup->n_intervals; i++)
+	a->for_cpu = 0;
+	for (size_t i = 0; i < setup->n_intervals; i++) {
 		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
+		a->for_cpu |= setup->intervals[i].lo == ABI_CODE_WAITS(ABI_WAIT_CPU, 0);
+	}
 	slowing_begin(s, setup->slow, epoch);
 	memset(s->begin_visits, 0, sizeof(s->begin_visits));
 	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;

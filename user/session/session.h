@@ -27,7 +27,9 @@ struct session_options {
 	bool one_only;	      /* of many: children of the process that session_attach names are not followed */
 	bool all_execs;	      /* session_execs tells of every exec on the machine, not only of those entered */
 	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
-	bool waits;	      /* waits are sampled as well, and can be selected: takes task work, and ABI_SYNC_SCHED */
+	/* A bit for each kind of wait (base/waits.h) that is sampled as well, and can be selected: takes task work and ABI_SYNC_SCHED; that for a CPU
+	 * takes ABI_PAY_HOLD, too. */
+	unsigned int waits;
 	bool slows;	      /* experiments may slow the line for real */
 	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes POINTS_NEED_PROBES */
 	const char *disabled; /* comma list of features to go without, or NULL */

@@ -3,7 +3,8 @@
  * socket pair or TCP, a page that such a process serves, or a disk. The waits do not queue for each other: each thread has a process of its own.
  *
  * With --threads N each thread waits (b) and works (a), and that is a visit. With --window 8 instead, one thread waits (b) and works for --more, and hands
- * over to another one that works (a), through a queue of eight. The closing line has asleep_us, what a wait really took. */
+ * over to another one that works (a), through a queue of eight; of the kind own, which waits for a timer, the first one works (a) and the other one for
+ * --more. The closing line has asleep_us, what a wait really took. */
 #include "channel.h"
 
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-enum kind { TIMER, PIPE, SOCKETPAIR, TCP, FAULT, DISK, KINDS };
+enum kind { TIMER, OWN, PIPE, SOCKETPAIR, TCP, FAULT, DISK, KINDS };
 enum { PAGE = 4096 };
 
 /* What a thread waits for. */
@@ -22,7 +23,7 @@ struct outside {
 	char *page;
 };
 
-static const char *const kinds[KINDS] = { "timer", "pipe", "socketpair", "tcp", "fault", "disk" };
+static const char *const kinds[KINDS] = { "timer", "own", "pipe", "socketpair", "tcp", "fault", "disk" };
 static enum kind kind;
 static struct program p = { .round_us = 5000, .share_a = 40, .threads = 1, .kind = "timer" };
 static uint64_t steps_a, steps_more, waits, waited_ns;
@@ -32,6 +33,14 @@ static struct channel items, room;
 static KEEP void work_a(void)
 {
 	SPIN(steps_a); /* LINE:a */
+}
+
+static void works(bool at_a)
+{
+	if (at_a)
+		work_a();
+	else
+		SPIN(steps_more);
 }
 
 static void *aligned(void)
@@ -99,6 +108,7 @@ static void open_outside(struct outside *o)
 
 	switch (kind) {
 	case TIMER:
+	case OWN:
 		return;
 	case FAULT:
 		open_pages(o);
@@ -129,7 +139,7 @@ static void open_outside(struct outside *o)
 	do {                                                                                                                     \
 		uint64_t ask_from = clock_ns(CLOCK_MONOTONIC);                                                                   \
 		char ask_byte = 'x';                                                                                             \
-		if (kind == TIMER)                                                                                               \
+		if (kind == TIMER || kind == OWN)                                                                                \
 			sleep_seconds(wait_us / 1e6);                                                                            \
 		else if (kind == FAULT)                                                                                          \
 			*(volatile char *)(o)->page = 1;                                                                         \
@@ -169,7 +179,7 @@ static void *fetch(void *arg)
 		wait_b(o);
 		if (kind == FAULT)
 			check(madvise(o->page, PAGE, MADV_DONTNEED) == 0, "madvise");
-		SPIN(steps_more);
+		works(kind == OWN);
 		take_counter(&room);
 		give_counter(&items);
 	}
@@ -182,7 +192,7 @@ static void *consume(void *arg)
 	for (;;) {
 		take_counter(&items);
 		give_counter(&room);
-		work_a();
+		works(kind != OWN);
 		visit();
 	}
 	return arg;
