@@ -201,13 +201,13 @@ static __always_inline bool waits_for_cpu(u64 epoch)
 static __always_inline void wait_for_cpu(struct thread *t, u32 me, bool idle, u64 epoch, u64 now, struct abi_totals *sum)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
-	u64 waited = now - t->wait.runnable_at, weight, held, counts;
+	u64 whole = now - t->wait.runnable_at, waited = whole, weight, held, counts;
 	u32 n;
 
 	/* Nobody had it: the thread was waking up. */
 	if (!(config.waits & 1U << ABI_WAIT_CPU) || (idle && t->wait.runnable_cpu == me))
 		return;
-	weight = wait_weight(waited, &n);
+	weight = wait_weight(whole, &n);
 	if (weight)
 		count_sample(ABI_CODE_WAITS(ABI_WAIT_CPU, 0), weight);
 	if (!waits_for_cpu(epoch))
@@ -219,8 +219,8 @@ static __always_inline void wait_for_cpu(struct thread *t, u32 me, bool idle, u6
 	(void)thread_cpu_credit(t, (s64)held);
 	if (!weight || !waited)
 		return;
-	if (n == 1)
-		weight = waited;
+	if (weight == whole)
+		weight = waited; /* without what was before the experiment */
 	counts = weight * (waited - held) / waited;
 	(void)thread_selected(t, wait_selected(setup, weight, counts, n, now, sum), sum);
 }

@@ -2,12 +2,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints the value of a Python expression over a profile in either form: tests/e2e/ask.py PROFILE EXPRESSION. Names in it: runs (the
 cozbpf keys of each startup record), experiments (their keys, and "points": records by name), runtime (ns, of the last run), sampled (samples
-with a location, of the last run), unattributed (those without), samples (count by location), total(key), visits(name, key="delta"). A profile that does not parse is a failure."""
+with a location, of the last run), unattributed (those without), samples (count by location), total(key), visits(name, key="delta"). Waits are left out: whether
+threads wait for a CPU is the machine's matter. A profile that does not parse is a failure."""
 
 import json
+import os
+import re
 import sys
 
 TYPES = {"startup", "experiment", "throughput-point", "latency-point", "runtime", "samples"}
+
+
+with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared", "waits.def"), encoding="utf-8") as kinds:
+    WAIT = re.compile(r"(.* )?\[({})\]".format("|".join(re.findall(r'^WAIT\(\w+, "(\w+)"\)', kinds.read(), re.M))))
 
 
 def number(text):
@@ -46,14 +53,16 @@ def read(path):
         if kind == "startup":
             runs.append(record.get("cozbpf", {}))
         elif kind == "experiment":
-            experiments.append({**record, "points": {}})
+            experiment = {**record, "points": {}}
+            if not WAIT.fullmatch(str(record.get("selected"))):
+                experiments.append(experiment)
         elif kind.endswith("-point"):
-            experiments[-1]["points"][record["name"]] = record
+            experiment["points"][record["name"]] = record
         elif kind == "runtime":
             runtimes.append(record["time"])
             sampled = record.get("samples", 0)
             unattributed = record.get("unattributed", 0)
-        else:
+        elif not WAIT.fullmatch(record["location"]):
             samples[record["location"]] = samples.get(record["location"], 0) + record["count"]
     return runs, experiments, runtimes, sampled, unattributed, samples
 
