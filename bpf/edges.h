@@ -109,6 +109,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(next);
+	u64 beside = 0;
 	bool paying;
 
 	c->tid = next->pid;
@@ -139,7 +140,8 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		if (paying)
 			t->pause.paying_waited += waited;
 		ADD(sum->wait_ns, waited);
-		ADD(sum->outside_wait_ns, outside_wait(t, c, me, behind_task, waited, now));
+		beside = outside_wait(t, c, me, behind_task, waited, now);
+		ADD(sum->outside_wait_ns, beside);
 		/* It waited for one in scope that left just now. */
 		if (c->scope_left == now && waited > SHORT_WAIT_NS && experiment_active(epoch))
 			ADD(sum->cpu_waits, 1);
@@ -154,8 +156,9 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 			t->wait.cpu_edge = thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
 		pay_awake(t);
 	}
-	if (t->wait.runnable_at && !paying)
-		wait_for_cpu(t, me, outside && !behind_task, epoch, now, sum);
+	/* If nobody had the CPU, it was waking up. */
+	if (t->wait.runnable_at && !paying && !(outside && !behind_task && t->wait.runnable_cpu == me))
+		wait_for_cpu(t, now - t->wait.runnable_at - beside, epoch, now, sum);
 	/* What it earned by its wait comes before what it owes. */
 	if (!wait_ask(next, t) && experiment_active(epoch))
 		pay_ask(next, t, now);

@@ -196,24 +196,23 @@ static __always_inline bool waits_for_cpu(u64 epoch)
 	return config.waits & 1U << ABI_WAIT_CPU && experiment_active(epoch) && control.setups[(epoch >> 1) & 1].for_cpu;
 }
 
-/* @t has got the CPU @me, which was idle or not. Of the time that it waited for it, the part for which a thread was stopped on the CPU is as good as
- * a pause, and the rest earns. Debts that this makes are paid at the next ticks: this is the middle of a switch. */
-static __always_inline void wait_for_cpu(struct thread *t, u32 me, bool idle, u64 epoch, u64 now, struct abi_totals *sum)
+/* @t has got a CPU after it waited for @whole, without the time of tasks out of scope. Of that, the part for which a thread was stopped on the CPU is
+ * as good as a pause, and the rest earns. Debts that this makes are paid at the next ticks: this is the middle of a switch. */
+static __always_inline void wait_for_cpu(struct thread *t, u64 whole, u64 epoch, u64 now, struct abi_totals *sum)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
-	u64 whole = now - t->wait.runnable_at, waited = whole, weight, held, counts;
+	u64 waited = whole, since = now > setup->begun_ns ? now - setup->begun_ns : 0, weight, held, counts;
 	u32 n;
 
-	/* Nobody had it: the thread was waking up. */
-	if (!(config.waits & 1U << ABI_WAIT_CPU) || (idle && t->wait.runnable_cpu == me))
+	if (!(config.waits & 1U << ABI_WAIT_CPU))
 		return;
 	weight = wait_weight(whole, &n);
 	if (weight)
 		count_sample(ABI_CODE_WAITS(ABI_WAIT_CPU, 0), weight);
 	if (!waits_for_cpu(epoch))
 		return;
-	if (t->wait.runnable_at < setup->begun_ns)
-		waited = now > setup->begun_ns ? now - setup->begun_ns : 0;
+	if (waited > since)
+		waited = since;
 	held = stopped_on(t->wait.runnable_cpu) - t->wait.stopped_mark;
 	held = held < waited ? held : waited;
 	(void)thread_cpu_credit(t, (s64)held);

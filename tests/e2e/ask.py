@@ -54,8 +54,7 @@ def read(path):
             runs.append(record.get("cozbpf", {}))
         elif kind == "experiment":
             experiment = {**record, "points": {}}
-            if not WAIT.fullmatch(str(record.get("selected"))):
-                experiments.append(experiment)
+            experiments.append(experiment)
         elif kind.endswith("-point"):
             experiment["points"][record["name"]] = record
         elif kind == "runtime":
@@ -71,7 +70,7 @@ def main(path, expression):
     runs, experiments, runtimes, sampled, unattributed, samples = read(path)
     names = {
         "runs": runs,
-        "experiments": experiments,
+        "experiments": [x for x in experiments if not WAIT.fullmatch(str(x.get("selected")))],
         "runtime": runtimes[-1] if runtimes else 0,
         "runtimes": runtimes,
         "sampled": sampled,

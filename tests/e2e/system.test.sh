@@ -19,7 +19,7 @@ await_line in.out '^pid' 5
 
 system() { # ARGUMENT...
 	rm -f -- "$profile"
-	timeout -k 5 "$limit" "$COZBPF" system "${switched_off[@]}" -q --no-report -o "$profile" --experiment 100 "$@" >said 2>complaint
+	timeout -k 5 "$limit" "$COZBPF" system "${switched_off[@]}" -q --no-report --what on-cpu -o "$profile" --experiment 100 "$@" >said 2>complaint
 }
 
 if ! system --pid-tree "$inside" -d 0.3 && grep -q 'task work' complaint; then
