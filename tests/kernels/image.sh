@@ -33,12 +33,13 @@ system_files() {
 	printf '/lib/x86_64-linux-gnu/libgcc_s.so.1\n'
 }
 
-# The executables of the build that the guest runs, and the sources in which they look for lines.
+# The executables of the build that the guest runs, the sources in which they look for lines, and what ask.py reads.
 tree_files() {
 	printf '%s\n' "$COZBPF"
 	find "$BUILD/tests/bpf" "$BUILD/tests/e2e" "$BUILD/tests/truth" "$BUILD/examples" -type f -perm -100 ! -path '*.p/*'
 	find "$SRC/tests/e2e" "$SRC/tests/truth" \( -name '*.[ch]' -o -name helpers.sh -o -name ask.py \)
 	find "$SRC/tests/kernels" -name 'guest*'
+	printf '%s\n' "$SRC/shared/waits.def"
 }
 
 # Python's own library, without what is large and of no use here.
