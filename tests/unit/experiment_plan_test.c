@@ -35,11 +35,12 @@ static void speedups_follow_the_weights(void **state)
 	(void)state;
 	for (uint64_t seed = 0; seed < 5; seed++) {
 		uint64_t seen[N_GRID + 1] = {0};
+		struct plan_line line = {0};
 		struct plan p;
 
 		assert_int_equal(plan_init(&p, seed, -1, 1.0 / 3, grid, N_GRID, 0), 0);
 		for (size_t i = 0; i < DRAWS; i++)
-			seen[cell(plan_speedup(&p, NULL))]++;
+			seen[cell(plan_speedup(&p, &line, NULL))]++;
 		assert_share(seen[0], 1.0 / 3);
 		for (size_t i = 1; i <= N_GRID; i++)
 			assert_share(seen[i], 2.0 / 3 / N_GRID);
@@ -50,6 +51,7 @@ static void speedups_follow_the_weights(void **state)
 static void a_deck_holds_every_cell(void **state)
 {
 	size_t first_is_zero = 0;
+	struct plan_line line = {0};
 	struct plan p;
 
 	(void)state;
@@ -58,7 +60,7 @@ static void a_deck_holds_every_cell(void **state)
 		uint64_t seen[N_GRID + 1] = {0};
 
 		for (size_t i = 0; i < 2 * N_GRID; i++) {
-			size_t c = cell(plan_speedup(&p, NULL));
+			size_t c = cell(plan_speedup(&p, &line, NULL));
 
 			first_is_zero += i == 0 && c == 0;
 			seen[c]++;
@@ -72,8 +74,40 @@ static void a_deck_holds_every_cell(void **state)
 	plan_free(&p);
 }
 
+/* Three lines, one of which is drawn once in ten times: of its speedups, four in a row are from four quarters, and each comes as often as any other.
+ */
+static void few_experiments_are_spread(void **state)
+{
+	static const double fine[] = {0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1};
+	size_t n_fine = sizeof(fine) / sizeof(*fine), seen[8] = {0}, n = 0;
+	struct plan_line lines[3] = {{0}};
+	unsigned int quarters = 0;
+	struct plan p;
+
+	(void)state;
+	assert_int_equal(plan_init(&p, 9, -1, 1.0 / 3, fine, n_fine, 0), 0);
+	while (n < 50 * n_fine) {
+		uint64_t which = plan_sample(&p, 10);
+		double s = plan_speedup(&p, &lines[which < 7 ? 0 : which < 9 ? 1 : 2], NULL);
+		size_t card = (size_t)lround(8 * s) - 1;
+
+		if (which < 9 || s == 0)
+			continue;
+		seen[card]++;
+		quarters |= 1U << card / 2;
+		if (++n % 4)
+			continue;
+		assert_int_equal(quarters, 15);
+		quarters = 0;
+	}
+	for (size_t i = 0; i < n_fine; i++)
+		assert_int_equal(seen[i], 50);
+	plan_free(&p);
+}
+
 static void a_seed_repeats_and_another_differs(void **state)
 {
+	struct plan_line lines[3] = {{0}};
 	struct plan a, b, c;
 	size_t differ = 0;
 
@@ -82,13 +116,13 @@ static void a_seed_repeats_and_another_differs(void **state)
 	assert_int_equal(plan_init(&b, 11, -1, 0.4, grid, N_GRID, 0), 0);
 	assert_int_equal(plan_init(&c, 12, -1, 0.4, grid, N_GRID, 0), 0);
 	for (size_t i = 0; i < 200; i++) {
-		double s = plan_speedup(&a, NULL);
+		double s = plan_speedup(&a, &lines[0], NULL);
 
 		/* Draws of lines in between, as many as the program's timing brings, leave the speedups alone. */
 		for (size_t k = 0; k < i % 3; k++)
 			(void)plan_sample(&b, 100);
-		assert_true(s == plan_speedup(&b, NULL));
-		differ += s != plan_speedup(&c, NULL);
+		assert_true(s == plan_speedup(&b, &lines[1], NULL));
+		differ += s != plan_speedup(&c, &lines[2], NULL);
 	}
 	assert_true(differ > 50);
 	plan_free(&a);
@@ -117,23 +151,24 @@ static void samples_are_equally_likely(void **state)
 
 static void fixed_and_degenerate_plans(void **state)
 {
+	struct plan_line line = {0};
 	struct plan p;
 
 	(void)state;
 	assert_int_equal(plan_init(&p, 1, 0.35, 0.5, NULL, 0, 0), 0);
 	for (size_t i = 0; i < 20; i++)
-		assert_true(plan_speedup(&p, NULL) == 0.35);
+		assert_true(plan_speedup(&p, &line, NULL) == 0.35);
 	plan_free(&p);
 	assert_int_equal(plan_init(&p, 1, 0, 0.5, grid, N_GRID, 0), 0);
 	for (size_t i = 0; i < 20; i++)
-		assert_true(plan_speedup(&p, NULL) == 0);
+		assert_true(plan_speedup(&p, &line, NULL) == 0);
 	plan_free(&p);
 	assert_int_equal(plan_init(&p, 1, -1, 1, NULL, 0, 0), 0);
-	assert_true(plan_speedup(&p, NULL) == 0);
+	assert_true(plan_speedup(&p, &line, NULL) == 0);
 	plan_free(&p);
 	assert_int_equal(plan_init(&p, 1, -1, 0, grid, N_GRID, 0), 0);
 	for (size_t i = 0; i < 200; i++)
-		assert_true(plan_speedup(&p, NULL) > 0);
+		assert_true(plan_speedup(&p, &line, NULL) > 0);
 	plan_free(&p);
 }
 
@@ -141,13 +176,14 @@ static void the_last_ones_slow(void **state)
 {
 	static const double twice[] = {0.25, 0.5, 0.25, 0.5};
 	size_t seen[2][2] = {0};
+	struct plan_line line = {0};
 	struct plan p;
 
 	(void)state;
 	assert_int_equal(plan_init(&p, 5, -1, 0.5, twice, 4, 2), 0);
 	for (size_t i = 0; i < 800; i++) {
 		bool slows;
-		double s = plan_speedup(&p, &slows);
+		double s = plan_speedup(&p, &line, &slows);
 
 		if (s > 0)
 			seen[slows][s == 0.5]++;
@@ -202,10 +238,15 @@ static void values_out_of_range_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(speedups_follow_the_weights),	      cmocka_unit_test(a_deck_holds_every_cell),
-		cmocka_unit_test(a_seed_repeats_and_another_differs), cmocka_unit_test(samples_are_equally_likely),
-		cmocka_unit_test(fixed_and_degenerate_plans),	      cmocka_unit_test(the_last_ones_slow),
-		cmocka_unit_test(plenty_makes_experiments_short),     cmocka_unit_test(values_out_of_range_are_refused),
+		cmocka_unit_test(speedups_follow_the_weights),
+		cmocka_unit_test(a_deck_holds_every_cell),
+		cmocka_unit_test(few_experiments_are_spread),
+		cmocka_unit_test(a_seed_repeats_and_another_differs),
+		cmocka_unit_test(samples_are_equally_likely),
+		cmocka_unit_test(fixed_and_degenerate_plans),
+		cmocka_unit_test(the_last_ones_slow),
+		cmocka_unit_test(plenty_makes_experiments_short),
+		cmocka_unit_test(values_out_of_range_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

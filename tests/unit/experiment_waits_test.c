@@ -94,7 +94,7 @@ static void the_global_delay_does_not_grow_by_all_of_the_time(void **state)
 	fake.wait_share = 1;
 	fake.wait_ns = 5 * MSEC;
 	open_runner();
-	run_until(fake.now + 60000 * MSEC);
+	run_until(fake.now + 120000 * MSEC);
 	assert_true(selected_times(LINE_W) > 10);
 	for (size_t i = 0; i < n_records; i++)
 		assert_true(strcmp(records[i].selected, LINE_W) != 0 || records[i].speedup <= 0.5);

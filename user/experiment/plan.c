@@ -8,8 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Zeros in one deck, at most: keeps a share near 1 from asking for endless decks. */
-#define MAX_ZEROS 1024
+#define QUARTERS 4
 
 /* An experiment's edges cut through a visit and a sample: with so many of them that is a part of the scatter, not all of it. */
 #define VISITS_WANTED 500
@@ -39,8 +38,8 @@ int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_s
 	p->n_slow = n_slow;
 	p->zero_share = zero_share;
 	p->fixed_speedup = fixed_speedup;
-	p->n_deck = 0;
-	p->deck = calloc(n_grid + MAX_ZEROS + 1, sizeof(*p->deck));
+	p->n_dealt = p->n_blocks = p->block_end = 0;
+	p->deck = calloc(n_grid + 1, sizeof(*p->deck));
 	return p->deck ? 0 : -ENOMEM;
 }
 
@@ -50,37 +49,58 @@ void plan_free(struct plan *p)
 	p->deck = NULL;
 }
 
-/* A new deck: the grid once, and as many zeros as make up their share. The fraction of a zero that remains is a draw of its own. The deck
- * is as many blocks as there are zeros, each with one of them at a random place (randomised blocks), so that every experiment has a 0 % one
- * near it in time: what changes slowly is the same for both. */
-static void shuffle(struct plan *p)
+/* Experiments are in blocks, each with one zero at a random place (randomised blocks), so that every experiment has a 0 % one near it in time: what
+ * changes slowly is the same for both. */
+static bool is_zero(struct plan *p)
 {
-	double zeros = (double)p->n_grid * p->zero_share / (1 - p->zero_share);
-	size_t n_zeros = zeros < MAX_ZEROS ? (size_t)zeros : MAX_ZEROS, left = p->n_grid;
-
-	if (rng_unit(&p->speedups) < zeros - (double)n_zeros)
-		n_zeros++;
-	p->n_deck = p->n_grid + n_zeros;
-	for (size_t i = 0; i < p->n_grid; i++)
-		p->deck[i] = i;
-	for (size_t i = p->n_grid; i > 1; i--) {
-		size_t j = rng_below(&p->speedups, i), card = p->deck[j];
-
-		p->deck[j] = p->deck[i - 1];
-		p->deck[i - 1] = card;
+	if (p->zero_share <= 0)
+		return false;
+	if (p->n_dealt == p->block_end) {
+		p->block_end = (uint64_t)((double)++p->n_blocks / p->zero_share);
+		p->zero_at = p->n_dealt + rng_below(&p->speedups, p->block_end - p->n_dealt);
 	}
-	/* From the top, in place: there is room for every card above those that are still to be moved. */
-	for (size_t block = n_zeros, end = p->n_deck; block > 0; block--) {
-		size_t begin = p->n_deck * (block - 1) / n_zeros, zero = begin + rng_below(&p->speedups, end - begin);
+	return p->n_dealt++ == p->zero_at;
+}
 
-		while (end > begin) {
-			end--;
-			p->deck[end] = end == zero ? p->n_grid : p->deck[--left];
-		}
+static void shuffle(struct rng *r, size_t *cards, size_t n)
+{
+	for (size_t i = n; i > 1; i--) {
+		size_t j = rng_below(r, i), card = cards[j];
+
+		cards[j] = cards[i - 1];
+		cards[i - 1] = card;
 	}
 }
 
-double plan_speedup(struct plan *p, bool *ret_slows)
+/* The line's next card. Its decks are made anew from their seed each time: they are small, lines are many, and experiments take long. */
+static size_t deal(struct plan *p, struct plan_line *line)
+{
+	size_t quarters = p->n_grid < QUARTERS ? p->n_grid : QUARTERS, of[QUARTERS], at[QUARTERS], n = 0, nth = line->n_dealt % p->n_grid;
+	struct rng r;
+
+	if (!line->n_dealt)
+		line->seed = rng_next(&p->speedups);
+	rng_seed(&r, line->seed + line->n_dealt / p->n_grid);
+	line->n_dealt++;
+	for (size_t i = 0; i < p->n_grid; i++)
+		p->deck[i] = i;
+	for (size_t q = 0; q < quarters; q++) {
+		of[q] = q;
+		at[q] = q * p->n_grid / quarters;
+		shuffle(&r, p->deck + at[q], (q + 1) * p->n_grid / quarters - at[q]);
+	}
+	/* One from each quarter in an order of their own, and again, as long as they last. */
+	for (;;) {
+		shuffle(&r, of, quarters);
+		for (size_t i = 0; i < quarters; i++)
+			if (at[of[i]] < (of[i] + 1) * p->n_grid / quarters && n++ == nth)
+				return p->deck[at[of[i]]];
+			else
+				at[of[i]]++;
+	}
+}
+
+double plan_speedup(struct plan *p, struct plan_line *line, bool *ret_slows)
 {
 	size_t card;
 
@@ -88,13 +108,9 @@ double plan_speedup(struct plan *p, bool *ret_slows)
 		*ret_slows = false;
 	if (p->fixed_speedup >= 0)
 		return p->fixed_speedup;
-	if (p->n_grid == 0 || p->zero_share >= 1)
+	if (p->n_grid == 0 || p->zero_share >= 1 || is_zero(p))
 		return 0;
-	if (p->n_deck == 0)
-		shuffle(p);
-	card = p->deck[--p->n_deck];
-	if (card == p->n_grid)
-		return 0;
+	card = deal(p, line);
 	if (ret_slows)
 		*ret_slows = card >= p->n_grid - p->n_slow;
 	return p->grid[card];

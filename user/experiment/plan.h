@@ -9,26 +9,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Two streams: how many lines are drawn depends on the program's timing, the sequence of speedups must not. */
+/* Two streams: how many lines are drawn depends on the program's timing, where the zeros come must not. */
 struct plan {
 	struct rng speedups, lines;
 	const double *grid; /* not owned */
 	size_t n_grid, n_slow;
 	double zero_share;
 	double fixed_speedup;
-	/* What is left of the deck that speedups are dealt from, as indexes into the grid; n_grid: 0 %. Owned. */
-	size_t *deck;
-	size_t n_deck;
+	uint64_t n_dealt, n_blocks, block_end, zero_at;
+	size_t *deck; /* room for a line's. Owned */
+};
+
+/* What a line has been dealt; all zero at first. */
+struct plan_line {
+	uint64_t seed;
+	uint64_t n_dealt; /* above 0 % */
 };
 
 /* @fixed_speedup negative: random, 0 with probability @zero_share, else uniform over @grid (which outlives the plan; values in (0,1];
- * by the last @n_slow of them the line is to be slowed for real). They are dealt like cards, each value of the grid once before any comes again, so
- * that a short run has no cell left empty by chance, and with the zeros spread among them. -EINVAL: a value out of range, or random without a grid;
- * -ENOMEM. */
+ * by the last @n_slow of them the line is to be slowed for real). The zeros are spread among the others. Those are dealt to each line like cards,
+ * each value of the grid once before any comes again, and of any four in a row one from each quarter of the grid: so few experiments of a line that
+ * is seldom drawn say most, and a short run has no cell left empty by chance. -EINVAL: a value out of range, or random without a grid; -ENOMEM. */
 int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid, size_t n_slow);
 void plan_free(struct plan *p); /* frees the contents, not @p */
-/* The next experiment's speedup: 0, or one of the grid. *ret_slows (NULL is allowed): the line is to be slowed by it instead. */
-double plan_speedup(struct plan *p, bool *ret_slows);
+/* The next experiment's speedup in @line: 0, or one of the grid. *ret_slows (NULL is allowed): the line is to be slowed by it instead. */
+double plan_speedup(struct plan *p, struct plan_line *line, bool *ret_slows);
 /* One of @n_samples samples, each as likely as any other: its line is so drawn in proportion to time. @n_samples > 0. */
 uint64_t plan_sample(struct plan *p, uint64_t n_samples);
 

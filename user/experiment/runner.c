@@ -304,7 +304,7 @@ static int try_begin(struct runner *r, uint64_t now)
 	tally_mark_tried(r->tally, line);
 	r->selected = line->name;
 	r->function = line->function;
-	r->speedup = plan_speedup(&r->plan, &r->slows);
+	r->speedup = plan_speedup(&r->plan, &line->speedups, &r->slows);
 	if (!r->slows)
 		r->speedup = limited(r, line, r->speedup, now);
 	setup.speedup = r->slows ? 0 : r->speedup;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "experiment/backend.h"
+#include "experiment/plan.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ struct tally_line {
 	unsigned int wait;    /* its kind (base/waits.h); 0: execution */
 	bool gone;	      /* a wait whose place is not there any more */
 	bool tried;	      /* an experiment selected it */
+	struct plan_line speedups;
 };
 
 struct tally_sums {

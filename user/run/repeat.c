@@ -69,7 +69,7 @@ int repeat_next(struct repeat *x, struct run_options *o, struct error *e)
 		o->fixed_speedup = 0;
 		return 0;
 	}
-	o->fixed_speedup = plan_speedup(&x->plan, NULL);
+	o->fixed_speedup = plan_speedup(&x->plan, &x->speedups, NULL);
 	if (o->fixed_line && o->fixed_line != x->line)
 		return 0;
 	free(x->line);

@@ -71,6 +71,7 @@ struct run_discovery {
 struct repeat {
 	struct profile all; /* of the runs so far */
 	struct plan plan;
+	struct plan_line speedups;
 	char *line; /* of the next run of -n; NULL: whichever it samples first */
 	size_t done;
 	bool over;		      /* there is no further run */
