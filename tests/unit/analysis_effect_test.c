@@ -285,6 +285,29 @@ static void another_rate_hardly_counts(void **state)
 	profile_free(&p);
 }
 
+static double width(const struct analysis_cell *c)
+{
+	return c->high - c->low;
+}
+
+/* The run ends in the middle of an experiment, the only one of its speedup: a tenth as long as the others, it scatters as much as ten times that. */
+static void a_short_one_says_little(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		sample_visits(&p, "a.c:1", 0.2 * (i % 4), (uint64_t)(980 + i * 17 % 40) * MS, 1000);
+	sample_visits(&p, "a.c:1", 0.8, 1000 * MS, 1000);
+	sample_visits(&p, "a.c:1", 1, 100 * MS, 90);
+	assert_int_equal(analyse(&p, 1, &a), 0);
+	near(cell(find(&a, 0, "a.c:1"), 1)->period_ns, 100e6 / 90);
+	assert_true(width(cell(find(&a, 0, "a.c:1"), 1)) > 2.5 * width(cell(find(&a, 0, "a.c:1"), 0.8)));
+	analysis_free(&a);
+	profile_free(&p);
+}
+
 static void fine_grids_are_joined(void **state)
 {
 	struct profile p = {0};
@@ -318,6 +341,7 @@ int main(void)
 		cmocka_unit_test(shares_from_log_or_experiments),
 		cmocka_unit_test(fidelity_adds_up),
 		cmocka_unit_test(another_rate_hardly_counts),
+		cmocka_unit_test(a_short_one_says_little),
 		cmocka_unit_test(fine_grids_are_joined),
 	};
 

@@ -102,7 +102,8 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	return o;
 }
 
-static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns, const struct profile_point *p)
+/* @usual_ns: the length of the run's experiments on average. What is half as long scatters twice as much; its sums are half as large already. */
+static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns, double usual_ns, const struct profile_point *p)
 {
 	struct observation o = read_point(x, p);
 	double weight = fidelity_weight(x, settled_period_ns);
@@ -113,7 +114,7 @@ static struct observation observe(const struct profile_experiment *x, uint64_t s
 	o.passed = (double)(p->kind == PROFILE_LATENCY ? p->departures : p->delta);
 	o.selected_ns = (double)x->selected_ns;
 	o.foreign = fidelity_share(x->foreign);
-	o.weight = weight;
+	o.weight = usual_ns > 0 ? fmax(weight * o.elapsed / usual_ns, FIDELITY_LEAST_WEIGHT) : weight;
 	for (int how = 0; how < N_READINGS; how++) {
 		o.num[how] *= weight;
 		o.den[how] *= weight;
@@ -162,9 +163,10 @@ static int number_points(const struct profile *p, struct collection *c)
 {
 	_cleanup_free_ struct name_ref *refs = calloc(c->n_obs + 1, sizeof(*refs));
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
+	_cleanup_free_ double *usual = fidelity_usual_lengths(p);
 	size_t at = 0;
 
-	if (!refs || !settled)
+	if (!refs || !settled || !usual)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
@@ -172,7 +174,7 @@ static int number_points(const struct profile *p, struct collection *c)
 		for (size_t j = 0; j < x->n_points; j++, at++) {
 			const struct profile_point *point = &x->points[j];
 
-			c->obs[at] = observe(&x->x, settled[x->run], point);
+			c->obs[at] = observe(&x->x, settled[x->run], usual[x->run], point);
 			c->obs[at].tick_ns = x->run < p->n_runs ? tick_ns(&p->runs[x->run]) : 0;
 			c->obs[at].line = c->line_of[i];
 			c->obs[at].experiment = (uint32_t)i;

@@ -2,6 +2,7 @@
 #include "analysis/fidelity.h"
 
 #include "analysis/analysis.h"
+#include "base/cleanup.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #define PHASE_SHARE 0.08  /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */
 /* Of what samples cost in a visit, how much of its scatter from visit to visit shows in an effect. That is the root of their number if they come as
  * they like. Of two threads that take equally long, the later is behind their mean by 1/sqrt(pi) of it; seldom are two so near to each other. */
-#define SCATTER_PART 0.16
+#define SCATTER_PART 0.1
 #define LEAST_SAMPLES 6.0 /* a visit: the rate follows to that; with fewer, visits are no rounds of anything */
 #define MOST_SAMPLING 0.3 /* a file can say anything */
 
@@ -33,6 +34,24 @@ uint64_t *fidelity_settled_periods(const struct profile *p)
 
 	for (size_t i = 0; ret && i < p->n_experiments; i++)
 		ret[p->experiments[i].run] = p->experiments[i].x.period_ns;
+	return ret;
+}
+
+double *fidelity_usual_lengths(const struct profile *p)
+{
+	_cleanup_free_ double *n = calloc(p->n_runs + 1, sizeof(*n));
+	double *ret = calloc(p->n_runs + 1, sizeof(*ret));
+
+	if (!n || !ret) {
+		free(ret);
+		return NULL;
+	}
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		ret[p->experiments[i].run] += fidelity_length(&p->experiments[i].x);
+		n[p->experiments[i].run]++;
+	}
+	for (size_t i = 0; i <= p->n_runs; i++)
+		ret[i] /= fmax(n[i], 1);
 	return ret;
 }
 
@@ -58,8 +77,7 @@ double fidelity_weight(const struct profile_experiment *x, uint64_t settled_peri
 		weight *= bounded(fabs((double)x->oversleep) / (double)x->paid, OVERSLEEP_BOUND);
 	if (x->period_ns && settled_period_ns)
 		weight *= bounded(fabs((double)x->period_ns / (double)settled_period_ns - 1), RATE_BOUND);
-	/* A hostile file's numbers must not make the weight vanish. */
-	return fmax(weight, 1e-6);
+	return fmax(weight, FIDELITY_LEAST_WEIGHT);
 }
 
 struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling)

@@ -19,9 +19,13 @@ double fidelity_length(const struct profile_experiment *x);
  * experiment, payments overshoot by no more than a quarter of what is paid, and samples were as far apart as in the end, within 5 %: ticks cost time,
  * so an experiment from before the rate had followed the visits is faster than its neighbours, whatever its speedup. @settled_period_ns: of its run,
  * or 0. */
+/* A hostile file's numbers must not make a weight vanish. */
+#define FIDELITY_LEAST_WEIGHT 1e-6
 double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns);
 /* One entry per run: between samples at its end; 0: the profile does not say. Owned by the caller; NULL: out of memory. */
 uint64_t *fidelity_settled_periods(const struct profile *p);
+/* One entry per run: how long its experiments are on average, ns. Owned by the caller; NULL: out of memory. */
+double *fidelity_usual_lengths(const struct profile *p);
 
 /* What an effect can be off by for reasons that repeating does not average out, as a 95 % half-width. The causes are independent of each other,
  * so it is the root of the sum of their squares: 0.8 points, whatever the effect is; 3.5 % of it, and 5 % for each sampling period in the time
