@@ -5,20 +5,10 @@
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why)
-{
-	for (size_t i = 0; i < a->n_points; i++)
-		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++)
-			if (a->points[i].lines[j].verdict == v && a->points[i].lines[j].undecided == why)
-				return true;
-	return false;
-}
 
 static bool has_books(const struct analysis *a)
 {
@@ -60,7 +50,7 @@ const char *light_name(enum light l)
 
 static bool any_refused(const struct analysis *a)
 {
-	for (enum undecided why = UNDECIDED_LENT; why < N_UNDECIDED; why++)
+	for (enum undecided why = UNDECIDED_LENT; why <= UNDECIDED_HELD; why++)
 		if (any_verdict(a, VERDICT_UNDECIDED, why))
 			return true;
 	return false;
@@ -332,31 +322,6 @@ static void note_names(const struct report *r)
 		     stripped);
 }
 
-/* For how long threads were held that should have slept, and how to have them sleep. */
-static void note_held(const struct report *r)
-{
-	const struct profile *p = r->p;
-	_cleanup_free_ char *command = text_clean(r, p->n_runs && p->runs[p->n_runs - 1].command ? p->runs[p->n_runs - 1].command : "");
-	double most = 0;
-
-	for (size_t i = 0; i < r->a->n_points; i++)
-		for (size_t j = 0; r->a->points[i].visits && j < r->a->points[i].n_lines; j++)
-			most = fmax(most, r->a->points[i].lines[j].held);
-	if (most > 0)
-		note(r, NOTE_PLAIN, "Threads that should have slept were held for up to %.0f %% of the time in a line's experiments.", 100 * most);
-	/* One line, however long, to be copied. */
-	if (*command && any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_INJECT))
-		note(r, NOTE_COMMAND, "With a handler: cozbpf %s --inject=auto", command);
-}
-
-void note_again(const struct report *r)
-{
-	_cleanup_free_ char *command = r->h->again ? text_clean(r, r->h->again) : NULL;
-
-	if (command)
-		note(r, NOTE_COMMAND, "As often as it takes: %s", command);
-}
-
 void footer_print(const struct report *r)
 {
 	print_books(r);
@@ -376,21 +341,7 @@ void footer_notes(const struct report *r)
 	note_attribution(r);
 	note_unattributed(r);
 	note_names(r);
-	if (any_verdict(r->a, VERDICT_HURTS, UNDECIDED_OPEN))
-		note(r, NOTE_PLAIN,
-		     "A negative effect means contention: if the line gets faster, threads meet more often where they get in each other's way (a "
-		     "lock, a cache line, a queue). Look there before you make it faster.");
-	for (enum undecided why = UNDECIDED_OPEN + 1; why < N_UNDECIDED; why++)
-		if (any_verdict(r->a, VERDICT_UNDECIDED, why))
-			note(r, NOTE_PLAIN, "%c%s: %s. %s", toupper(undecided_words[why].verdict[0]), undecided_words[why].verdict + 1,
-			     undecided_words[why].why, undecided_words[why].more);
-	note_held(r);
-	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_OPEN)) {
-		note(r, NOTE_PLAIN,
-		     "Undecided: the intervals are still too wide, in parentheses about how much longer to run. Further runs into the same file add "
-		     "up.");
-		note_again(r);
-	}
+	verdict_notes(r);
 	if (r->p->bad_lines)
 		note(r, NOTE_PLAIN, "%zu lines of the input were no records and were skipped (the first: line %zu).", r->p->bad_lines,
 		     r->p->first_bad_line);

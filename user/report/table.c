@@ -154,13 +154,13 @@ static void note_waits(const struct report *r, const struct analysis_point *poin
 	if (outside)
 		note(r, NOTE_PLAIN,
 		     "[%s] and the like: threads wait there for something outside of the program. The effect is that of shorter waits, and the share "
-		     "is of the run's time. Waits that another thread of the program ends have no row: look at the lines of that thread.",
+		     "is of the run's time. Of a wait for the next request it says only what requests that came sooner would be worth. Waits that "
+		     "another thread of the program ends have no row: look at the lines of that thread.",
 		     wait_name(outside));
 	if (cpu)
 		note(r, NOTE_PLAIN,
-		     "[cpu]: threads are ready to run and wait for a CPU. The effect at 100 %% is that of a CPU for each of them, and the share is "
-		     "of "
-		     "the run's time.");
+		     "[cpu]: threads are ready to run and wait for a CPU. The effect at 100 %% is that of a CPU for each of them, and the share "
+		     "is of the run's time.");
 }
 
 void table_notes(const struct report *r, const struct analysis_point *point)

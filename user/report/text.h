@@ -90,6 +90,10 @@ void latency_notes(const struct report *r, const struct analysis_point *point);
 /* The books of all experiments, and notes on the whole run. */
 void footer_print(const struct report *r);
 void footer_notes(const struct report *r);
+/* Does a row of any point have this verdict, for this reason? */
+bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why);
+/* What the verdicts mean, and how to come to one. */
+void verdict_notes(const struct report *r);
 /* What the points cost the program. */
 void costs_notes(const struct report *r);
 /* Is there nothing to print a table of? Notes why. */
