@@ -240,6 +240,34 @@ system_cgroup() {
 	rmdir "$group"
 }
 
+# Waits as the target, of a thread that sleeps for some 5 ms of each 12.
+waits() { # COMMAND
+	local sleeper=$BUILD/tests/truth/overlap status
+	local -a arguments=(--fixed-class timer --fixed-speedup 50 --experiment 200 -q --no-report -o "$profile")
+	if [ "$1" = run ]; then
+		timeout "$limit" "$COZBPF" run --keep-root "${arguments[@]}" -p progress -- "$sleeper" --seconds 3 >out 2>complaint </dev/null
+		status=$?
+	else
+		"$sleeper" --seconds 600 >out &
+		victim=$!
+		case $1 in
+		attach) arguments+=("$victim" -p progress) ;;
+		system) arguments+=(--exe "$sleeper" -p "progress=$sleeper:progress") ;;
+		esac
+		timeout -k 5 "$limit" "$COZBPF" "$1" -d 3 "${arguments[@]}" >report 2>complaint </dev/null
+		status=$?
+		end_victim
+	fi
+	if [ "$status" -ne 0 ]; then
+		refusal_or "$status" complaint task_work 'task work|waits cannot be tried here'
+		return
+	fi
+	holds "visits('progress') > 50" || why+=" $(ask "visits('progress')") visits;"
+	holds "total('waits') > 50" || why+=" $(ask "total('waits')") waits;"
+	holds "0.1 * total('duration') < total('growth') < 0.4 * total('duration')" || why+=" growth $(ask "total('growth'), total('duration')") ns;"
+	[ ! -s complaint ] || why+=' something on stderr;'
+}
+
 # Killed in an experiment at 100 %: the program goes on to its end, with the same output, and nothing of ours is left.
 killed() {
 	local job turn
@@ -338,6 +366,9 @@ if [ "$what" != quick ]; then
 	feature 'system --inject' system --inject=always
 	feature 'system --kernel' system --kernel
 	feature 'system --cgroup' system_cgroup
+	feature 'waits' waits run
+	feature 'waits, attach' waits attach
+	feature 'waits, system' waits system
 	feature 'killed' killed
 	feature 'validate, visits' validate visit
 	feature 'validate, samples' validate sample --slow-by samples
