@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What it costs to take waits as targets too: throughput at 50 000 switches a second, and of a program that never waits, over that with lines alone.
+
+All experiments are at 0 %. What is judged are ratios of neighbours in time: their median where threads wait, the upper end of the 95 % interval of
+their mean where none does."""
+
+import math
+import os
+import statistics
+import tempfile
+
+import common
+import variants
+
+MOST = {"switches": 0.02, "no waits": 0.005}  # of the throughput
+
+
+def throughputs(bench, rounds, command, key, options):
+    """By what is tried."""
+    always = ["-p", "progress", "--fixed-speedup", "0", "--cool-off", "0", "--experiment", "200", *options]
+    cells = {"native": lambda: common.numbers_in(bench.native(command)[0])[key]}
+    for what in ("on-cpu", "all"):
+        cells[what] = lambda what=what: common.numbers_in(bench.timed([*always, "--what", what], command)[0])[key]
+    return common.interleaved(rounds, cells)
+
+
+def run(bench):
+    seconds = "6" if bench.full else "3"
+    with tempfile.TemporaryDirectory(prefix="cozbpf-bench-") as where:
+        switches = os.path.join(where, "switches")
+        variants.call(["gcc", "-O2", "-g", "-pthread", os.path.join(variants.HERE, "programs", "switches.c"), "-o", switches], where)
+        for name, words, options in (("another process", [], ["--follow", "none"]), ("another thread", ["thread"], [])):
+            values = throughputs(bench, 11 if bench.full else 5, [switches, seconds, *words], "rounds_per_s", options)
+            common.spread_table(f"rounds a second (of two switches), with {name}", values, "{:.0f}")
+            cost = 1 - common.median([a / b for a, b in zip(values["all"], values["on-cpu"])])
+            bench.verdict(cost <= MOST["switches"], f"switches, with {name}: {100 * cost:.2f} % less, at most {100 * MOST['switches']:g} %")
+    values = throughputs(bench, 30 if bench.full else 10, [bench.program("e2e", "cpu"), "6000" if bench.full else "3000"], "elapsed_ns", [])
+    common.spread_table("a program that never waits, ns", values, "{:.0f}")
+    costs = [a / b - 1 for a, b in zip(values["all"], values["on-cpu"])]
+    mean, half = statistics.mean(costs), 2 * statistics.stdev(costs) / math.sqrt(len(costs))
+    bench.verdict(mean + half < MOST["no waits"], f"no waits: {100 * mean:.2f} % +-{100 * half:.2f} more, less than {100 * MOST['no waits']:g} %")
