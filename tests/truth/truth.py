@@ -252,6 +252,7 @@ class Runner:
         show("truth", wanted)
         for how, values in table.items():
             show(how, values)
+        self.spinning.discard(case.name)  # what an earlier round said of it
         for profile in runs:
             self.compare_report(case, profile, wanted)
             print(f"    {profile.fidelity()}")
