@@ -13,14 +13,15 @@ double fidelity_share(double share);
 /* How long it took, pauses included; of a file by Coz, without them. */
 double fidelity_length(const struct profile_experiment *x);
 
+/* A hostile file's numbers must not make a weight vanish. */
+#define FIDELITY_LEAST_WEIGHT 1e-6
+
 /* What an experiment counts for: 1 within the bounds, less beyond them, and the effect that it shows plays no part. Twice as far beyond as
  * another, it is taken to scatter twice as much, so that it counts for a quarter; never for nothing. The bounds: in-scope threads wait
  * behind foreign tasks for at most 2 % of their time, a hypervisor took no more than 3 % of that, no thread's books are off by more than 1 % of the
  * experiment, payments overshoot by no more than a quarter of what is paid, and samples were as far apart as in the end, within 5 %: ticks cost time,
  * so an experiment from before the rate had followed the visits is faster than its neighbours, whatever its speedup. @settled_period_ns: of its run,
  * or 0. */
-/* A hostile file's numbers must not make a weight vanish. */
-#define FIDELITY_LEAST_WEIGHT 1e-6
 double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns);
 /* One entry per run: between samples at its end; 0: the profile does not say. Owned by the caller; NULL: out of memory. */
 uint64_t *fidelity_settled_periods(const struct profile *p);

@@ -16,8 +16,9 @@ struct plan {
 	size_t n_grid, n_slow;
 	double zero_share;
 	double fixed_speedup;
-	uint64_t n_dealt, n_blocks, block_end, zero_at;
-	size_t *deck; /* room for a line's. Owned */
+	uint64_t n_dealt, n_blocks;  /* experiments and blocks so far */
+	uint64_t block_end, zero_at; /* experiments before the next block, and before this block's zero */
+	size_t *deck;		     /* room for a line's. Owned */
 };
 
 /* What a line has been dealt; all zero at first. */
@@ -28,8 +29,9 @@ struct plan_line {
 
 /* @fixed_speedup negative: random, 0 with probability @zero_share, else uniform over @grid (which outlives the plan; values in (0,1];
  * by the last @n_slow of them the line is to be slowed for real). The zeros are spread among the others. Those are dealt to each line like cards,
- * each value of the grid once before any comes again, and of any four in a row one from each quarter of the grid: so few experiments of a line that
- * is seldom drawn say most, and a short run has no cell left empty by chance. -EINVAL: a value out of range, or random without a grid; -ENOMEM. */
+ * each value of the grid once before any comes again, and of any four in a row one from each quarter of the grid: so the few experiments of a
+ * line that is seldom drawn say as much as they can, and a short run has no cell left empty by chance. -EINVAL: a value out of range, or random
+ * without a grid; -ENOMEM. */
 int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid, size_t n_slow);
 void plan_free(struct plan *p); /* frees the contents, not @p */
 /* The next experiment's speedup in @line: 0, or one of the grid. *ret_slows (NULL is allowed): the line is to be slowed by it instead. */

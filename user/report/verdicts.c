@@ -51,19 +51,16 @@ static void note_busiest(const struct report *r)
 		abort();
 	for (size_t i = 0; i < r->p->n_samples; i++) {
 		const struct profile_samples *s = &r->p->samples[i];
+		size_t k;
 
 		if (wait_of(s->location, NULL))
 			continue;
 		all += (double)s->ns;
-		for (size_t k = 0; k < TOLD_LINES; k++)
-			if (!top[k] || s->ns > top[k]->ns) {
-				const struct profile_samples *less = top[k];
-
-				top[k] = s;
-				s = less;
-				if (!s)
-					break;
-			}
+		for (k = TOLD_LINES; k > 0 && (!top[k - 1] || s->ns > top[k - 1]->ns); k--)
+			if (k < TOLD_LINES)
+				top[k] = top[k - 1];
+		if (k < TOLD_LINES)
+			top[k] = s;
 	}
 	for (size_t k = 0; k < TOLD_LINES && top[k]; k++) {
 		_cleanup_free_ char *name = text_line_name(r, top[k]->location, NAME_COLUMNS);
