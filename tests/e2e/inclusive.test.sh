@@ -3,7 +3,6 @@
 # --attribution: a line that calls functions in scope has next to no share of its own, and with inclusive about all of what it calls: by
 # arithmetic, from the lengths of the loops. What is counted is what is hit.
 # needs: root btf python3 g++
-# beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 directory=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd) || exit 1
@@ -31,7 +30,7 @@ why+=$(near leaf 60)$(near other 20)$(near bottom 20)$(near all 0)$(near leaf-ca
 verdict 'first: the innermost line has the samples' "$why" "$tmp/err"
 
 why=
-profiled -p progress --attribution inclusive --experiment 100 -- "$programs/callers" 2.5 || why+=' it failed;'
+profiled -p progress --attribution inclusive --experiment 100 --fixed-line "$(line_of callers all)" -- "$programs/callers" 2.5 || why+=' it failed;'
 holds 'runs[0]["attribution"] == "inclusive" and sampled < sum(samples.values())' || why+=" recorded: $(ask 'runs[0].get("attribution")');"
 why+=$(near leaf 60)$(near leaf-call 60)$(near other-call 20)$(near recursion-call 20)$(near recursion 20)$(near all 100)
 "$COZBPF" report "$profile" >"$tmp/report" || why+=' no report;'

@@ -30,17 +30,21 @@ await_screen() { # NAME PATTERN SECONDS
 	return 1
 }
 
-# One view, in full, and nothing of an earlier one.
+# One view, in full, and nothing of an earlier one, within a few seconds.
 is_whole() { # NAME COLUMNS
-	local why=''
-	screen "$1" >shown
-	[ "$(grep -cE '^cozbpf: [0-9]+/[0-9]+ s' shown)" -eq 1 ] || why+=" $(grep -cE '^cozbpf: [0-9]+/' shown) heads at $2 columns;"
-	[ "$(grep -c 'visits/s  progress' shown)" -eq 1 ] || why+=" $(grep -c 'visits/s  progress' shown) rates at $2 columns;"
-	printf '%s' "$why"
+	local turn heads rates
+	for turn in {1..25}; do
+		screen "$1" >shown
+		heads=$(grep -cE '^cozbpf: [0-9]+/[0-9]+ s' shown)
+		rates=$(grep -c 'visits/s  progress' shown)
+		[ "$heads/$rates" != 1/1 ] || return
+		sleep 0.2
+	done
+	printf ' %s heads and %s rates at %s columns;' "$heads" "$rates" "$2"
 }
 
 run="$COZBPF run --keep-root --no-report -p progress"
-open view 80 24 "$run -o view.jsonl --output-to view.out -d 14 -- $pipeline --seconds 100"
+open view 80 24 "$run -o view.jsonl --output-to view.out -d 45 -- $pipeline --seconds 100"
 open shared 80 24 "$run -o shared.jsonl -d 12 -- $pipeline --seconds 100"
 NO_COLOR=1 open plain 80 24 "NO_COLOR=1 $run -o plain.jsonl --output-to plain.out -d 20 -- $pipeline --seconds 100"
 profile=piped.jsonl
@@ -62,13 +66,13 @@ verdict 'a view at 80x24' "$why" shown
 why=
 for size in 120x40 40x10 80x24; do
 	terminal resize-window -t view -x "${size%x*}" -y "${size#*x}"
-	sleep 1
+	sleep 0.5 # until the view knows
 	why+=$(is_whole view "${size%x*}")
 done
 verdict 'it is whole after the terminal has changed its size' "$why" shown
 
 why=
-await_screen view '^status 0' 40 || why+=' no end;'
+await_screen view '^status 0' 60 || why+=' no end;'
 screen view >shown
 ! grep -qE '^cozbpf: [0-9]+/' shown || why+=' the view stays;'
 [ ! -s view.out ] || grep -q '^visits=' view.out || why+=' the output of the program is elsewhere;'

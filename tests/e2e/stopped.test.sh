@@ -10,14 +10,12 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 
 # No experiment is longer than it was asked to be, though the program stood still for a second and a half: 0.5 s, and what the machine's load adds.
-judge() { # NAME STATUS
-	local why=''
-	[ "$2" -eq 0 ] || why+=" exit status $2;"
+judge() { # STATUS
+	[ "$1" -eq 0 ] || why+=" exit status $1;"
 	holds 'len(experiments) >= 3' || why+=" $(ask 'len(experiments)') experiments;"
 	holds 'max(x["elapsed"] for x in experiments) < 1.4e9' || why+=" one of $(ask 'max(x["elapsed"] for x in experiments)') ns;"
 	grep -qE '[0-9]+ experiments? w(as|ere) dropped: the program was stopped' err || why+=' nothing is said of it;'
-	verdict "$1" "$why" err
-	none_left
+	none_left || why+=' something is left;'
 }
 
 # In the middle of the second experiment: there is nothing to drop between two.
@@ -27,43 +25,58 @@ begun() {
 }
 
 # What a terminal sends, it sends to the whole process group, of which a test's cozbpf is not the first.
-stopped() { # NAME SIGNAL WHOM
-	local job pid whom
+stopped() { # SIGNAL WHOM
+	local job whom
 	rm -f -- "$profile"
 	setsid "$COZBPF" run "${switched_off[@]}" --keep-root --no-report --experiment 500 -p progress -o "$profile" -- "$programs/steady" 5.5 >out 2>err &
 	job=$!
 	begun
-	pid=$(pgrep -g "$job" -x cozbpf | head -n 1)
-	case $3 in
+	case $2 in
 	job) whom=-$job ;;
 	program) whom=$(pgrep -g "$job" -x steady) ;;
-	profiler) whom=$pid ;;
+	profiler) whom=$(pgrep -g "$job" -x cozbpf | head -n 1) ;;
 	esac
-	kill "-$2" -- "$whom"
+	kill "-$1" -- "$whom"
 	sleep 1.5
 	kill -CONT -- "$whom"
 	wait "$job"
-	judge "$1" $?
+	judge $?
 }
 
-stopped 'the job is stopped by SIGSTOP' STOP job
-stopped 'the program alone is stopped' STOP program
-stopped 'the profiler is told to stop, and hands it on' TSTP profiler
+tried stopped STOP job
+verdict 'the job is stopped by SIGSTOP' "$why" err
+tried stopped STOP program
+verdict 'the program alone is stopped' "$why" err
+tried stopped TSTP profiler
+verdict 'the profiler is told to stop, and hands it on' "$why" err
 
-"$programs/steady" 60 >victim.out &
-victim=$!
-rm -f -- "$profile"
-"$COZBPF" attach "${switched_off[@]}" "$victim" --no-report --experiment 500 -p progress -d 5 -o "$profile" >out 2>err &
-job=$!
-begun
-if grep -q 'task work' err; then
-	printf 'skip attached: %s\n' "$(head -n 1 err)"
-else
+attached() {
+	local job victim status
+	"$programs/steady" 60 >victim.out &
+	victim=$!
+	rm -f -- "$profile"
+	"$COZBPF" attach "${switched_off[@]}" "$victim" --no-report --experiment 500 -p progress -d 5 -o "$profile" >out 2>err &
+	job=$!
+	begun
+	if grep -q 'task work' err; then
+		unusable=$(head -n 1 err)
+		kill "$victim"
+		return
+	fi
 	kill -STOP "$victim"
 	sleep 1.5
 	kill -CONT "$victim"
 	wait "$job"
 	status=$?
 	kill "$victim"
-	judge 'a process that was attached to is stopped' "$status"
+	wait "$victim"
+	judge "$status"
+}
+
+unusable=
+tried attached
+if [ -n "$unusable" ]; then
+	printf 'skip attached: %s\n' "$unusable"
+else
+	verdict 'a process that was attached to is stopped' "$why" err
 fi

@@ -82,60 +82,73 @@ profile_waiter() { # OPTION... -- ARGUMENT...
 	timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p round_done "${options[@]}" -- ./waiter "${@:2}" >out 2>err </dev/null
 }
 
-kinds=(timer process network)
-# The build directory is more likely to be on one than that for temporary files.
+# The data is a file in the build directory, which is more likely to be on a disk than that for temporary files.
 data=$BUILD/waits-$$.data
+waits() { # KIND
+	local function=wait_answer
+	[ "$1" != timer ] || function=wait_timer
+	[ "$1" != disk ] || function=wait_disk
+	profile_waiter --follow none -- "$1" "$data" || why+=" status $?;"
+	rm -f -- "$data"
+	[ "$(rows "any(r['wait'] == '$1' and r['function'] == '$function' and ' [$1]' in r['selected'] for r in rows)")" = True ] ||
+		why+=" no row for it: $(rows '[(r["selected"], r["function"], r["wait"]) for r in rows]');"
+	[ "$(rows 'len({r["wait"] for r in rows if r["wait"]})')" = 1 ] || why+=" other kinds: $(rows '[r["selected"] for r in rows]');"
+	[ "$(rows 'any(r["function"] == "work" and not r["wait"] for r in rows)')" = True ] || why+=' the line that runs has no row;'
+	if [ "$1" != disk ]; then
+		# The first row, and worth what it takes: 70 %.
+		[ "$(rows 'rows[0]["wait"] is not None and rows[0]["verdict"] == "helps" and 0.5 < rows[0]["share"] <= 1')" = True ] ||
+			why+=" first: $(rows '(rows[0]["selected"], rows[0]["verdict"], rows[0]["share"])');"
+		[ "$(rows '20 < 100 * rows[0]["curve"]["at"][1]["effect"] < 50')" = True ] || why+=" at 50 %: $(rows 'rows[0]["curve"]["at"][1]');"
+		grep -qE "\[$1\] and the like: threads wait there" out || why+=' the report does not say what such a row is;'
+	fi
+	none_left || why+=' something is left;'
+}
+kinds=(timer process network)
 case $(stat -f -c %T "$BUILD") in
 tmpfs | ramfs) printf 'skip disk: the build directory is not on a disk\n' ;;
 *) kinds+=(disk) ;;
 esac
 for kind in "${kinds[@]}"; do
-	why=
-	function=wait_answer
-	[ "$kind" != timer ] || function=wait_timer
-	[ "$kind" != disk ] || function=wait_disk
-	profile_waiter --follow none -- "$kind" "$data" || why+=" status $?;"
-	[ "$(rows "any(r['wait'] == '$kind' and r['function'] == '$function' and ' [$kind]' in r['selected'] for r in rows)")" = True ] ||
-		why+=" no row for it: $(rows '[(r["selected"], r["function"], r["wait"]) for r in rows]');"
-	[ "$(rows 'len({r["wait"] for r in rows if r["wait"]})')" = 1 ] || why+=" other kinds: $(rows '[r["selected"] for r in rows]');"
-	[ "$(rows 'any(r["function"] == "work" and not r["wait"] for r in rows)')" = True ] || why+=' the line that runs has no row;'
-	if [ "$kind" != disk ]; then
-		# The first row, and worth what it takes: 70 %.
-		[ "$(rows 'rows[0]["wait"] is not None and rows[0]["verdict"] == "helps" and 0.5 < rows[0]["share"] <= 1')" = True ] ||
-			why+=" first: $(rows '(rows[0]["selected"], rows[0]["verdict"], rows[0]["share"])');"
-		[ "$(rows '20 < 100 * rows[0]["curve"]["at"][1]["effect"] < 50')" = True ] || why+=" at 50 %: $(rows 'rows[0]["curve"]["at"][1]');"
-		grep -qE "\[$kind\] and the like: threads wait there" out || why+=' the report does not say what such a row is;'
-	fi
-	rm -f -- "$data"
-	none_left || why+=' something is left;'
+	tried waits "$kind"
 	verdict "a wait: $kind" "$why" out err
 done
 
-why=
-profile_waiter --what on-cpu -- || why+=" status $?;"
-[ "$(rows 'not any(r["wait"] for r in rows)')" = True ] || why+=" rows $(rows '[r["selected"] for r in rows]');"
+no_waits() {
+	profile_waiter --what on-cpu -- || why+=" status $?;"
+	[ "$(rows 'not any(r["wait"] for r in rows)')" = True ] || why+=" rows $(rows '[r["selected"] for r in rows]');"
+}
+tried no_waits
 verdict 'without waits' "$why" out err
 
-why=
-profile_waiter --fixed-class timer -- || why+=" status $?;"
-[ "$(rows '[r["selected"] for r in rows] == ["[timer]"] and rows[0]["verdict"] == "helps"')" = True ] || why+=" rows $(rows '[(r["selected"], r["verdict"]) for r in rows]');"
+whole_kind() {
+	profile_waiter --fixed-class timer -- || why+=" status $?;"
+	[ "$(rows '[r["selected"] for r in rows] == ["[timer]"] and rows[0]["verdict"] == "helps"')" = True ] ||
+		why+=" rows $(rows '[(r["selected"], r["verdict"]) for r in rows]');"
+}
+tried whole_kind
 verdict 'all waits of a kind' "$why" out err
 
-why=
-profile_waiter --fixed-class disk -- || why+=" status $?;"
-[ "$(rows 'rows[0]["undecided_why"]' | grep -c 'no such wait')" = 1 ] || why+=" it says $(rows 'rows[0]["undecided_why"]');"
-tr -s '\n ' ' ' <out | grep -qE "Where the program's threads ran most, by CPU time in its lines: [^ ]*waiter\.c:[0-9]+ \([0-9]+ %\)" ||
-	why+=' the report does not say what runs;'
+no_such_kind() {
+	profile_waiter --fixed-class disk -- || why+=" status $?;"
+	[ "$(rows 'rows[0]["undecided_why"]' | grep -c 'no such wait')" = 1 ] || why+=" it says $(rows 'rows[0]["undecided_why"]');"
+	tr -s '\n ' ' ' <out | grep -qE "Where the program's threads ran most, by CPU time in its lines: [^ ]*waiter\.c:[0-9]+ \([0-9]+ %\)" ||
+		why+=' the report does not say what runs;'
+}
+tried no_such_kind
 verdict 'a kind that does not occur' "$why" out err
 
 # Two threads on one CPU: with one for each, both would be twice as fast.
-why=
-rm -f profile.jsonl
-timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p progress -- taskset -c 0 "$programs/steady" 10 >out 2>err </dev/null || why+=" status $?;"
-[ "$(rows 'any(r["selected"] == "[cpu]" and r["wait"] == "cpu" and r["verdict"] == "helps" for r in rows)')" = True ] || why+=" rows $(rows '[(r["selected"], r["verdict"]) for r in rows]');"
-[ "$(rows '[15 < 100 * r["curve"]["at"][1]["effect"] < 35 for r in rows if r["wait"]]')" = '[True]' ] || why+=" at 50 %: $(rows '[r["curve"]["at"][1] for r in rows if r["wait"]]');"
-grep -q '^\[cpu\]: threads are ready to run' out || why+=' the report does not say what such a row is;'
-none_left || why+=' something is left;'
+for_a_cpu() {
+	rm -f profile.jsonl
+	timeout 60 "$COZBPF" run --keep-root -q -o profile.jsonl -p progress -- taskset -c 0 "$programs/steady" 10 >out 2>err </dev/null || why+=" status $?;"
+	[ "$(rows 'any(r["selected"] == "[cpu]" and r["wait"] == "cpu" and r["verdict"] == "helps" for r in rows)')" = True ] ||
+		why+=" rows $(rows '[(r["selected"], r["verdict"]) for r in rows]');"
+	[ "$(rows '[15 < 100 * r["curve"]["at"][1]["effect"] < 35 for r in rows if r["wait"]]')" = '[True]' ] ||
+		why+=" at 50 %: $(rows '[r["curve"]["at"][1] for r in rows if r["wait"]]');"
+	grep -q '^\[cpu\]: threads are ready to run' out || why+=' the report does not say what such a row is;'
+	none_left || why+=' something is left;'
+}
+tried for_a_cpu
 verdict 'a wait for a CPU' "$why" out err
 
 refuse() { # NAME PATTERN OPTION...

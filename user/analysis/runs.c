@@ -232,15 +232,19 @@ static bool lends_cpus(const struct profile *p)
 /* A thread that spins is paused like others: of what all owe, the part that somebody has taken. */
 #define PAUSED 0.02
 
+/* Was there nobody to spin for? Also a single thread pays: for what samples make its work longer beside its sleeps (R6). */
 static bool was_alone(const struct profile *p)
 {
-	double paid = 0, growth = 0;
+	double paid = 0, growth = 0, threads = 0;
 
 	for (size_t i = 0; i < p->n_experiments; i++) {
-		paid += (double)p->experiments[i].x.paid;
-		growth += (double)p->experiments[i].x.growth;
+		const struct profile_experiment *x = &p->experiments[i].x;
+
+		paid += (double)x->paid;
+		growth += (double)x->growth;
+		threads = fmax(threads, (double)x->threads);
 	}
-	return paid < PAUSED * growth;
+	return threads == 1 || paid < PAUSED * growth;
 }
 
 int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)
