@@ -131,6 +131,8 @@ static __always_inline void wait_earned(struct task_struct *task, struct thread 
 	}
 	if (thread_selected(t, earned, sum))
 		prompt_others(t, now, bpf_ktime_get_ns(), sum);
+	/* What accrued while it was blocked is settled. */
+	pay_awake(t);
 }
 
 /* In the thread's own context, on its way back to user mode. */
