@@ -42,6 +42,7 @@ struct thread {
 		s64 cpu_edge;		/* what R4 changed when it got the CPU last */
 		u32 ended;		/* how many waits that sample stands for */
 		u32 kind;		/* of that wait: enum abi_wait */
+		u32 unbooked;		/* wait_over is to book it: only then is known what the thread owes */
 		u32 in_disk;		/* it left the CPU to wait uninterruptibly, or for a disk */
 		u32 preempted;		/* it took its CPU from a thread in scope that would have gone on */
 		u32 came;		/* ... and has earned since by the wait before: the next one on the CPU does not take over its clock */

@@ -224,7 +224,8 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	u64 epoch = *(volatile u64 *)&control.epoch, now;
 	s64 owed;
 
-	bool waits = pay_waits(t), asleep;
+	/* A tick can ask before the thread's wait is booked, by which it may owe nothing. */
+	bool waits = pay_waits(t) || t->wait.unbooked, asleep;
 
 	t->pause.work++;
 	t->pause.pending = 0;

@@ -148,6 +148,7 @@ static int wait_over(struct bpf_map *map, void *key, void *value)
 
 	if (!t || !sum)
 		return 0;
+	t->wait.unbooked = 0;
 	kind = t->wait.kind;
 	if (kind == ABI_WAIT_NETWORK && wait_timed_out((struct pt_regs *)bpf_task_pt_regs(task)))
 		kind = ABI_WAIT_TIMER;
@@ -164,7 +165,7 @@ static int wait_over(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-/* @task, in scope, has got a CPU. Is the end of a wait to be booked when it returns to user mode? */
+/* @task, in scope, has got a CPU. Is the end of a wait to be booked when it returns to user mode? Then it is asked to pay afterwards. */
 static __always_inline bool wait_ask(struct task_struct *task, struct thread *t)
 {
 	struct work *w;
@@ -177,8 +178,11 @@ static __always_inline bool wait_ask(struct task_struct *task, struct thread *t)
 	w = bpf_map_lookup_elem(&works, &i);
 	err = w ? task_work_schedule(task, &w->tw, &works, wait_over) : -1;
 	/* EBUSY: the callback of an earlier wait has not run yet. It will count this wait as well. */
-	if (err && err != -16)
+	if (err == -16)
+		return true;
+	if (err)
 		count(COUNTER_work_failed);
+	t->wait.unbooked = !err;
 	return !err;
 }
 

@@ -151,22 +151,18 @@ static void pauses_show_who_spins(void **state)
 		assert_true(spun.points[0].speed.slope == 0);
 		assert_true(spun.points[0].speed.spins);
 		assert_false(a.points[0].speed.spins);
-		/* A single thread waits for no other. */
+		/* Threads of which only one can execute at a time: who waits, waits. */
 		for (size_t i = 0; i < q.n_experiments; i++) {
 			q.experiments[i].x.paid = q.experiments[i].x.growth = q.experiments[i].x.elapsed / 2;
-			q.experiments[i].x.threads = 1 + (i == 7);
+			q.experiments[i].x.executed_ns /= 2;
 		}
-		assert_int_equal(analyse(&q, 7, &alone), 0);
-		assert_true(alone.points[0].speed.spins);
-		analysis_free(&alone);
-		q.experiments[7].x.threads = 1;
 		assert_int_equal(analyse(&q, 7, &alone), 0);
 		assert_false(alone.points[0].speed.spins);
 		analysis_free(&alone);
 		/* A thread that nobody waits for: nothing was there to be paused. */
 		for (size_t i = 0; i < q.n_experiments; i++) {
 			q.experiments[i].x.paid = 0;
-			q.experiments[i].x.threads = 2;
+			q.experiments[i].x.executed_ns *= 2;
 		}
 		assert_int_equal(analyse(&q, 7, &alone), 0);
 		assert_false(alone.points[0].speed.spins);

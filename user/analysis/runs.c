@@ -231,20 +231,25 @@ static bool lends_cpus(const struct profile *p)
 
 /* A thread that spins is paused like others: of what all owe, the part that somebody has taken. */
 #define PAUSED 0.02
+/* And it executes while another thread does: how many do so on average, if only one can at a time. */
+#define ONE_AT_A_TIME 1.02
 
-/* Was there nobody to spin for? Also a single thread pays: for what samples make its work longer beside its sleeps (R6). */
+/* Was there nobody to spin for? */
 static bool was_alone(const struct profile *p)
 {
-	double paid = 0, growth = 0, threads = 0;
+	double paid = 0, growth = 0, executed = 0, elapsed = 0;
 
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
 
 		paid += (double)x->paid;
 		growth += (double)x->growth;
-		threads = fmax(threads, (double)x->threads);
+		if (x->speedup > 0)
+			continue;
+		executed += (double)x->executed_ns;
+		elapsed += (double)x->elapsed;
 	}
-	return threads == 1 || paid < PAUSED * growth;
+	return executed < ONE_AT_A_TIME * elapsed || paid < PAUSED * growth;
 }
 
 int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)

@@ -22,7 +22,7 @@ struct run_info {
 	enum undecided undecided; /* of any point */
 	enum undecided held;	  /* what held says of the lines concerned */
 	double elapsed_s;	  /* of all experiments */
-	bool alone;		  /* there was next to nobody to be paused, or to spin for */
+	bool alone;		  /* next to nobody was there to be paused, or to execute beside another */
 };
 
 /* Of @p's runs, for at most @n_points points; @elapsed_s: of all experiments. Points into @p. The contents of *run are the caller's (run_info_free),
