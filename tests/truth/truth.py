@@ -221,24 +221,29 @@ class Runner:
         slowness, wait_us, rest = self.between[key]
         return slowness, wait_us, rest
 
-    def wanted(self, case):
-        """The truth at each speedup, and what was added to the arithmetic for it, in words."""
+    def wanted(self, case, printed):
+        """The truth at each speedup, and what was added to the arithmetic for it, in words. @printed: by the program in the profiled run. A disk is as fast as
+        it happens to be then."""
         if case.real:
             return self.really(case, max(1.0, self.options.seconds / 30), REAL_TURNS)[0], "really shorter work"
         slowness, wait_us, rest = self.natively(case) if self.options.wakes or case.executes or case.waits else (1.0, None, 0.0)
+        if case.waits == "disk":
+            wait_us = printed.get("asleep_us", wait_us)
         words = f"natively work takes {slowness:.3f} times its calibrated length, {f'a wait {wait_us:.0f} us, ' if wait_us else ''}the rest of a visit {rest:.0f} us"
         return {s: case.truth(s, rest, slowness, wait_us) for s in case.speedups}, words if rest or wait_us or slowness != 1 else ""
 
     def effect(self, case, pay):
-        runs = []
+        runs, printed = [], {}
         for turn in range(self.options.repeat):
             if self.options.together:
                 runs.append(self.shared_profile(case, pay, turn))
             else:
-                runs.append(self.profile(case, pay, self.options.seconds, (0, *case.speedups))[0])
+                profile, out = self.profile(case, pay, self.options.seconds, (0, *case.speedups))
+                runs.append(profile)
+                printed = numbers_in(out)
         if case.refused:
             return self.refused(case, runs)
-        wanted, added = self.wanted(case)
+        wanted, added = self.wanted(case, printed)
         table = {
             how: {s: median_or_none(p.effect(s, timed) for p in runs) for s in case.speedups}
             for how, timed in (("as Coz", False), ("timed", True))

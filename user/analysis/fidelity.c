@@ -16,7 +16,10 @@
 #define METHOD_SHARE 0.035
 #define PERIOD_SHARE 0.05 /* per sampling period in the time between two visits */
 #define MOST_SHARE 0.045  /* visits can be much shorter than what threads wait for */
-#define PHASE_SHARE 0.08  /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */
+/* ... and beside that for waits: what ends them is not under the profiler's control, and with rounds of 1 to 2 ms the knee is 2 to 4 points off. */
+#define WAIT_POINTS 0.015
+#define WAIT_SHARE 0.07
+#define PHASE_SHARE 0.08 /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */
 /* Of what samples cost in a visit, how much of its scatter from visit to visit shows in an effect. That is the root of their number if they come as
  * they like. Of two threads that take equally long, the later is behind their mean by 1/sqrt(pi) of it; seldom are two so near to each other. */
 #define SCATTER_PART 0.1
@@ -80,13 +83,14 @@ double fidelity_weight(const struct profile_experiment *x, uint64_t settled_peri
 	return fmax(weight, FIDELITY_LEAST_WEIGHT);
 }
 
-struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling)
+struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling, bool waits)
 {
 	if (!(period_ns > 0) || !(visit_ns > 0))
 		return (struct analysis_allowance){.share = NAN, .presence = {1, 1, 0}};
 	return (struct analysis_allowance){
 		.presence = {1, 1, 0},
-		.share = fmin(METHOD_SHARE + PERIOD_SHARE * period_ns / visit_ns, MOST_SHARE),
+		.share = hypot(fmin(METHOD_SHARE + PERIOD_SHARE * period_ns / visit_ns, MOST_SHARE), waits ? WAIT_SHARE : 0),
+		.waits = waits ? WAIT_POINTS : 0,
 		.sampling = sampling > 0 ? fmin(sampling, MOST_SAMPLING) : 0,
 		.scatter = SCATTER_PART / sqrt(fmax(visit_ns / period_ns, LEAST_SAMPLES)),
 	};
@@ -94,7 +98,7 @@ struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, doub
 
 double fidelity_allowance(struct analysis_allowance allow, double effect)
 {
-	double points = hypot(METHOD_POINTS, allow.scatter * allow.sampling) * allow.presence.factor;
+	double points = hypot(hypot(METHOD_POINTS, allow.waits), allow.scatter * allow.sampling) * allow.presence.factor;
 	double share = hypot(allow.share, allow.presence.factor == 1 ? 0 : PHASE_SHARE);
 
 	return isnan(allow.share) ? 0 : hypot(points, hypot(share, allow.presence.error) * effect);

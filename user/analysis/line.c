@@ -458,7 +458,7 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	line->foreign = 0;
 	for (size_t i = 0; i < n; i++)
 		line->foreign += obs[i].foreign / (double)n;
-	line->allow = fidelity_allow(ctx->sampling_ns, base.g.period, ctx->tick_ns / ctx->sampling_ns);
+	line->allow = fidelity_allow(ctx->sampling_ns, base.g.period, ctx->tick_ns / ctx->sampling_ns, line->wait != 0);
 	line->allow.share = hypot(line->allow.share, ctx->speed_share);
 	fill_quarters(ctx, obs, n, &base, line->allow, &ev);
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
