@@ -240,15 +240,15 @@ system_cgroup() {
 	rmdir "$group"
 }
 
-# Waits as the target, of a thread that sleeps for some 5 ms of each 12.
+# Waits as the target, of a thread that sleeps for some 5 ms of each 12. How fast its work is cannot be measured while the profiler starts beside it.
 waits() { # COMMAND
-	local sleeper=$BUILD/tests/truth/overlap status
+	local sleeper=$BUILD/tests/truth/overlap status per_us=125
 	local -a arguments=(--fixed-class timer --fixed-speedup 50 --experiment 200 -q --no-report -o "$profile")
 	if [ "$1" = run ]; then
-		timeout "$limit" "$COZBPF" run --keep-root "${arguments[@]}" -p progress -- "$sleeper" --seconds 3 >out 2>complaint </dev/null
+		timeout "$limit" "$COZBPF" run --keep-root "${arguments[@]}" -p progress -- "$sleeper" --per-us "$per_us" --seconds 3 >out 2>complaint </dev/null
 		status=$?
 	else
-		"$sleeper" --seconds 600 >out &
+		"$sleeper" --per-us "$per_us" --seconds 600 >out &
 		victim=$!
 		case $1 in
 		attach) arguments+=("$victim" -p progress) ;;
