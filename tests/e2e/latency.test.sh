@@ -67,7 +67,6 @@ without_key() {
 }
 
 reported() {
-	local why=''
 	profiled --latency req=request_begin,request_end --experiment 100 --fixed-line "$(line_of requests burn)" --speedups 0,50 --zero-share 50 \
 		-- "$programs/requests" 60000 0.001 || why+=' it failed;'
 	timeout 20 "$COZBPF" report --width 120 "$profile" >report 2>err || why+=' the report fails;'
@@ -81,10 +80,15 @@ reported() {
 	python3 - json <<'END' || why+=' the report in JSON is not as it should be;'
 import json, sys
 point = json.load(open(sys.argv[1]))["points"][0]
-ns, cells = point["intervals"]["ns"], point["lines"][0]["latency"]["cells"]
+line = point["lines"][0]
+ns, cells = point["intervals"]["ns"], line["latency"]["cells"]
 assert 0 < ns["p50"] <= ns["p90"] <= ns["p99"] and abs(ns["mean"] / ns["p50"] - 1) < 0.5, ns
 assert [c["speedup"] for c in cells] == [0.5], cells
 for name in ("mean", "p50", "p90", "p99", "little"):
+    # The program settles first: where that shows, the line runs during a part of the time, and percentiles of the whole run are not told.
+    if name in ("p50", "p90", "p99") and line["presence_factor"] != 1:
+        assert cells[0][name]["effect"] is None, cells[0]
+        continue
     # What is under way is read twice an experiment: too rarely here, now and then, to agree with the timed mean.
     if name != "little" or cells[0][name]["effect"] is not None:
         assert cells[0][name]["low"] <= cells[0][name]["effect"] <= cells[0][name]["high"], cells[0]
@@ -97,7 +101,6 @@ END
 		-- "$programs/requests" 5000 0.1 || why+=' it failed in the text form;'
 	grep -q '^latency-point.name=req.arrivals=[0-9]*.departures=[0-9]*.difference=[-0-9]*$' "$profile" || why+=' no record in the text form;'
 	profile=$tmp/profile.jsonl
-	verdict 'percentiles are in the report' "$why" report err
 }
 
 # refused NAME PATTERN OPTION...: one line that matches, status 125, no file, and the program did not run.
@@ -134,4 +137,5 @@ for pay in "${payers[@]}"; do
 done
 kinds
 without_key
-reported
+tried reported
+verdict 'percentiles are in the report' "$why" report err
