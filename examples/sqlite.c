@@ -16,7 +16,7 @@
 
 #define KEEP __attribute__((noinline)) /* a function of its own in the profile */
 #define ROWS 300
-#define WARM_UP 200 /* transactions in which all wait for the disk, and how long it takes is measured */
+#define WARM_UP 200 /* first transactions, which wait for the disk with any PERCENT: how long that takes is measured */
 
 static const sqlite3_io_methods *real_methods;
 static sqlite3_io_methods methods;
@@ -48,7 +48,7 @@ static void *wait_for_disk(void *arg)
 	return arg;
 }
 
-/* As long as @seconds, but for what a sleep takes too long. */
+/* Sleeps for @seconds, less by how late sleeps have ended so far. */
 static void wait_for(double seconds)
 {
 	static double late;

@@ -85,7 +85,7 @@ ns, cells = point["intervals"]["ns"], line["latency"]["cells"]
 assert 0 < ns["p50"] <= ns["p90"] <= ns["p99"] and abs(ns["mean"] / ns["p50"] - 1) < 0.5, ns
 assert [c["speedup"] for c in cells] == [0.5], cells
 for name in ("mean", "p50", "p90", "p99", "little"):
-    # The program settles first: where that shows, the line runs during a part of the time, and percentiles of the whole run are not told.
+    # The program settles first. If the report sees that the line runs during a part of the time only, it has no percentiles of the whole run.
     if name in ("p50", "p90", "p99") and line["presence_factor"] != 1:
         assert cells[0][name]["effect"] is None, cells[0]
         continue

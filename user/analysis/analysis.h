@@ -117,7 +117,7 @@ struct analysis_allowance {
 	double share;	 /* of an effect, that it may be off by; NaN: nothing known, nothing allowed */
 	double sampling; /* share of a thread's time that samples take */
 	double scatter;	 /* by how much of that two threads may differ in one visit */
-	double waits;	 /* what is allowed for a wait beside that: a part of 1, as effects are */
+	double waits;	 /* allowed in addition if the line is a wait, whatever the effect; 1 is 100 points */
 	struct analysis_presence presence;
 };
 

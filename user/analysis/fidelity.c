@@ -16,7 +16,7 @@
 #define METHOD_SHARE 0.035
 #define PERIOD_SHARE 0.05 /* per sampling period in the time between two visits */
 #define MOST_SHARE 0.045  /* visits can be much shorter than what threads wait for */
-/* ... and beside that for waits: what ends them is not under the profiler's control, and with rounds of 1 to 2 ms the knee is 2 to 4 points off. */
+/* In addition for waits: the profiler does not control what ends them, and with rounds of 1 to 2 ms the effect beyond a knee is 2 to 4 points off. */
 #define WAIT_POINTS 0.015
 #define WAIT_SHARE 0.07
 #define PHASE_SHARE 0.08 /* of an effect that phase correction changed: experiments that begin in a line's phase end in another's */

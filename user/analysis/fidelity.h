@@ -33,7 +33,7 @@ double *fidelity_usual_lengths(const struct profile *p);
  * between visits, since a pause is about a period long and one that stands for several rounds answers for none of them exactly; 8 % of it where phase
  * correction changed it; and a part of what sampling costs, which scatters from round to round, so that a thread that natively is never the last to
  * arrive is it now and then, and then does matter. The form was found on one half of the truth suite and judged on the other and on a
- * second machine; the last figures are by all of it (tests/truth/HISTORY.md). Where the line is a wait, 1.5 points and 7 % of the effect beside that.
+ * second machine; the last figures are by all of it (tests/truth/HISTORY.md). If the line is a wait, 1.5 points and 7 % of the effect are added.
  * @period_ns: between samples; 0, a profile that does not say how it was measured: nothing is known, the share is NaN.
  * @sampling: of a thread's time, the share that samples take. @waits: the line is a wait. */
 struct analysis_allowance fidelity_allow(double period_ns, double visit_ns, double sampling, bool waits);

@@ -231,7 +231,7 @@ static bool lends_cpus(const struct profile *p)
 
 /* A thread that spins is paused like others: of what all owe, the part that somebody has taken. */
 #define PAUSED 0.02
-/* And it executes while another thread does: how many do so on average, if only one can at a time. */
+/* And it executes while another thread does. If only one at a time can, this many execute on average at most. */
 #define ONE_AT_A_TIME 1.02
 
 /* Was there nobody to spin for? */
