@@ -102,6 +102,13 @@ static __always_inline u64 outside_wait(const struct thread *t, const struct abi
 	return f < waited ? f : waited;
 }
 
+/* R4's clock of the CPU for @t, which waited for it. If no thread in scope was on it since, @t waited for none: the CPU is level, like an idle one.
+ */
+static __always_inline s64 cpu_local(const struct abi_cpu *c, const struct thread *t)
+{
+	return c->scope_left > t->wait.runnable_at ? c->local : global_now();
+}
+
 #define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones */
 
 static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool preempts, bool outside, bool behind_task, u64 epoch,
@@ -153,7 +160,8 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 		thread_enter(t, epoch);
 		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
 		if (config.rq_edges && t->wait.runnable_at && !paying && !experiment_slows(epoch) && !waits_for_cpu(epoch))
-			t->wait.cpu_edge = thread_cpu_edge(t, c->local, outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
+			t->wait.cpu_edge =
+				thread_cpu_edge(t, cpu_local(c, t), outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
 		pay_awake(t);
 	}
 	/* If nobody had the CPU, it was waking up. */
@@ -254,7 +262,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	struct task_struct *current;
 	u64 now, epoch, blocked_at;
 	struct thread *w, *k;
-	bool active, by_task, own, pays_in_shim;
+	bool active, by_task, own, pays_in_shim, owes_sleep;
 	u32 cpu;
 
 	if (!in_scope(p))
@@ -269,6 +277,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	w->wait.runnable_at = now;
 	/* In the middle of a payment by the shim it is the shim's own timer. */
 	pays_in_shim = thread_pays_in_shim(w);
+	owes_sleep = w->pause.owes_sleep;
 	w->pause.owes_sleep = !pays_in_shim;
 	cpu = p->thread_info.cpu;
 	if (cpu < ABI_MAX_CPUS) {
@@ -308,7 +317,8 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	k = thread_get(current);
 	if (!k)
 		return 0;
-	w->pause.owes_sleep = 0;
+	/* What it owed for a sleep before it waited for @current, it owes still. */
+	w->pause.owes_sleep = owes_sleep;
 	thread_enter(w, epoch);
 	thread_enter(k, epoch);
 	thread_fold(w, now);

@@ -132,7 +132,7 @@ static __always_inline void pay_note_held(const struct task_struct *task)
 static __always_inline s64 pay_amount(const struct thread *t, s64 owed)
 {
 	/* No branch: the verifier would follow both ways from here on. */
-	return ledger_min(owed, (s64)config.max_pay_ns) * (1 - 2 * (s64)(t->pause.sleeps & 1));
+	return owed * (1 - 2 * (s64)(t->pause.sleeps & 1));
 }
 
 /* Raises the payment signal for the current thread, which is about to return to user mode. @asleep: it must sleep what it owes (R6). */
@@ -146,7 +146,7 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 		return;
 	}
 	t->pause.sleeps = asleep | (config.payer == ABI_PAY_SLEEP);
-	s->owed_ns = pay_amount(t, owed);
+	s->owed_ns = pay_amount(t, ledger_min(owed, (s64)config.max_pay_ns));
 	s->raised_at = now;
 	ADD(s->asked, 1);
 	t->pause.signalled_at = now;
@@ -167,16 +167,18 @@ static __always_inline bool pay_unanswered(const struct thread *t)
 	return s && *(volatile unsigned int *)&s->payments != s->asked;
 }
 
-/* A thread in the middle of a payment by the shim: all that it owes since the payment began. */
+/* A thread in the middle of a payment by the shim: all that it owes since this part of the payment began. */
 static __always_inline void pay_extend(struct thread *t)
 {
 	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
-	s64 owed = thread_due(t), most = (s64)config.max_pay_ns;
+	s64 owed;
 
-	if (s)
+	thread_fold(t, bpf_ktime_get_ns());
+	owed = thread_due(t);
+	if (s && owed > 0)
 		s->owed_ns = pay_amount(t, owed);
-	if (owed > most && config.payer != ABI_PAY_SLEEP && t->pause.sleeps && !sync_by_calls())
-		t->pause.owes_sleep = 1; /* the rest is slept, too: pay_asleep */
+	if (config.payer != ABI_PAY_SLEEP && t->pause.sleeps && !sync_by_calls())
+		t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* the rest is slept, too: pay_asleep */
 }
 
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
@@ -192,7 +194,7 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 		return owed >= PAY_AWAY_NS;
 	if (!t->pause.owes_sleep)
 		return false;
-	t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* what is more than one payment is slept in several */
+	t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* what is more than one part of a payment */
 	return owed >= THREAD_LEAST_SLEEP_NS;
 }
 

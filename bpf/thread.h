@@ -195,9 +195,11 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 		count(COUNTER_paid_clamped);
 		d = d < 0 ? 0 : (s64)(now - t->pause.signalled_at);
 	}
-	unseen = thread_unseen(t, s);
+	/* Of a long payment every part is booked when it is over, and what it cost to begin and to end it once. */
+	unseen = *(volatile unsigned int *)&s->payments == s->asked ? thread_unseen(t, s) : 0;
 	thread_stopped(t, (sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->pause.paying_off) + unseen);
 	trace_stop(ABI_TRACE_SHIM, t->pause.signalled_at, 0);
+	t->pause.paying_off = 0;
 	d += unseen;
 	d -= thread_overwaited(t, d);
 	ADD(t->clock.local, d);

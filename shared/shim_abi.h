@@ -43,7 +43,7 @@ enum shim_pay {
 struct shim_slot {
 	unsigned int tid;	    /* ledger writes: the thread's id in its own PID namespace, and SHIM_NAMESPACE; 0: free */
 	unsigned int asked;	    /* ledger increments with every payment signal it raises */
-	long long owed_ns;	    /* ledger writes before the signal what to pay, and while `paying` what it comes to since the payment began;
+	long long owed_ns;	    /* ledger writes before the signal what to pay, and while `paying` what it comes to since this part of it began;
 				     * the shim takes it (exchange with 0). Negative: to be slept, whatever the shim's way is */
 	unsigned long long paid_ns; /* shim adds what it was really stopped for; the ledger folds it in, clamped */
 	unsigned int payments;	    /* shim increments when a payment is over */
@@ -88,7 +88,8 @@ SHIM_STATIC_ASSERT(sizeof(struct shim_sync) == sizeof(struct shim_slot));
 /* Smaller debts wait for more: a payment costs a few microseconds itself. */
 #define SHIM_THRESHOLD_NS 2000
 
-/* The longest single payment; the rest is asked for again. Bounds what a thread can lose when the controller dies. */
+/* A payment is paid and booked in parts of at most this. It goes on only if the ledger wrote during a part that more is owed: bounds what a thread
+ * can lose when the controller dies. */
 #define SHIM_MAX_PAY_NS 10000000LL
 
 /* Counters of the coz.h ABI. The program holds the address of `count` (first field) for ever, so an entry never moves. */

@@ -355,6 +355,11 @@ def remote_cases():
     for kind in ("own", "other"):
         args = ("--round", "10000", "--share-a", "20", "--kind", kind)
         yield Case(f"preempt-{kind}/b", "preempt", "b", args, 2000, 8000, alternating, 5, waits="timer", real=True, most=75, **timing(10000, False))
+    # 5 ms of sleep and 2.5 of work: on another CPU, behind a process that began to run there meanwhile; or the sleep with a lock, which a housekeeper takes
+    # every 100 ms for a moment.
+    for kind in ("moves", "keeper"):
+        args = ("--round", "7500", "--share-a", f"{100 / 3:.6f}", "--kind", kind)
+        yield Case(f"backend-{kind}/b", "backend", "b", args, 2500, 5000, alternating, 3, executes="a", waits="timer", real=True, **outside, **timing(7500, False))
     # A thousand idle threads beside it.
     r = 5000
     args = ("--round", number(r), "--share-a", "50", "--threads", "1000")

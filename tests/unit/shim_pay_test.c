@@ -120,6 +120,65 @@ static void knows_its_own_slot_only(struct shim_slot *s)
 	s->tid = (unsigned int)getpid();
 }
 
+/* What the ledger does while a payment goes on: it writes all that is owed since its last part. */
+struct debt {
+	struct shim_slot *slot;
+	unsigned long long from;
+	long long whole;
+	bool interrupts;
+};
+
+static void *keep_writing(void *arg)
+{
+	struct debt *d = arg;
+	unsigned int n = payments(d->slot);
+
+	while (!__atomic_load_n(&d->slot->paying, __ATOMIC_ACQUIRE))
+		;
+	if (d->interrupts)
+		CHECK(syscall(SYS_tgkill, getpid(), d->slot->tid, SIGUSR1) == 0);
+	while (payments(d->slot) == n) {
+		long long left = d->whole - (long long)(__atomic_load_n(&d->slot->paid_ns, __ATOMIC_ACQUIRE) - d->from);
+
+		if (left > 0)
+			__atomic_store_n(&d->slot->owed_ns, left, __ATOMIC_RELEASE);
+		(void)usleep(500);
+	}
+	return NULL;
+}
+
+static void pay_all(struct shim_slot *s, long long whole, bool interrupts)
+{
+	struct debt d = {.slot = s, .from = s->paid_ns, .whole = whole, .interrupts = interrupts};
+	unsigned int n = payments(s);
+	pthread_t t;
+
+	CHECK(pthread_create(&t, NULL, keep_writing, &d) == 0);
+	ask(s, 10 * MSEC);
+	CHECK(payments(s) == n + 1);
+	CHECK(pthread_join(t, NULL) == 0);
+	s->owed_ns = 0;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void note(int signo)
+{
+	interrupted = signo;
+}
+
+static void pays_more_than_a_part(struct shim_slot *s)
+{
+	unsigned long long before = s->paid_ns;
+
+	pay_all(s, 35 * MSEC, false);
+	CHECK(s->paid_ns - before >= 35 * MSEC);
+	/* For a day, if no signal of the program's own came. */
+	CHECK(signal(SIGUSR1, note) != SIG_ERR);
+	pay_all(s, 86400 * 1000 * MSEC, true);
+	CHECK(interrupted == SIGUSR1);
+}
+
 struct reader {
 	int pipe[2];
 	struct shim_slot *slot;
@@ -190,6 +249,7 @@ static int child(char **argv)
 	s = claim(getpid());
 	pays_what_is_owed(s);
 	pays_a_debt_once(s);
+	pays_more_than_a_part(s);
 	knows_its_own_slot_only(s);
 	restarts_read(s);
 	is_no_cancellation_point();

@@ -158,7 +158,7 @@ int run_open_session(struct run *r, struct error *e)
 		.payer = r->payer,
 		.sync = r->options.sync == RUN_SYNC_PTHREAD ? ABI_SYNC_PTHREAD : ABI_SYNC_SCHED,
 		.signo = r->options.signo,
-		.rate_hz = (unsigned int)r->options.rate_hz,
+		.rate_hz = run_rate(r),
 		.seed = r->options.seed,
 		.many = r->scope,
 		.one_only = r->options.scope.follow != FOLLOW_ALL,

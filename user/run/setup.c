@@ -14,6 +14,7 @@
 #include "elf/object.h"
 #include "experiment/runner.h"
 #include "kernel/probe.h"
+#include "session/rate.h"
 #include "shim/image.h"
 #include "target/launch.h"
 
@@ -115,6 +116,15 @@ int run_choose_waits(struct run *r, struct error *e)
 	/* A whole run as one experiment (--runs) is mostly too short to show which waits matter. */
 	r->waits = !missing && (asked || (!o->fixed_line && o->what == 0 && !o->runs)) ? kinds : 0;
 	return 0;
+}
+
+unsigned int run_rate(const struct run *r)
+{
+	const struct run_options *o = &r->options;
+	bool executes = o->fixed_line ? !wait_of(o->fixed_line, NULL) : o->what == 0 || o->what & 1U;
+
+	/* Percentiles of latencies are blurred by the distance of samples. */
+	return o->rate_hz || executes || o->n_latencies ? (unsigned int)o->rate_hz : SESSION_RATE_LEAST;
 }
 
 int run_choose_sync(struct run *r, struct error *e)

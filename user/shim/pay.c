@@ -18,11 +18,13 @@
 #include "shim.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 
 #define USEC 1000LL
 /* Below this a sleep is mostly wake-up latency: spin. */
@@ -180,50 +182,84 @@ static long long sleep_towards(long long deadline, long long *latency_ns)
 	return slept;
 }
 
-/* What is owed since the payment began, at most SHIM_MAX_PAY_NS; *ret_sleeps: it is to be slept. Taken, not read: real-time signals queue, and while
- * the program blocks ours several may have; the debt is one. */
-static long long take_owed(struct shim_slot *slot, bool *ret_sleeps)
+/* What the ledger wrote since the last time, 0: nothing; *sleeps: it is to be slept. Taken, not read: real-time signals queue, and while the program
+ * blocks ours several may have; the debt is one. */
+static long long take_owed(struct shim_slot *slot, bool *sleeps)
 {
 	long long owed = __atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL);
 
-	*ret_sleeps = owed < 0 || payer == SHIM_PAY_SLEEP;
-	if (owed <= -SHIM_MAX_PAY_NS || owed >= SHIM_MAX_PAY_NS)
-		return SHIM_MAX_PAY_NS;
+	if (owed)
+		*sleeps = owed < 0 || payer == SHIM_PAY_SLEEP;
+	if (owed == LLONG_MIN)
+		return LLONG_MAX;
 	return owed < 0 ? -owed : owed;
+}
+
+static long long at_most(long long ns)
+{
+	return ns < SHIM_MAX_PAY_NS ? ns : SHIM_MAX_PAY_NS;
+}
+
+/* Pays up to SHIM_MAX_PAY_NS of what is @owed since @start, and books that. Returns when it was over; *ret_left: what more is owed, if the ledger
+ * wrote that meanwhile. If it wrote nothing, it may be there no more. */
+static long long pay_part(struct shim_slot *slot, long long start, long long owed, bool *sleeps, long long *ret_left)
+{
+	long long slept = 0, before = 0, written = 0, took;
+
+	*ret_left = 0;
+	for (long long until = at_most(owed); until > before; until = at_most(written)) {
+		if (*sleeps && until - (now_ns() - start) >= SPIN_BELOW_NS)
+			slept += sleep_towards(start + until, own_latency(slot));
+		spin_until(start + until);
+		/* The debt may have grown meanwhile: the ledger then wrote all that is owed since this part began. */
+		before = until;
+		written = take_owed(slot, sleeps);
+		if (written)
+			*ret_left = written;
+	}
+	took = now_ns() - start;
+	(void)__atomic_add_fetch(&slot->spun_ns, (unsigned long long)(took - slept), __ATOMIC_RELEASE);
+	(void)__atomic_add_fetch(&slot->paid_ns, (unsigned long long)took, __ATOMIC_RELEASE);
+	*ret_left -= took;
+	return start + took;
+}
+
+/* Has the program got a signal that it does not block, and that waits for the payment's end? */
+static bool signal_waits(int signo, const ucontext_t *program)
+{
+	unsigned long pending = 0;
+
+	(void)raw_call(SYS_rt_sigpending, (long)&pending, sizeof(pending), 0, 0);
+	return pending & ~program->uc_sigmask.__val[0] & ~(1UL << (signo - 1));
 }
 
 static void handle_payment(int signo, siginfo_t *info, void *context)
 {
-	long long start = now_ns(), slept = 0, took;
+	long long start = now_ns(), owed;
 	struct shim_slot *slot = shim_own_slot();
-	bool sleeps;
+	bool sleeps = false;
 
-	(void)signo;
 	(void)info;
-	(void)context;
 	if (!slot) {
 		note_no_slot();
 		return;
 	}
 	__atomic_store_n(&slot->paying, 1, __ATOMIC_RELEASE);
 	start = shim_payment_began(slot, start);
-	for (long long until = take_owed(slot, &sleeps), before = 0; until > before && before < SHIM_MAX_PAY_NS; until = take_owed(slot, &sleeps)) {
-		if (sleeps && until - (now_ns() - start) >= SPIN_BELOW_NS)
-			slept += sleep_towards(start + until, own_latency(slot));
-		spin_until(start + until);
-		/* The debt may have grown meanwhile: the ledger then wrote all that is owed since this payment began. */
-		before = until;
-	}
-	took = now_ns() - start;
-	(void)__atomic_add_fetch(&slot->spun_ns, (unsigned long long)(took - slept), __ATOMIC_RELEASE);
-	(void)__atomic_add_fetch(&slot->paid_ns, (unsigned long long)took, __ATOMIC_RELEASE);
+	/* A debt beyond one part is paid in one go: between two payments the program would run on, for as long as nothing asks, and take locks that
+	 * the thread, which sleeps in virtual time, cannot have yet. */
+	owed = take_owed(slot, &sleeps);
+	do
+		start = pay_part(slot, start, owed, &sleeps, &owed);
+	while (owed > 0 && !signal_waits(signo, context));
 	(void)__atomic_add_fetch(&slot->payments, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->paying, 0, __ATOMIC_RELEASE);
 }
 
 /* How the handler is installed. SA_ONSTACK: a thread on a small stack of its own (Go, coroutines) has an alternate one for exactly this.
  * While it runs, all signals are blocked but those of faults: the program's handlers are program code, and a stopped thread runs none; one
- * that jumps out (siglongjmp) would also leave the payment unbooked and the slack low. They run when the payment, 10 ms at most, is over. */
+ * that jumps out (siglongjmp) would also leave the payment unbooked and the slack low. They run when the part of the payment is over, 10 ms at most.
+ */
 #define PAY_FLAGS (SA_SIGINFO | SA_RESTART | SA_ONSTACK)
 #define PAY_FAULTS(f) f(SIGSEGV) f(SIGBUS) f(SIGFPE) f(SIGILL) f(SIGTRAP) f(SIGABRT) f(SIGSYS)
 
