@@ -102,8 +102,7 @@ static __always_inline u64 outside_wait(const struct thread *t, const struct abi
 	return f < waited ? f : waited;
 }
 
-/* R4's clock of the CPU for @t, which waited for it. If no thread in scope was on it since, @t waited for none: the CPU is level, like an idle one.
- */
+/* R4's clock of the CPU that @t waited for. If no thread in scope was on it meanwhile, @t waited for none: the CPU is level, like an idle one. */
 static __always_inline s64 cpu_local(const struct abi_cpu *c, const struct thread *t)
 {
 	return c->scope_left > t->wait.runnable_at ? c->local : global_now();

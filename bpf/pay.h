@@ -194,7 +194,7 @@ static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 		return owed >= PAY_AWAY_NS;
 	if (!t->pause.owes_sleep)
 		return false;
-	t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* what is more than one part of a payment */
+	t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* more than one part: the rest is slept, too */
 	return owed >= THREAD_LEAST_SLEEP_NS;
 }
 

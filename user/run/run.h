@@ -156,8 +156,9 @@ int run_look_at_program(struct run *r, struct error *e);
 int run_choose_payer(struct run *r, struct error *e);
 int run_choose_sync(struct run *r, struct error *e);
 int run_choose_waits(struct run *r, struct error *e);
-/* Samples a second and CPU; 0: as the program needs. Few where only waits are tried: these are booked by their own lengths, and each sample makes the
- * rest longer, and so the waits a smaller part. Not fewer: a long pause goes on at the next tick (bpf/README.md, section 6). */
+/* Samples a second and CPU; 0: as the program needs. Few if only waits are tried. A wait is booked by its own length, and samples make
+ * the rest of the time longer, so that the waits are a smaller part of it. Not fewer: a long pause goes on at the next tick (bpf/README.md, section
+ * 6). */
 unsigned int run_rate(const struct run *r);
 /* Opens the session and the code map, and looks for the points. */
 int run_open(struct run *r, const struct session_options *options, struct error *e);

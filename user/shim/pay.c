@@ -200,8 +200,8 @@ static long long at_most(long long ns)
 	return ns < SHIM_MAX_PAY_NS ? ns : SHIM_MAX_PAY_NS;
 }
 
-/* Pays up to SHIM_MAX_PAY_NS of what is @owed since @start, and books that. Returns when it was over; *ret_left: what more is owed, if the ledger
- * wrote that meanwhile. If it wrote nothing, it may be there no more. */
+/* Pays up to SHIM_MAX_PAY_NS of what is @owed since @start, and books that. Returns when this part was over. *ret_left: what is owed beyond it, if
+ * the ledger wrote so meanwhile; else nothing, since the ledger may be gone. */
 static long long pay_part(struct shim_slot *slot, long long start, long long owed, bool *sleeps, long long *ret_left)
 {
 	long long slept = 0, before = 0, written = 0, took;
@@ -246,8 +246,8 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 	}
 	__atomic_store_n(&slot->paying, 1, __ATOMIC_RELEASE);
 	start = shim_payment_began(slot, start);
-	/* A debt beyond one part is paid in one go: between two payments the program would run on, for as long as nothing asks, and take locks that
-	 * the thread, which sleeps in virtual time, cannot have yet. */
+	/* A debt beyond one part is paid in one go: between two payments the thread would run on until the next tick, and take locks, although it
+	 * still sleeps in virtual time. */
 	owed = take_owed(slot, &sleeps);
 	do
 		start = pay_part(slot, start, owed, &sleeps, &owed);
@@ -258,8 +258,7 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 
 /* How the handler is installed. SA_ONSTACK: a thread on a small stack of its own (Go, coroutines) has an alternate one for exactly this.
  * While it runs, all signals are blocked but those of faults: the program's handlers are program code, and a stopped thread runs none; one
- * that jumps out (siglongjmp) would also leave the payment unbooked and the slack low. They run when the part of the payment is over, 10 ms at most.
- */
+ * that jumps out (siglongjmp) would also leave the payment unbooked and the slack low. They run when this part is over, 10 ms at most. */
 #define PAY_FLAGS (SA_SIGINFO | SA_RESTART | SA_ONSTACK)
 #define PAY_FAULTS(f) f(SIGSEGV) f(SIGBUS) f(SIGFPE) f(SIGILL) f(SIGTRAP) f(SIGABRT) f(SIGSYS)
 
