@@ -144,7 +144,8 @@ static int find_held(const struct profile *p, const struct collection *c, struct
 	return 0;
 }
 
-/* How long the waits of a place were on average, over experiments. */
+/* How long the waits of a place were on average, over experiments: logs, since what grows with the speedup does so by a factor, and those at 100 % would
+ * otherwise make the scatter. */
 struct lengths {
 	double n, sum, squares, waits;
 };
@@ -171,7 +172,7 @@ static bool much_longer(const struct lengths *than, const struct lengths *l)
 	if (than->n < 2 || l->n < 2 || than->waits < WAITS_WANTED || l->waits < WAITS_WANTED)
 		return false;
 	by = lengths_mean(l) - lengths_mean(than);
-	return by > (MUCH_LONGER - 1) * lengths_mean(than) && by > SURELY * sqrt(lengths_error(l) + lengths_error(than));
+	return by > log(MUCH_LONGER) && by > SURELY * sqrt(lengths_error(l) + lengths_error(than));
 }
 
 /* Finds waits that did not occur in their experiments, and waits that get longer if the program is paused more. */
@@ -185,7 +186,7 @@ static int judge_waits(const struct profile *p, const struct collection *c, stru
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
 		struct lengths *l = &all[c->line_of[i]][x->speedup > 0 ? 1 + (x->speedup < 0.5) : 0];
-		double mean = x->waits ? (double)x->selected_ns / (double)x->waits : 0;
+		double mean = x->waits && x->selected_ns ? log((double)x->selected_ns / (double)x->waits) : 0;
 
 		l->waits += (double)x->waits;
 		l->n += x->waits > 0;
