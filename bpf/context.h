@@ -5,8 +5,6 @@
 
 #include "bpf/maps.h"
 
-#define THREAD_SIZE (16 * 1024) /* x86-64 without KASAN */
-
 /* @ctx is the context of a BTF tracepoint program: the tracepoint's arguments, which lie on the stack that fired it. An interrupt that
  * hit the kernel runs on the CPU's interrupt stack; one that hit user mode stays on the task's stack, above saved registers whose
  * orig_ax is negative (a system call's is its number). __preempt_count would say the same, but is not in kallsyms everywhere.

@@ -11,8 +11,10 @@ ALLOWED = {
     # The layout of histograms is the kernel side's and the file format's.
     "profile": ["base", "shared/histogram.h", "shared/sums.def"],
     "analysis": ["profile", "base", "shared/histogram.h", "shared/sums.def"],
-    "report": ["analysis", "profile", "base", "shared/histogram.h", "shared/sums.def"],
-    "export": ["profile", "base", "shared/sums.def"],
+    "database": ["base"],
+    "shares": ["database", "code", "dwarf", "elf", "base"],
+    "report": ["shares/shares.h", "analysis", "profile", "base", "shared/histogram.h", "shared/sums.def"],
+    "export": ["shares/shares.h", "database", "profile", "base", "shared/sums.def"],
     "sandbox": ["base"],
     "elf": ["sandbox", "base"],
     "dwarf": ["elf", "base"],
@@ -25,11 +27,12 @@ ALLOWED = {
     # Of experiments, the interface that the session implements.
     "points": ["experiment/backend.h", "kernel", "code", "dwarf", "elf", "base", "shared"],
     "session": ["points", "calibration", "kernel", "experiment/backend.h", "code", "target", "dwarf", "elf", "base", "shared", "shim/image.h"],
+    "collect": ["database", "code/kernel_parts.h", "elf", "base", "shared"],
     "experiment": ["profile", "base", "shared/sums.def"],
     "options": ["experiment/backend.h", "profile", "target", "elf", "base", "shared"],
     "run": ["options", "report", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder", "dwarf",
             "elf", "sandbox/opener.h", "base", "shared", "shim/image.h"],
-    "cmd": ["run", "options", "report", "export", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder",
+    "cmd": ["run", "options", "collect", "report", "shares/shares.h", "database", "export", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder",
             "dwarf", "elf", "base", "shared", "shim/image.h"],
     "shim": ["shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
     "shared": [],
@@ -114,7 +117,7 @@ def readme_agrees(tree_):
 
 
 # Who knows of BPF.
-BPF_SIDE = ("kernel", "points", "calibration", "session")
+BPF_SIDE = ("kernel", "points", "calibration", "session", "collect")
 
 
 def skeletons_in_bpf_side_only(tree_):

@@ -144,8 +144,8 @@ static int find_held(const struct profile *p, const struct collection *c, struct
 	return 0;
 }
 
-/* How long the waits of a place were on average, over experiments: logs, since what grows with the speedup does so by a factor, and those at 100 % would
- * otherwise make the scatter. */
+/* How long the waits of a place were on average, over experiments: logs, since what grows with the speedup does so by a factor, and those at 100 %
+ * would otherwise make the scatter. */
 struct lengths {
 	double n, sum, squares, waits;
 };

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/replace_file.h"
+#include "cmd/cmd_database.h"
 #include "cmd/commands.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
@@ -17,6 +18,8 @@
 struct diff_command {
 	bool help, json;
 	const char *html;
+	const char *database; /* NULL: profiles are compared */
+	enum shares_by by;
 	char *changed; /* owned; NULL: not said */
 	double speedup;
 	double fail_if; /* percent */
@@ -50,6 +53,10 @@ static const struct option_row rows[] = {
 	{"changed", 0, "FILE:LINE=PERCENT", "the line was made so much faster in between: did what was\npredicted come true?", set_changed},
 	{"fail-if", 0, "PERCENT", "exit with status 1 if a point surely became slower by more", set_fail_if},
 	{"html", 0, "FILE", "write an HTML file, too", option_set_word, offsetof(struct diff_command, html)},
+	{"db", 0, "DIR", "compare samples of 'cozbpf collect': BEFORE and AFTER are\ntimes (2026-11-27, 2026-11-27T07) or builds (build:HEX)",
+	 option_set_word, offsetof(struct diff_command, database)},
+	{"by", 0, "WHAT", "with --db: image, function, line, process, cgroup, host\n(function)", option_choice, offsetof(struct diff_command, by),
+	 .choices = shares_by_names},
 	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct diff_command, json)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct diff_command, help)},
 };
@@ -119,7 +126,7 @@ static int compare_files(const struct diff_command *c, char **files)
 
 int cmd_diff(int argc, char **argv)
 {
-	struct diff_command c = {.fail_if = 1e9};
+	struct diff_command c = {.fail_if = 1e9, .by = SHARES_FUNCTION};
 	struct error e = {0};
 	int first, r;
 
@@ -129,7 +136,11 @@ int cmd_diff(int argc, char **argv)
 		help();
 		r = 0;
 	} else if (argc - first != 2) {
-		r = log_error("diff: which two profiles? Usage: cozbpf diff [OPTION]... BEFORE AFTER");
+		r = log_error("diff: which two? Usage: cozbpf diff [OPTION]... BEFORE AFTER");
+	} else if (c.database && (c.html || c.changed || c.fail_if < 1e9)) {
+		r = log_error("diff: --html, --changed and --fail-if are of profiles; with --db there is --json");
+	} else if (c.database) {
+		r = cmd_diff_samples(c.database, c.by, c.json, argv + first);
 	} else {
 		r = compare_files(&c, argv + first);
 	}

@@ -12,3 +12,6 @@ int cmd_export(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
+int cmd_collect(int argc, char **argv);
+int cmd_db(int argc, char **argv);
+int cmd_top(int argc, char **argv);

@@ -122,19 +122,30 @@ uint64_t code_kernel_base(const struct code_kernel *k)
 	return k->base;
 }
 
-int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret)
+static const char *function_at(const struct code_kernel *k, uint64_t pc)
 {
-	const struct code_kernel *k = m->kernel;
-	_cleanup_free_ char *text = NULL;
 	size_t lo = search_front(k ? k->n : 0, i, k->all[i].pc <= pc);
-	struct code_name *x;
 
-	if (!lo)
-		return -ENOENT;
 	/* Of several names of one place the first is taken every time. */
 	while (lo > 1 && k->all[lo - 2].pc == k->all[lo - 1].pc)
 		lo--;
-	if (asprintf(&text, "%s" SUFFIX, k->names + k->all[lo - 1].name) < 0) {
+	return lo ? k->names + k->all[lo - 1].name : NULL;
+}
+
+const char *code_kernel_at(const struct code_kernel *k, uint64_t addr)
+{
+	return addr < k->base ? NULL : function_at(k, addr - k->base);
+}
+
+int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret)
+{
+	const char *name = function_at(m->kernel, pc);
+	_cleanup_free_ char *text = NULL;
+	struct code_name *x;
+
+	if (!name)
+		return -ENOENT;
+	if (asprintf(&text, "%s" SUFFIX, name) < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}

@@ -51,6 +51,8 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e);
 /* The kernel's functions by name, for root. -EPERM, -ENOTSUP: it hides them, or has no names. */
 int code_kernel_open(struct code_kernel **ret, struct error *e);
 void code_kernel_close(struct code_kernel *k); /* NULL is allowed */
+/* The function at @addr, or NULL; owned by @k. */
+const char *code_kernel_at(const struct code_kernel *k, uint64_t addr);
 /* Where they begin: for session_options.kernel_base. */
 uint64_t code_kernel_base(const struct code_kernel *k);
 /* Makes them targets of their own. @k must outlive the map. */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "profile/reader.h"
+#include "shares/shares.h"
 
 #include <stdio.h>
 
@@ -13,3 +14,8 @@ int export_trace(FILE *out, const struct profile *p);
 /* The samples as pprof reads them: https://github.com/google/pprof/blob/main/proto/profile.proto, compressed by gzip. Each location of the profile is
  * a function with one line. -ENODATA: the profile has no samples; -ENOMEM; negative errno. */
 int export_pprof(FILE *out, const struct profile *p);
+/* The same of what a database says of functions or lines. */
+int export_shares_pprof(FILE *out, const struct shares *s);
+/* All rows of the epochs of a database that overlap [@from_s, @to_s), as objects of JSON, one to a line, or as CSV. Negative errno, with @e. */
+int export_counts_json(FILE *out, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e);
+int export_counts_csv(FILE *out, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e);

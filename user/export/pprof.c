@@ -180,3 +180,19 @@ int export_pprof(FILE *out, const struct profile *p)
 	data = malloc(pprof__profile__get_packed_size(&all));
 	return data ? write_compressed(out, data, pprof__profile__pack(&all, data)) : -ENOMEM;
 }
+
+int export_shares_pprof(FILE *out, const struct shares *s)
+{
+	struct profile_samples *samples = calloc(s->n + 1, sizeof(*samples));
+	struct profile_startup run = {.time = s->from_s * 1000000000};
+	struct profile p = {.runs = &run, .n_runs = 1, .samples = samples, .n_samples = s->n, .runtime_ns = (s->to_s - s->from_s) * 1000000000};
+	int r;
+
+	if (!samples)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n; i++)
+		samples[i] = (struct profile_samples){.location = s->all[i].name, .count = s->all[i].samples, .ns = (uint64_t)s->all[i].amount};
+	r = export_pprof(out, &p);
+	free(samples);
+	return r;
+}

@@ -16,22 +16,6 @@ static struct report flat_report(FILE *out, const struct profile *p, const struc
 	return (struct report){.out = out, .p = p, .a = a, .h = &no_hints, .utf8 = true, .top = SIZE_MAX, .prefix = text_common_directory(a)};
 }
 
-/* A quoted field. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as text. */
-static void csv_text(const struct report *r, const char *s)
-{
-	_cleanup_free_ char *clean = text_clean(r, s);
-
-	(void)fputc('"', r->out);
-	if (*clean && strchr("=+-@", *clean))
-		(void)fputc('\'', r->out);
-	for (const char *c = clean; *c; c++) {
-		if (*c == '"')
-			(void)fputc('"', r->out);
-		(void)fputc(*c, r->out);
-	}
-	(void)fputc('"', r->out);
-}
-
 /* In percent, with the digits of the other forms; empty: not known. */
 static void csv_percent(const struct report *r, double share)
 {
@@ -54,11 +38,11 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++) {
 			const struct analysis_line *line = &a->points[i].lines[j];
 
-			csv_text(&r, a->points[i].name);
+			text_csv(&r, a->points[i].name);
 			(void)fprintf(out, ",%s,", a->points[i].kind == PROFILE_LATENCY ? "latency" : "throughput");
-			csv_text(&r, line->selected);
+			text_csv(&r, line->selected);
 			(void)fputc(',', out);
-			csv_text(&r, line->function ? line->function : "");
+			text_csv(&r, line->function ? line->function : "");
 			csv_percent(&r, line->share);
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 				struct analysis_change c = analysis_shown(line, k);
@@ -69,7 +53,7 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			}
 			text_verdict(line, a->points[i].speed.spins, verdict);
 			(void)fputc(',', out);
-			csv_text(&r, verdict);
+			text_csv(&r, verdict);
 			(void)fprintf(out, ",%zu\n", line->experiments);
 		}
 	return fflush(out) ? -errno : 0;

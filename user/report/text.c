@@ -28,6 +28,21 @@ char *text_clean(const struct report *r, const char *s)
 	return copy;
 }
 
+void text_csv(const struct report *r, const char *s)
+{
+	_cleanup_free_ char *clean = text_clean(r, s);
+
+	(void)fputc('"', r->out);
+	if (*clean && strchr("=+-@", *clean))
+		(void)fputc('\'', r->out);
+	for (const char *c = clean; *c; c++) {
+		if (*c == '"')
+			(void)fputc('"', r->out);
+		(void)fputc(*c, r->out);
+	}
+	(void)fputc('"', r->out);
+}
+
 size_t text_columns(const char *s)
 {
 	size_t n = 0;

@@ -48,6 +48,8 @@ char *text_clean(const struct report *r, const char *s);
 char *text_line_name(const struct report *r, const char *selected, size_t columns);
 /* Length in bytes of the directory that all lines share; 0: none. */
 size_t text_common_directory(const struct analysis *a);
+/* A quoted field of CSV. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as text. */
+void text_csv(const struct report *r, const char *s);
 /* Columns that a clean string takes, taking one for each character. */
 size_t text_columns(const char *s);
 

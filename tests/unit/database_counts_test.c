@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/error.h"
+#include "database/counts.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char nothing[] = "", path[] = "/usr/bin/a", build_id[] = "0123ab";
+
+static struct counts file_of(const char *process, uint64_t offset, uint64_t count)
+{
+	const struct counts_image image = {COUNTS_FILE, path, build_id, 1, 2, 3};
+	struct counts c = {.begin_s = 3600, .seconds = 3600};
+	int who, event;
+
+	assert_int_equal(counts_copy_image(&c.image, &image), 0);
+	who = counts_who(&c, process, "/a", "host");
+	event = counts_event(&c, "cpu-clock", 10000000);
+	assert_int_equal(counts_add(&c, offset, (uint32_t)who, (uint32_t)event, count), 0);
+	return c;
+}
+
+static uint64_t sum_of(const struct counts *c, const char *process)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->n_rows; i++)
+		if (strcmp(c->who[c->rows[i].who].process, process) == 0)
+			n += c->rows[i].count;
+	return n;
+}
+
+static void rows_are_sorted_and_added(void **state)
+{
+	struct counts c = file_of("a", 70, 1);
+
+	(void)state;
+	assert_int_equal(counts_add(&c, 20, 0, 0, 5), 0);
+	assert_int_equal(counts_add(&c, 70, 0, 0, 2), 0);
+	counts_sort(&c);
+	assert_int_equal(c.n_rows, 2);
+	assert_int_equal(c.rows[0].offset, 20);
+	assert_int_equal(c.rows[1].count, 3);
+	/* It still grows. */
+	for (uint64_t i = 0; i < 100; i++)
+		assert_int_equal(counts_add(&c, i, 0, 0, 1), 0);
+	counts_sort(&c);
+	assert_int_equal(c.n_rows, 100);
+	counts_free(&c);
+}
+
+/* Each side numbers processes in its own order. */
+static void merging_goes_by_names(void **state)
+{
+	struct counts a = file_of("one", 1, 10), b = file_of("two", 1, 100);
+	int who = counts_who(&b, "one", "/a", "host");
+
+	(void)state;
+	assert_int_equal(counts_add(&b, 1, (uint32_t)who, 0, 1000), 0);
+	counts_sort(&b);
+	assert_int_equal(counts_merge(&a, &b), 0);
+	assert_int_equal(a.n_rows, 2);
+	assert_int_equal(sum_of(&a, "one"), 1010);
+	assert_int_equal(sum_of(&a, "two"), 100);
+	counts_free(&a);
+	counts_free(&b);
+}
+
+static void forgets_whose_they_were(void **state)
+{
+	struct counts a = file_of("one", 1, 10), b = file_of("two", 1, 100);
+
+	(void)state;
+	assert_int_equal(counts_merge(&a, &b), 0);
+	assert_int_equal(counts_forget_who(&a), 0);
+	assert_int_equal(a.n_rows, 1);
+	assert_int_equal(a.rows[0].count, 110);
+	counts_free(&a);
+	counts_free(&b);
+}
+
+static void comes_back_as_it_was(void **state)
+{
+	struct counts a = file_of("one", 1ULL << 40, 10), b;
+	unsigned char *bytes;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(counts_add(&a, 7, 0, 0, UINT64_MAX), 0);
+	counts_sort(&a);
+	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	assert_int_equal(counts_decode(bytes, n, &b, NULL), 0);
+	assert_int_equal(b.n_rows, 2);
+	assert_memory_equal(a.rows, b.rows, 2 * sizeof(*a.rows));
+	assert_true(counts_same_image(&a.image, &b.image));
+	assert_string_equal(b.who[0].cgroup, "/a");
+	assert_int_equal(b.events[0].every, 10000000);
+	assert_int_equal(b.begin_s, 3600);
+	free(bytes);
+	counts_free(&a);
+	counts_free(&b);
+}
+
+/* Every bit, and every length: none is taken for a file. */
+static void any_damage_is_seen(void **state)
+{
+	struct counts a = file_of("one", 12345, 10), b;
+	struct error e = {0};
+	unsigned char *bytes;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	for (size_t i = 0; i < 8 * n; i++) {
+		bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+		assert_int_equal(counts_decode(bytes, n, &b, &e), -EINVAL);
+		bytes[i / 8] ^= (unsigned char)(1 << i % 8);
+	}
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(counts_decode(bytes, i, &b, &e), -EINVAL);
+	assert_non_null(strstr(e.text, "damaged"));
+	assert_int_equal(counts_decode(bytes, n, &b, &e), 0);
+	free(bytes);
+	counts_free(&a);
+	counts_free(&b);
+}
+
+/* A sound checksum over what makes no sense. */
+static void nonsense_is_refused(void **state)
+{
+	struct counts a = file_of("one", 5, 10), b;
+	unsigned char *bytes;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(counts_add(&a, 4, 0, 0, 1), 0); /* out of order */
+	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
+	free(bytes);
+	counts_sort(&a);
+	a.rows[1].who = 1; /* there is none */
+	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
+	free(bytes);
+	a.rows[1].who = 0;
+	free(a.image.build_id);
+	a.image.build_id = strdup("../../etc"); /* it is part of a file's name */
+	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
+	free(bytes);
+	counts_free(&a);
+}
+
+static void builds_are_told_apart(void **state)
+{
+	static char other[] = "ff", elsewhere[] = "/opt/a";
+	struct counts_image a = {COUNTS_FILE, path, build_id, 1, 2, 3}, b = a;
+
+	(void)state;
+	b.path = elsewhere;
+	b.inode = 9;
+	assert_true(counts_same_image(&a, &b)); /* one build, in two places */
+	b.build_id = other;
+	assert_false(counts_same_image(&a, &b));
+	a.build_id = b.build_id = nothing;
+	assert_false(counts_same_image(&a, &b));
+	b = a;
+	assert_true(counts_same_image(&a, &b));
+	b.changed_ns++;
+	assert_false(counts_same_image(&a, &b));
+	/* Two modules without build ids. */
+	a.kind = b.kind = COUNTS_KERNEL;
+	b.changed_ns--;
+	assert_true(counts_same_image(&a, &b));
+	b.path = elsewhere;
+	assert_false(counts_same_image(&a, &b));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_are_sorted_and_added), cmocka_unit_test(merging_goes_by_names), cmocka_unit_test(forgets_whose_they_were),
+		cmocka_unit_test(comes_back_as_it_was),	     cmocka_unit_test(any_damage_is_seen),    cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(builds_are_told_apart),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the commands that use a database of `cozbpf collect` share. */
+#pragma once
+
+#include "database/database.h"
+#include "shares/shares.h"
+
+#include <stdbool.h>
+
+#define CMD_DEFAULT_DATABASE "/var/lib/cozbpf"
+
+/* A database_say that prints; @arg is the command's name. */
+void cmd_left_out(const char *text, void *arg);
+
+/* `cozbpf diff --db`; @words: what is before and after. The exit status. */
+int cmd_diff_samples(const char *path, enum shares_by by, bool json, char **words);

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cozbpf db: looks after databases of `cozbpf collect`. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/replace_file.h"
+#include "cmd/cmd_database.h"
+#include "cmd/commands.h"
+#include "decoder/decoder.h"
+#include "export/export.h"
+#include "options/quantities.h"
+#include "options/run_option_rows.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum form { PPROF, JSON, CSV, N_FORMS };
+static const char *const form_names[] = {[PPROF] = "pprof", [JSON] = "json", [CSV] = "csv", NULL};
+
+struct db_command {
+	bool help;
+	const char *database, *output;
+	uint64_t older_s;
+	enum form form;
+	struct shares_choice choice;
+	struct error *e;
+};
+
+#define CHOICE(field) (offsetof(struct db_command, choice) + offsetof(struct shares_choice, field))
+#define ROW_DB                                                                                                                    \
+	{                                                                                                                         \
+		"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, offsetof(struct db_command, database) \
+	}
+#define ROW_HELP                                                                               \
+	{                                                                                      \
+		"help", 'h', NULL, "this text", option_flag, offsetof(struct db_command, help) \
+	}
+
+static const struct option_row info_rows[] = {ROW_DB, ROW_HELP};
+static const struct option_row merge_rows[] = {
+	{"output", 'o', "DIR", "the new database (must be said)", option_set_word, offsetof(struct db_command, output)},
+	ROW_HELP,
+};
+static const struct option_row compact_rows[] = {
+	ROW_DB,
+	{"older-than", 0, "TIME", "days that ended so long ago (2d)", option_set_span, offsetof(struct db_command, older_s)},
+	ROW_HELP,
+};
+static const struct option_row export_rows[] = {
+	{"to", 0, "FORMAT",
+	 "json: each row as an object, one to a line\ncsv: the same for spreadsheets\npprof: samples by function, for pprof and profile stores",
+	 option_choice, offsetof(struct db_command, form), .choices = form_names},
+	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word, offsetof(struct db_command, output)},
+	ROW_DB,
+	{"since", 0, "TIME", "from then on: a span before now, or a time of UTC (all)", option_set_since, CHOICE(from_s)},
+	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
+	ROW_HELP,
+};
+
+static char left_out_of[] = "db";
+
+static int open_to_read(const struct db_command *c, struct database **ret)
+{
+	return database_open(c->database, cmd_left_out, left_out_of, ret, c->e);
+}
+
+/* How sampling went, by what the sampler says of itself. */
+struct sampling {
+	uint64_t samples, numbers[3];
+};
+static const char *const sampling_names[] = {"ticks", "hits", "lost"};
+
+static int add_sampling(struct counts *c, void *arg)
+{
+	struct sampling *s = arg;
+
+	for (size_t i = 0; i < c->n_rows; i++) {
+		const char *event = c->events[c->rows[i].event].name;
+
+		if (c->image.kind != COUNTS_SAMPLER)
+			s->samples += c->rows[i].count;
+		for (size_t k = 0; c->image.kind == COUNTS_SAMPLER && k < 3; k++)
+			if (strcmp(event, sampling_names[k]) == 0)
+				s->numbers[k] += c->rows[i].count;
+	}
+	return 0;
+}
+
+static int info(struct db_command *c, char **words, int n)
+{
+	_cleanup_free_ struct database_epoch *all = NULL;
+	struct database *d = NULL;
+	uint64_t bytes = 0;
+	size_t epochs = 0;
+	int r = open_to_read(c, &d);
+
+	(void)words;
+	(void)n;
+	if (r == 0)
+		r = database_epochs(d, &all, &epochs, c->e);
+	if (r == 0)
+		(void)puts("epoch                     images    KiB      samples    found    lost");
+	for (size_t i = 0; r == 0 && i < epochs; i++) {
+		struct sampling s = {0};
+
+		database_measure(d, &all[i]);
+		bytes += all[i].bytes;
+		r = database_each(d, all[i].begin_s, all[i].begin_s + all[i].seconds, add_sampling, &s, c->e);
+		if (r == 0)
+			(void)printf("%-24s %7zu %6llu %12llu %6.1f %% %7llu\n", all[i].name, all[i].files, (unsigned long long)all[i].bytes >> 10,
+				     (unsigned long long)s.samples, s.numbers[0] ? 100 * (double)s.numbers[1] / (double)s.numbers[0] : 0,
+				     (unsigned long long)s.numbers[2]);
+	}
+	if (r == 0)
+		(void)printf("%zu epochs, %llu KiB. found: samples whose entry in the kernel's table was there already\n", epochs,
+			     (unsigned long long)bytes >> 10);
+	database_close(d);
+	return r;
+}
+
+struct merging {
+	struct database *to;
+	struct error *e;
+};
+
+static int merge_one(struct counts *c, void *arg)
+{
+	struct merging *m = arg;
+
+	return database_add(m->to, c, m->e);
+}
+
+/* Only into a new one: what would be merged twice would count twice. */
+static int merge(struct db_command *c, char **words, int n)
+{
+	struct merging m = {.e = c->e};
+	int r;
+
+	if (!c->output)
+		return fail(c->e, EINVAL, "merge: into which directory? Name it with -o");
+	if (n < 1)
+		return fail(c->e, EINVAL, "merge: which databases? Usage: cozbpf db merge -o DIR DATABASE...");
+	if (access(c->output, F_OK) == 0)
+		return fail(c->e, EEXIST, "merge: '%s' is there already: name a new directory", c->output);
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < i; k++)
+			if (strcmp(words[i], words[k]) == 0)
+				return fail(c->e, EINVAL, "merge: '%s' is named twice", words[i]);
+	/* Before the new one is made. */
+	for (int i = 0; i < n; i++) {
+		struct database *d = NULL;
+
+		r = database_open(words[i], cmd_left_out, left_out_of, &d, c->e);
+		database_close(d);
+		if (r < 0)
+			return r;
+	}
+	r = database_open_writer(c->output, (gid_t)-1, cmd_left_out, left_out_of, &m.to, c->e);
+	for (int i = 0; i < n && r == 0; i++) {
+		struct database *d = NULL;
+
+		r = database_open(words[i], cmd_left_out, left_out_of, &d, c->e);
+		if (r == 0)
+			r = database_each(d, 0, UINT64_MAX, merge_one, &m, c->e);
+		database_close(d);
+	}
+	database_close(m.to);
+	return r;
+}
+
+static int compact(struct db_command *c, char **words, int n)
+{
+	struct database *d = NULL;
+	uint64_t now = (uint64_t)time(NULL);
+	size_t days = 0;
+	int r = database_open_writer(c->database, (gid_t)-1, cmd_left_out, left_out_of, &d, c->e);
+
+	(void)words;
+	(void)n;
+	if (r == 0)
+		r = database_compact(d, now > c->older_s ? now - c->older_s : 0, &days, c->e);
+	database_close(d);
+	if (r == 0)
+		(void)printf("%zu days were made one epoch each\n", days);
+	return r;
+}
+
+static int export_pprof_of(FILE *out, struct database *d, const struct db_command *c)
+{
+	_cleanup_(shares_free) struct shares s = {0};
+	int r = decoder_start(NULL, c->e);
+
+	if (r == 0)
+		r = shares_of(d, &c->choice, &s, c->e);
+	decoder_stop();
+	if (r < 0)
+		return r;
+	r = export_shares_pprof(out, &s);
+	return r == -ENODATA ? fail(c->e, ENODATA, "the database has no samples of that time")
+	       : r < 0	     ? fail(c->e, -r, "cannot write: %s", strerror(-r))
+			     : 0;
+}
+
+static int write_form(FILE *out, void *arg)
+{
+	struct db_command *c = arg;
+	struct database *d = NULL;
+	int r = open_to_read(c, &d);
+
+	if (r == 0)
+		r = c->form == PPROF  ? export_pprof_of(out, d, c)
+		    : c->form == JSON ? export_counts_json(out, d, c->choice.from_s, c->choice.to_s, c->e)
+				      : export_counts_csv(out, d, c->choice.from_s, c->choice.to_s, c->e);
+	database_close(d);
+	return r;
+}
+
+static int export(struct db_command *c, char **words, int n)
+{
+	struct replace_file f = {.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct error e = {0};
+	int r;
+
+	(void)words;
+	(void)n;
+	if (c->form == N_FORMS)
+		return fail(c->e, EINVAL, "export: which format? Say --to json, --to csv or --to pprof");
+	if (c->form == PPROF && !c->output && isatty(STDOUT_FILENO))
+		return fail(c->e, EINVAL, "export: pprof's format is binary and standard output a terminal: name a file with -o");
+	if (!c->output)
+		return write_form(stdout, c);
+	r = replace_file(&f, write_form, c, &e);
+	/* Why nothing could be written says more than that nothing was. */
+	if (r < 0 && !*c->e->text)
+		*c->e = e;
+	return r;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct db_command *c, char **words, int n);
+	const struct option_row *rows;
+	size_t n_rows;
+	bool words;
+	const char *usage;
+} subcommands[] = {
+	{"info", info, info_rows, sizeof(info_rows) / sizeof(info_rows[0]), false,
+	 "Usage: cozbpf db info [OPTION]...\nList the epochs of a database, and how sampling went.\n"},
+	{"merge", merge, merge_rows, sizeof(merge_rows) / sizeof(merge_rows[0]), true,
+	 "Usage: cozbpf db merge -o DIR DATABASE...\nPut several databases, of one host or of many, into a new one. Samples keep their hosts.\n"},
+	{"compact", compact, compact_rows, sizeof(compact_rows) / sizeof(compact_rows[0]), false,
+	 "Usage: cozbpf db compact [OPTION]...\nMake one epoch of the hours of each day that is past: smaller, and quicker to read.\n"},
+	{"export", export, export_rows, sizeof(export_rows) / sizeof(export_rows[0]), false,
+	 "Usage: cozbpf db export --to json|csv|pprof [OPTION]...\nWrite what was counted in a format of other tools.\n"},
+};
+#define N_SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
+
+static void help(void)
+{
+	for (size_t i = 0; i < N_SUBCOMMANDS; i++)
+		(void)puts(subcommands[i].usage);
+	(void)puts("'cozbpf db info --help' and so on list the options.");
+}
+
+int cmd_db(int argc, char **argv)
+{
+	struct error e = {0};
+	struct db_command c = {.database = CMD_DEFAULT_DATABASE,
+			       .older_s = (uint64_t)2 * DATABASE_DAY_S,
+			       .form = N_FORMS,
+			       .choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX},
+			       .e = &e};
+	int first;
+
+	if (argc < 2)
+		return log_error("db: what? Say cozbpf db info, merge, compact or export");
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+		help();
+		return 0;
+	}
+	for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
+		if (strcmp(argv[1], subcommands[i].name) != 0)
+			continue;
+		if (options_parse(subcommands[i].rows, subcommands[i].n_rows, &c, argc - 1, argv + 1, &first, &e) < 0)
+			return log_error("db: %s", e.text);
+		first++;
+		if (c.help) {
+			(void)puts(subcommands[i].usage);
+			options_help(stdout, subcommands[i].rows, subcommands[i].n_rows);
+			return 0;
+		}
+		if (first < argc && !subcommands[i].words)
+			return log_error("db: unexpected word '%s'", argv[first]);
+		if (subcommands[i].run(&c, argv + first, argc - first) < 0)
+			return log_error("db: %s", e.text);
+		return 0;
+	}
+	return log_error("db: unknown word '%s'; there are info, merge, compact and export", argv[1]);
+}

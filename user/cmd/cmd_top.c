@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* cozbpf top: where the time goes, by what `cozbpf collect` counted. */
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/replace_file.h"
+#include "cmd/cmd_database.h"
+#include "cmd/commands.h"
+#include "decoder/decoder.h"
+#include "options/quantities.h"
+#include "options/run_option_rows.h"
+#include "options/run_options.h"
+#include "report/report.h"
+#include "report/shares.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+struct top_command {
+	bool help, json, csv;
+	const char *database, *html;
+	uint64_t top, width;
+	struct shares_choice choice;
+};
+
+#define CHOICE(field) (offsetof(struct top_command, choice) + offsetof(struct shares_choice, field))
+
+static const struct option_row rows[] = {
+	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, offsetof(struct top_command, database)},
+	{"since", 0, "TIME", "from then on: a span before now, as 30m, 1h, 7d, or a\ntime of UTC, as 2026-11-27T07:30 (all there is)",
+	 option_set_since, CHOICE(from_s)},
+	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
+	{"by", 0, "WHAT", "image, function, line, process, cgroup or host (function)", option_choice, CHOICE(by), .choices = shares_by_names},
+	{"event", 0, "NAME", "of that event, if several were counted", option_set_word, CHOICE(event)},
+	{"image", 0, "GLOB", "only images whose path or last component fits", option_set_word, CHOICE(image)},
+	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word, CHOICE(build_id)},
+	{"process", 0, "GLOB", "only processes of that name", option_set_word, CHOICE(process)},
+	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word, CHOICE(cgroup)},
+	{"host", 0, "GLOB", "only hosts, of a merged database", option_set_word, CHOICE(host)},
+	{"top", 0, "N", "at most so many rows; 0: all (30)", option_set_whole, offsetof(struct top_command, top), .max = INT_MAX},
+	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole, offsetof(struct top_command, width), .min = 1,
+	 .max = INT_MAX},
+	{"html", 0, "FILE", "write an HTML file, too", option_set_word, offsetof(struct top_command, html)},
+	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct top_command, json)},
+	{"csv", 0, NULL, "for spreadsheets", option_flag, offsetof(struct top_command, csv)},
+	{"help", 'h', NULL, "this text", option_flag, offsetof(struct top_command, help)},
+};
+#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void help(void)
+{
+	(void)puts("Usage: cozbpf top [OPTION]...\n"
+		   "Show where the time of a machine goes, by the samples that 'cozbpf collect' counted.\n");
+	options_help(stdout, rows, N_ROWS);
+	(void)puts("\nExample:\n  cozbpf top --since 1h --by function --image libc.so.6");
+}
+
+void cmd_left_out(const char *text, void *arg)
+{
+	(void)log_error("%s: %s", (const char *)arg, text);
+}
+
+static int write_html(FILE *out, void *arg)
+{
+	return shares_html(out, arg);
+}
+
+static int show(const struct top_command *c, const struct shares_table *t)
+{
+	struct replace_file f = {.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct shares_table copy = *t;
+	struct error e = {0};
+	int r = c->json ? shares_json(stdout, t) : c->csv ? shares_csv(stdout, t) : shares_print(stdout, t);
+
+	if (r < 0)
+		return log_error("top: %s", strerror(-r));
+	if (c->html && replace_file(&f, write_html, &copy, &e) < 0)
+		return log_error("top: %s", e.text);
+	return 0;
+}
+
+static int top(const struct top_command *c)
+{
+	_cleanup_(shares_free) struct shares s = {0};
+	struct shares_table t = {.s = &s, .by = c->choice.by, .database = c->database, .top = c->top, .width = (int)c->width};
+	struct database *d = NULL;
+	struct error e = {0};
+	char name[] = "top";
+	int r = database_open(c->database, cmd_left_out, name, &d, &e);
+
+	if (r == 0 && (c->choice.by == SHARES_FUNCTION || c->choice.by == SHARES_LINE))
+		r = decoder_start(NULL, &e);
+	if (r == 0)
+		r = shares_of(d, &c->choice, &s, &e);
+	decoder_stop();
+	database_close(d);
+	return r < 0 ? log_error("top: %s", e.text) : show(c, &t);
+}
+
+int cmd_top(int argc, char **argv)
+{
+	struct top_command c = {.database = CMD_DEFAULT_DATABASE, .top = 30, .choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX}};
+	struct error e = {0};
+	int first;
+
+	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
+		return log_error("top: %s", e.text);
+	if (c.help) {
+		help();
+		return 0;
+	}
+	if (first < argc)
+		return log_error("top: unexpected word '%s'", argv[first]);
+	if (c.json && c.csv)
+		return log_error("top: --json and --csv: choose one");
+	if (!c.width)
+		c.width = (uint64_t)terminal_width(STDOUT_FILENO);
+	return top(&c);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "code/kernel_parts.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/search.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char hex[] = "0123456789abcdef";
+
+/* The build id in a file of ELF notes, as /sys/kernel/notes; "" if there is none. NULL: out of memory. */
+static char *build_id_of(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char notes[4096];
+	ssize_t n = fd < 0 ? 0 : read(fd, notes, sizeof(notes));
+	size_t at = 0, size = n > 0 ? (size_t)n : 0;
+
+	while (at + sizeof(Elf64_Nhdr) <= size) {
+		Elf64_Nhdr h;
+		size_t name = at + sizeof(h), desc, next;
+		char *text;
+
+		memcpy(&h, notes + at, sizeof(h));
+		if (h.n_namesz > size || h.n_descsz > size)
+			break;
+		desc = name + ((h.n_namesz + 3) & ~3U);
+		next = desc + ((h.n_descsz + 3) & ~3U);
+		if (desc + h.n_descsz > size)
+			break;
+		at = next;
+		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 || memcmp(notes + name, "GNU", 4) != 0 || h.n_descsz > 64)
+			continue;
+		text = calloc(2 * h.n_descsz + 1, 1);
+		for (size_t i = 0; text && i < h.n_descsz; i++) {
+			text[2 * i] = hex[notes[desc + i] >> 4];
+			text[2 * i + 1] = hex[notes[desc + i] & 15];
+		}
+		return text;
+	}
+	return strdup("");
+}
+
+static int add(struct kernel_parts *k, uint64_t start, uint64_t end, const char *name, const char *notes)
+{
+	struct kernel_part p = {start, end, strdup(name), build_id_of(notes)};
+
+	if (!p.name || !p.build_id || array_room(k->all, k->n) < 0) {
+		free(p.name);
+		free(p.build_id);
+		return -ENOMEM;
+	}
+	k->all[k->n++] = p;
+	return 0;
+}
+
+static int by_start(const void *pa, const void *pb)
+{
+	const struct kernel_part *a = pa, *b = pb;
+
+	return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int read_kernel(struct kernel_parts *k)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t capacity = 0;
+	unsigned long long addr, start = 0, end = 0;
+	char type, name[512];
+
+	while (f && getline(&line, &capacity, f) > 0) {
+		if (sscanf(line, "%llx %c %511s", &addr, &type, name) != 3 || !addr)
+			continue;
+		if (strcmp(name, "_text") == 0 || (strcmp(name, "_stext") == 0 && !start))
+			start = addr;
+		else if (strcmp(name, "_etext") == 0)
+			end = addr;
+		/* There are more than a hundred thousand. */
+		if (start && end)
+			break;
+	}
+	return start && end ? add(k, start, end, "", "/sys/kernel/notes") : 0;
+}
+
+static int read_modules(struct kernel_parts *k)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/modules", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t capacity = 0;
+	int r = 0;
+
+	while (f && r == 0 && getline(&line, &capacity, f) > 0) {
+		unsigned long long size, start;
+		char name[64], notes[256];
+
+		if (sscanf(line, "%63s %llu %*s %*s %*s %llx", name, &size, &start) != 3 || !start)
+			continue;
+		(void)snprintf(notes, sizeof(notes), "/sys/module/%s/notes/.note.gnu.build-id", name);
+		r = add(k, start, start + size, name, notes);
+	}
+	return r;
+}
+
+void kernel_parts_free(struct kernel_parts *k)
+{
+	for (size_t i = 0; i < k->n; i++) {
+		free(k->all[i].name);
+		free(k->all[i].build_id);
+	}
+	free(k->all);
+	*k = (struct kernel_parts){0};
+}
+
+int kernel_parts_read(struct kernel_parts *k)
+{
+	int r = read_kernel(k);
+
+	return r == 0 ? kernel_parts_refresh(k) : r;
+}
+
+int kernel_parts_refresh(struct kernel_parts *k)
+{
+	struct kernel_parts now = {0};
+	int r = 0;
+
+	/* The kernel itself stays where it is. */
+	for (size_t i = 0; i < k->n && r == 0; i++)
+		if (!*k->all[i].name)
+			r = add(&now, k->all[i].start, k->all[i].end, "", "/sys/kernel/notes");
+	if (r == 0)
+		r = read_modules(&now);
+	if (r < 0) {
+		kernel_parts_free(&now);
+		return r;
+	}
+	if (now.n)
+		qsort(now.all, now.n, sizeof(*now.all), by_start);
+	kernel_parts_free(k);
+	*k = now;
+	return 0;
+}
+
+const struct kernel_part *kernel_parts_at(const struct kernel_parts *k, uint64_t addr)
+{
+	size_t n = search_front(k->n, i, k->all[i].start <= addr);
+
+	return n && addr < k->all[n - 1].end ? &k->all[n - 1] : NULL;
+}

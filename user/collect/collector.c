@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* From the tables to the database. */
+#include "collect/private.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "collect.skel.h"
+#include "database/database.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#define COMPACT_FROM 65536 /* rows */
+
+struct collector {
+	struct sampler *sampler;
+	struct names names;
+	struct kernel_parts kernel;
+	struct ring_buffer *news;
+	struct pending *pending;
+	size_t n_pending, compact_at;
+	struct collect_totals written;
+	char host[sizeof(((struct utsname *)NULL)->nodename)];
+};
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct pending *a = pa, *b = pb;
+
+	if (a->image != b->image)
+		return a->image < b->image ? -1 : 1;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	if (a->who != b->who)
+		return a->who < b->who ? -1 : 1;
+	return a->event < b->event ? -1 : a->event > b->event;
+}
+
+/* Sorted, and each place once. */
+static void compact(struct collector *c)
+{
+	size_t used = 0;
+
+	if (c->n_pending)
+		qsort(c->pending, c->n_pending, sizeof(*c->pending), by_place);
+	for (size_t i = 0; i < c->n_pending; i++) {
+		if (used && by_place(&c->pending[used - 1], &c->pending[i]) == 0)
+			c->pending[used - 1].count += c->pending[i].count;
+		else
+			c->pending[used++] = c->pending[i];
+	}
+	c->n_pending = used;
+	c->compact_at = 2 * used > COMPACT_FROM ? 2 * used : COMPACT_FROM;
+}
+
+static int add(void *arg, const struct collect_entry *e)
+{
+	struct collector *c = arg;
+
+	if (c->n_pending >= c->compact_at)
+		compact(c);
+	if (array_room(c->pending, c->n_pending) < 0)
+		return -ENOMEM;
+	c->pending[c->n_pending++] = (struct pending){e->offset, e->count, e->image, e->who, e->event};
+	return 0;
+}
+
+static int on_news(void *arg, void *data, size_t size)
+{
+	struct collector *c = arg;
+	struct collect_news news;
+
+	if (size != sizeof(news))
+		return 0;
+	memcpy(&news, data, sizeof(news));
+	return names_learn(&c->names, sampler_skeleton(c->sampler), &news);
+}
+
+int collector_open(const struct collect_settings *s, void (*say)(const char *text, void *arg), void *arg, struct collector **ret, struct error *e)
+{
+	struct collector *c = calloc(1, sizeof(*c));
+	struct utsname u;
+	int r;
+
+	if (!c)
+		return fail(e, ENOMEM, "out of memory");
+	c->compact_at = COMPACT_FROM;
+	names_open(&c->names);
+	if (uname(&u) == 0)
+		memcpy(c->host, u.nodename, sizeof(c->host));
+	r = kernel_parts_read(&c->kernel) < 0 ? fail(e, ENOMEM, "out of memory") : sampler_open(s, say, arg, &c->sampler, e);
+	if (r == 0) {
+		c->news = ring_buffer__new(bpf_map__fd(sampler_skeleton(c->sampler)->maps.collect_news), on_news, c, NULL);
+		if (!c->news)
+			r = fail(e, errno, "cannot map the ring of new images: %m");
+	}
+	if (r < 0)
+		collector_close(c);
+	else
+		*ret = c;
+	return r;
+}
+
+void collector_close(struct collector *c)
+{
+	if (!c)
+		return;
+	ring_buffer__free(c->news);
+	sampler_close(c->sampler);
+	names_close(&c->names);
+	kernel_parts_free(&c->kernel);
+	free(c->pending);
+	free(c);
+}
+
+struct sampler *collector_sampler(struct collector *c)
+{
+	return c->sampler;
+}
+
+int collector_fd(const struct collector *c)
+{
+	return ring_buffer__epoll_fd(c->news);
+}
+
+void collector_serve(struct collector *c)
+{
+	(void)ring_buffer__consume(c->news);
+}
+
+void collector_stop(struct collector *c)
+{
+	sampler_stop(c->sampler);
+}
+
+void collector_redraw(struct collector *c)
+{
+	sampler_redraw(c->sampler);
+}
+
+uint64_t collector_redraw_ns(const struct collector *c)
+{
+	return sampler_redraw_ns(c->sampler);
+}
+
+struct collect_totals collector_totals(const struct collector *c)
+{
+	return sampler_totals(c->sampler);
+}
+
+/* A process's index in @to. */
+static int who_in(const struct collector *c, struct counts *to, uint32_t who)
+{
+	const struct named_who *w = names_who(&c->names, who);
+
+	if (w)
+		return counts_who(to, w->process, w->cgroup, c->host);
+	return counts_who(to, who == COLLECT_INTERRUPTS ? "[interrupts]" : who == COLLECT_SWAPPER ? "[idle]" : "[unknown]", "", c->host);
+}
+
+/* What the image with number @id is called; of the kernel's, of the part that has @offset, whose begin is *ret_base. False: there is no such part. */
+static bool image_is(const struct collector *c, uint32_t id, uint64_t offset, struct counts_image *ret, uint64_t *ret_base, uint64_t *ret_end)
+{
+	static const enum counts_kind kinds[] = {[COLLECT_UNKNOWN] = COUNTS_UNKNOWN,
+						 [COLLECT_IDLE] = COUNTS_IDLE,
+						 [COLLECT_KERNEL] = COUNTS_KERNEL,
+						 [COLLECT_ANONYMOUS] = COUNTS_ANONYMOUS,
+						 [COLLECT_VDSO] = COUNTS_VDSO};
+	static char nothing[] = "";
+	const struct counts_image *file = id >= COLLECT_FILES ? names_image(&c->names, id) : NULL;
+	const struct kernel_part *part = id == COLLECT_KERNEL ? kernel_parts_at(&c->kernel, offset) : NULL;
+
+	*ret = file ? *file : (struct counts_image){id < COLLECT_FILES ? kinds[id] : COUNTS_UNKNOWN, nothing, nothing, 0, 0, 0};
+	*ret_base = 0;
+	*ret_end = UINT64_MAX;
+	if (part) {
+		ret->path = part->name;
+		ret->build_id = part->build_id;
+		*ret_base = part->start;
+		*ret_end = part->end;
+	}
+	return part || id != COLLECT_KERNEL;
+}
+
+/* Adds the rows from @from on that are of one image to the database; *ret_end: those of the next one. */
+static int write_image(struct collector *c, struct database *d, uint64_t begin_s, size_t from, size_t *ret_end, struct error *e)
+{
+	_cleanup_(counts_free) struct counts to = {.begin_s = begin_s, .seconds = DATABASE_EPOCH_S};
+	const struct pending *p = c->pending;
+	const struct collect_event *events;
+	struct counts_image image;
+	uint64_t base, end;
+	bool has_places = image_is(c, p[from].image, p[from].offset, &image, &base, &end);
+	size_t i = from, n_events;
+	int r = counts_copy_image(&to.image, &image), who = -1;
+
+	events = sampler_events(c->sampler, &n_events);
+	for (; r == 0 && i < c->n_pending && p[i].image == p[from].image && p[i].offset < end; i++) {
+		int event = counts_event(&to, events[p[i].event].name, events[p[i].event].every);
+
+		/* Of code between the parts, which BPF and tracing made, a place says nothing once it is gone. */
+		if (!has_places && kernel_parts_at(&c->kernel, p[i].offset))
+			break;
+		if (i == from || p[i].who != p[i - 1].who)
+			who = who_in(c, &to, p[i].who);
+		if (who < 0 || event < 0)
+			r = -ENOMEM;
+		else
+			r = counts_add(&to, has_places ? p[i].offset - base : 0, (uint32_t)who, (uint32_t)event, p[i].count);
+	}
+	*ret_end = i;
+	if (r < 0)
+		return fail(e, ENOMEM, "out of memory");
+	counts_sort(&to);
+	return database_add(d, &to, e);
+}
+
+/* How sampling itself went, as numbers of an image of its own. */
+static int write_totals(struct collector *c, struct database *d, uint64_t begin_s, struct error *e)
+{
+	_cleanup_(counts_free) struct counts to = {.begin_s = begin_s, .seconds = DATABASE_EPOCH_S};
+	static char nothing[] = "";
+	const struct counts_image image = {.kind = COUNTS_SAMPLER, .path = nothing, .build_id = nothing};
+	struct collect_totals now = sampler_totals(c->sampler), before = c->written;
+	const struct {
+		const char *name;
+		uint64_t n;
+	} numbers[] = {
+		{"ticks", now.ticks - before.ticks}, {"hits", now.hits - before.hits},		{"evicted", now.evicted - before.evicted},
+		{"lost", now.lost - before.lost},    {"unknown", now.unknown - before.unknown}, {"outside", now.outside - before.outside},
+	};
+	int r = counts_copy_image(&to.image, &image), who = r < 0 ? r : counts_who(&to, "cozbpf", "", c->host);
+
+	for (size_t i = 0; who >= 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		int event = counts_event(&to, numbers[i].name, 1);
+
+		if (event < 0 || (numbers[i].n && counts_add(&to, 0, (uint32_t)who, (uint32_t)event, numbers[i].n) < 0))
+			return fail(e, ENOMEM, "out of memory");
+	}
+	if (who < 0)
+		return fail(e, ENOMEM, "out of memory");
+	counts_sort(&to);
+	r = to.n_rows ? database_add(d, &to, e) : 0;
+	if (r == 0)
+		c->written = now;
+	return r;
+}
+
+static int write_all(struct collector *c, struct database *d, uint64_t begin_s, struct error *e)
+{
+	size_t done = 0, end = 0;
+	int r = 0;
+
+	while (r == 0 && done < c->n_pending) {
+		r = write_image(c, d, begin_s, done, &end, e);
+		if (r == 0)
+			done = end;
+	}
+	memmove(c->pending, c->pending + done, (c->n_pending - done) * sizeof(*c->pending));
+	c->n_pending -= done;
+	return r == 0 ? write_totals(c, d, begin_s, e) : r;
+}
+
+int collector_flush(struct collector *c, struct database *d, uint64_t now_s, size_t *ret_kept, struct error *e)
+{
+	struct collect_bpf *skel = sampler_skeleton(c->sampler);
+	int r;
+
+	collector_serve(c);
+	r = sampler_harvest(c->sampler, add, c);
+	if (r == 0)
+		r = names_complete(&c->names, skel);
+	if (r == 0)
+		r = kernel_parts_refresh(&c->kernel);
+	compact(c);
+	r = r < 0 ? fail(e, -r, "cannot take what was counted: %s", strerror(-r)) : write_all(c, d, now_s - now_s % DATABASE_EPOCH_S, e);
+	if (r == 0)
+		names_make_room(&c->names, skel);
+	sampler_look_after(c->sampler);
+	*ret_kept = c->n_pending;
+	return r;
+}
+
+uint64_t collector_forget(struct collector *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->n_pending; i++)
+		n += c->pending[i].count;
+	free(c->pending);
+	c->pending = NULL;
+	c->n_pending = 0;
+	return n;
+}

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What the numbers in the tables stand for: images with their paths and build ids, processes with their control groups. */
+#include "collect/private.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/search.h"
+#include "collect.skel.h"
+#include "elf/object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/vfs.h>
+
+/* Where version 2 is alone, and where it is mounted beside version 1. */
+static const char *const cgroup_roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+#define FILEID_KERNFS 0xfe /* include/linux/exportfs.h; a handle of this kind is the inode's number */
+#define DELETED " (deleted)"
+
+void names_open(struct names *n)
+{
+	*n = (struct names){.cgroup_fd = -1};
+	for (size_t i = 0; n->cgroup_fd < 0 && i < sizeof(cgroup_roots) / sizeof(cgroup_roots[0]); i++) {
+		int fd = open(cgroup_roots[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		struct statfs fs;
+
+		n->cgroup_root = cgroup_roots[i];
+		if (fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC)
+			n->cgroup_fd = fd;
+		else if (fd >= 0)
+			(void)close(fd);
+	}
+}
+
+static void image_free(struct named_image *i)
+{
+	free(i->image.path);
+	free(i->image.build_id);
+}
+
+static void who_free(struct named_who *w)
+{
+	free(w->process);
+	free(w->cgroup);
+}
+
+void names_close(struct names *n)
+{
+	for (size_t i = 0; i < n->n_images; i++)
+		image_free(&n->images[i]);
+	for (size_t i = 0; i < n->n_who; i++)
+		who_free(&n->who[i]);
+	free(n->images);
+	free(n->who);
+	if (n->cgroup_fd >= 0)
+		(void)close(n->cgroup_fd);
+	*n = (struct names){.cgroup_fd = -1};
+}
+
+static size_t image_front(const struct names *n, uint32_t id)
+{
+	return search_front(n->n_images, i, n->images[i].id < id);
+}
+
+static size_t who_front(const struct names *n, uint32_t id)
+{
+	return search_front(n->n_who, i, n->who[i].id < id);
+}
+
+static struct named_image *image_at(const struct names *n, uint32_t id)
+{
+	size_t at = image_front(n, id);
+
+	return at < n->n_images && n->images[at].id == id ? &n->images[at] : NULL;
+}
+
+const struct counts_image *names_image(const struct names *n, uint32_t id)
+{
+	const struct named_image *i = image_at(n, id);
+
+	return i ? &i->image : NULL;
+}
+
+const struct named_who *names_who(const struct names *n, uint32_t id)
+{
+	size_t at = who_front(n, id);
+
+	return at < n->n_who && n->who[at].id == id ? &n->who[at] : NULL;
+}
+
+/* Takes the strings over, whatever it returns; NULL: out of memory. An image that is there gets the better name. */
+static int set_image(struct names *n, uint32_t id, const struct collect_file *f, char *path, char *build_id)
+{
+	struct named_image made = {id, {COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns}};
+	struct named_image *old = image_at(n, id);
+	size_t at = image_front(n, id);
+
+	if (!path || !build_id || (!old && array_room(n->images, n->n_images) < 0)) {
+		image_free(&made);
+		return -ENOMEM;
+	}
+	if (old) {
+		image_free(old);
+		*old = made;
+		return 0;
+	}
+	memmove(&n->images[at + 1], &n->images[at], (n->n_images - at) * sizeof(*n->images));
+	n->images[at] = made;
+	n->n_images++;
+	return 0;
+}
+
+static char *build_id_of(pid_t pid, const char *link, const char *name)
+{
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	const char *id = elf_object_open_process(pid, link, name, &o, NULL) < 0 ? NULL : elf_object_build_id(o);
+
+	return strdup(id ? id : "");
+}
+
+/* The path of a mapping's file, also of one that is deleted, or of another mount namespace than ours. NULL: the process has ended, or has other
+ * things mapped there now. */
+static char *path_of(const char *link)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink(link, path, sizeof(path) - 1);
+	size_t n = length > 0 ? (size_t)length : 0, deleted = sizeof(DELETED) - 1;
+
+	if (!n)
+		return NULL;
+	if (n > deleted && memcmp(path + n - deleted, DELETED, deleted) == 0)
+		n -= deleted;
+	path[n] = '\0';
+	return strdup(path);
+}
+
+static void know(struct collect_bpf *skel, const struct collect_file *f)
+{
+	int fd = bpf_map__fd(skel->maps.collect_images);
+	struct collect_image i;
+
+	if (bpf_map_lookup_elem(fd, f, &i) < 0)
+		return;
+	i.known = 1;
+	(void)bpf_map_update_elem(fd, f, &i, BPF_EXIST);
+}
+
+int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
+{
+	const char *base;
+	char link[96], *path;
+	int r;
+
+	(void)snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", news->pid, news->start, news->end);
+	path = path_of(link);
+	if (!path)
+		return 0;
+	/* The process may have another file there by now: its number can be used again at once. */
+	base = strrchr(path, '/');
+	if (strncmp(base ? base + 1 : path, news->name, COLLECT_NAME - 1) != 0) {
+		free(path);
+		return 0;
+	}
+	r = set_image(n, news->image, &news->file, path, build_id_of((pid_t)news->pid, link, path));
+	if (r == 0)
+		know(skel, &news->file);
+	return r;
+}
+
+/* The path below the hierarchy's root, "/" the root itself; "" if it is gone. */
+static char *cgroup_path(const struct names *n, uint64_t id)
+{
+	union {
+		struct file_handle handle;
+		char bytes[sizeof(struct file_handle) + sizeof(uint64_t)];
+	} h = {.handle = {.handle_bytes = sizeof(uint64_t), .handle_type = FILEID_KERNFS}};
+	_cleanup_close_ int fd = -1;
+	char link[64], path[PATH_MAX];
+	ssize_t length;
+	size_t root = strlen(n->cgroup_root);
+
+	memcpy(h.handle.f_handle, &id, sizeof(id));
+	if (n->cgroup_fd >= 0)
+		fd = open_by_handle_at(n->cgroup_fd, &h.handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return strdup("");
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	if (strncmp(path, n->cgroup_root, root) != 0)
+		return strdup("");
+	return strdup(path[root] ? path + root : "/");
+}
+
+static int learn_who(struct names *n, const struct collect_process *p, uint32_t id)
+{
+	struct named_who w = {.id = id};
+	size_t at = who_front(n, id);
+
+	if (at < n->n_who && n->who[at].id == id)
+		return 0;
+	w.process = strndup(p->name, sizeof(p->name));
+	w.cgroup = cgroup_path(n, p->cgroup);
+	if (!w.process || !w.cgroup || array_room(n->who, n->n_who) < 0) {
+		who_free(&w);
+		return -ENOMEM;
+	}
+	memmove(&n->who[at + 1], &n->who[at], (n->n_who - at) * sizeof(*n->who));
+	n->who[at] = w;
+	n->n_who++;
+	return 0;
+}
+
+int names_complete(struct names *n, struct collect_bpf *skel)
+{
+	int images = bpf_map__fd(skel->maps.collect_images), whos = bpf_map__fd(skel->maps.collect_whos), r = 0;
+	struct collect_file file = {0}, *last_file = NULL;
+	struct collect_process process = {0}, *last_process = NULL;
+
+	while (r == 0 && bpf_map_get_next_key(images, last_file, &file) == 0) {
+		struct collect_image i;
+
+		last_file = &file;
+		if (bpf_map_lookup_elem(images, &file, &i) == 0 && !image_at(n, i.id))
+			r = set_image(n, i.id, &file, strndup(i.name, sizeof(i.name)), strdup(""));
+	}
+	while (r == 0 && bpf_map_get_next_key(whos, last_process, &process) == 0) {
+		uint32_t id;
+
+		last_process = &process;
+		if (bpf_map_lookup_elem(whos, &process, &id) == 0)
+			r = learn_who(n, &process, id);
+	}
+	return r;
+}
+
+static void empty(int fd)
+{
+	union {
+		struct collect_file file;
+		struct collect_process process;
+	} key;
+
+	while (bpf_map_get_next_key(fd, NULL, &key) == 0)
+		if (bpf_map_delete_elem(fd, &key) < 0)
+			break;
+}
+
+void names_make_room(struct names *n, struct collect_bpf *skel)
+{
+	uint32_t images = skel->data->collect_next_image, who = skel->data->collect_next_who;
+
+	if (images - n->old_images > COLLECT_MAX_IMAGES / 2) {
+		size_t old = image_front(n, n->old_images);
+
+		for (size_t i = 0; i < old; i++)
+			image_free(&n->images[i]);
+		memmove(n->images, n->images + old, (n->n_images - old) * sizeof(*n->images));
+		n->n_images -= old;
+		n->old_images = images;
+		empty(bpf_map__fd(skel->maps.collect_images));
+	}
+	if (who - n->old_who > COLLECT_MAX_WHO / 2) {
+		size_t old = who_front(n, n->old_who);
+
+		for (size_t i = 0; i < old; i++)
+			who_free(&n->who[i]);
+		memmove(n->who, n->who + old, (n->n_who - old) * sizeof(*n->who));
+		n->n_who -= old;
+		n->old_who = who;
+		empty(bpf_map__fd(skel->maps.collect_whos));
+	}
+}

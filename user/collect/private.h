@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* For the files of this package. */
+#pragma once
+
+#include "collect/collect.h"
+
+#include "base/rng.h"
+#include "code/kernel_parts.h"
+#include "database/counts.h"
+
+struct collect_bpf;
+struct ring_buffer;
+
+/* What a table's entries add up to. */
+struct pending {
+	uint64_t offset, count;
+	uint32_t image, who, event;
+};
+
+struct named_image {
+	uint32_t id;
+	struct counts_image image; /* owned */
+};
+
+struct named_who {
+	uint32_t id;
+	char *process, *cgroup; /* owned */
+};
+
+/* What the numbers in the tables mean, by number. */
+struct names {
+	struct named_image *images;
+	size_t n_images;
+	struct named_who *who;
+	size_t n_who;
+	int cgroup_fd; /* of the hierarchy's root; -1: there is none */
+	const char *cgroup_root;
+	/* Numbers below these are of tables that were emptied since they were full. */
+	uint32_t old_images, old_who;
+};
+
+void names_open(struct names *n);
+void names_close(struct names *n);
+/* An image of which a process is known that has it mapped. -ENOMEM. */
+int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news);
+/* All that have no name yet, by what the kernel's tables say. To be called before a flush. -ENOMEM. */
+int names_complete(struct names *n, struct collect_bpf *skel);
+/* NULL: it is not known. */
+const struct counts_image *names_image(const struct names *n, uint32_t id);
+const struct named_who *names_who(const struct names *n, uint32_t id);
+/* Empties the kernel's tables once they are nearly full. What was counted before is still named until the next time. */
+void names_make_room(struct names *n, struct collect_bpf *skel);
+
+struct sampler;
+int sampler_open(const struct collect_settings *s, void (*say)(const char *text, void *arg), void *arg, struct sampler **ret, struct error *e);
+void sampler_close(struct sampler *s);
+void sampler_stop(struct sampler *s);
+struct collect_bpf *sampler_skeleton(struct sampler *s);
+const struct collect_event *sampler_events(const struct sampler *s, size_t *ret_n);
+void sampler_redraw(struct sampler *s);
+uint64_t sampler_redraw_ns(const struct sampler *s);
+/* Calls @add for each entry of the tables, which are empty afterwards. Sampling goes on meanwhile, in the other tables. */
+int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e), void *arg);
+/* Opens the events of CPUs that came online, or whose events count no more. */
+void sampler_look_after(struct sampler *s);
+struct collect_totals sampler_totals(const struct sampler *s);
+struct sampler *collector_sampler(struct collector *c);

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "database/private.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define FORM "%Y%m%dT%H%M%SZ"
+
+void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[40])
+{
+	time_t t = (time_t)begin_s;
+	struct tm tm;
+	char begin[24] = "";
+
+	if (gmtime_r(&t, &tm))
+		(void)strftime(begin, sizeof(begin), FORM, &tm);
+	(void)snprintf(ret, 40, "%s-%" PRIu64, begin, seconds);
+}
+
+bool epoch_parse(const char *name, struct database_epoch *ret)
+{
+	struct database_epoch x = {0};
+	struct tm tm = {0};
+	char *rest = strptime(name, FORM, &tm);
+	char *end;
+
+	if (!rest || *rest != '-')
+		return false;
+	x.begin_s = (uint64_t)timegm(&tm);
+	x.seconds = strtoull(rest + 1, &end, 10);
+	epoch_name(x.begin_s, x.seconds, x.name);
+	*ret = x;
+	return x.seconds && strcmp(x.name, name) == 0;
+}
+
+int epoch_open(struct database *d, const char *name, bool make)
+{
+	bool made = make && mkdirat(d->fd, name, 0700) == 0;
+	int fd;
+
+	if (make && !made && errno != EEXIST)
+		return -errno;
+	fd = openat(d->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (made && ((d->group != (gid_t)-1 && (fchown(fd, (uid_t)-1, d->group) < 0 || fchmod(fd, 0750) < 0)) || fsync(d->fd) < 0)) {
+		int r = -errno;
+
+		(void)close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static int any(const struct dirent *entry)
+{
+	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+int epoch_remove(struct database *d, const char *name)
+{
+	_cleanup_close_ int fd = epoch_open(d, name, false);
+	struct dirent **all = NULL;
+	int n = fd < 0 ? fd : scandirat(fd, ".", &all, any, NULL);
+
+	for (int i = 0; i < n; i++) {
+		(void)unlinkat(fd, all[i]->d_name, 0);
+		free(all[i]);
+	}
+	free((void *)all);
+	if (n < 0)
+		return fd < 0 ? fd : -errno;
+	return unlinkat(d->fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+void database_measure(struct database *d, struct database_epoch *x)
+{
+	_cleanup_close_ int fd = epoch_open(d, x->name, false);
+	struct dirent **all = NULL;
+	int n = fd < 0 ? 0 : scandirat(fd, ".", &all, any, NULL);
+
+	for (int i = 0; i < n; i++) {
+		struct stat st;
+
+		if (fstatat(fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+			x->bytes += (uint64_t)st.st_size;
+			x->files++;
+		}
+		free(all[i]);
+	}
+	free((void *)all);
+}
+
+/* A longer epoch before those in it. */
+static int by_time(const void *a, const void *b)
+{
+	const struct database_epoch *x = a, *y = b;
+
+	if (x->begin_s != y->begin_s)
+		return x->begin_s < y->begin_s ? -1 : 1;
+	return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
+}
+
+/* Moves what compacting has replaced, and could not remove yet, behind the rest; returns how many are left. */
+static size_t without_replaced(struct database_epoch *all, size_t n)
+{
+	size_t used = 0;
+	uint64_t end = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct database_epoch x = all[i];
+
+		if (used && x.begin_s + x.seconds <= end)
+			continue;
+		end = x.begin_s + x.seconds;
+		all[i] = all[used];
+		all[used++] = x;
+	}
+	return used;
+}
+
+int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, size_t *ret_all, struct error *e)
+{
+	_cleanup_free_ struct database_epoch *found = NULL;
+	struct dirent **all = NULL;
+	size_t n = 0;
+	int listed = scandirat(d->fd, ".", &all, any, NULL), r = 0;
+
+	*ret = NULL;
+	*ret_n = *ret_all = 0;
+	if (listed < 0)
+		return fail(e, errno, "cannot read '%s': %m", d->path);
+	for (int i = 0; i < listed; i++) {
+		const char *name = all[i]->d_name;
+		struct database_epoch x;
+
+		if (epoch_parse(name, &x)) {
+			if (array_room(found, n) < 0)
+				r = -ENOMEM;
+			else
+				found[n++] = x;
+		} else if (strcmp(name, DATABASE_MARK) != 0 && strncmp(name, DATABASE_ASIDE, strlen(DATABASE_ASIDE)) != 0) {
+			database_left_out(d, NULL, name, "it is no epoch");
+		}
+		free(all[i]);
+	}
+	free((void *)all);
+	if (r < 0)
+		return fail(e, ENOMEM, "out of memory");
+	if (n)
+		qsort(found, n, sizeof(*found), by_time);
+	*ret_n = without_replaced(found, n);
+	*ret_all = n;
+	*ret = TAKE_PTR(found);
+	return 0;
+}
+
+int database_epochs(struct database *d, struct database_epoch **ret, size_t *ret_n, struct error *e)
+{
+	size_t all;
+
+	return epochs_list(d, ret, ret_n, &all, e);
+}
