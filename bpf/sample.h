@@ -119,7 +119,7 @@ abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
  * no tick that a pause swallowed is missing. */
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
-	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->clock.exec;
+	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->clock.exec, most = (s64)(now - control.rested_ns);
 
 	/* Unknown: each tick stands for the mean distance on this CPU. */
 	if (sync_by_calls() && !config.has_switch)
@@ -131,6 +131,7 @@ static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 
 		t->clock.deferrable = 0;
 		w += own;
 	}
+	w = w < most ? w : most;
 	return idle_weight(w > 0 ? w : 0);
 }
 

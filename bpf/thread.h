@@ -246,6 +246,12 @@ static __always_inline bool ledger_raise(s64 local, s64 earned, s64 by_edges)
 
 		if (by <= 0)
 			return false;
+		if (global.most && by > global.most - g) {
+			global.bounded = *(volatile u64 *)&control.epoch;
+			by = global.most - g;
+			if (by <= 0)
+				return false;
+		}
 		if (__sync_val_compare_and_swap(&global.g, g, g + by) == g) {
 			global_publish();
 			return true;

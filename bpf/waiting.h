@@ -49,7 +49,7 @@ static __always_inline void wait_ended(struct thread *w, struct task_struct *cur
 	u64 weight;
 	u32 n;
 
-	if (!config.waits)
+	if (!config.waits || control.resting)
 		return;
 	weight = wait_weight(now - blocked_at, &n);
 	if (!weight)

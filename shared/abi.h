@@ -210,9 +210,11 @@ struct abi_control {
 	struct abi_unseen hit; /* what a selected sample that asks another to pay stops its own thread for; beside: the asking */
 	abi_s64 tick_ns;       /* what any other tick stops its thread for; 0: not known */
 	abi_u64 spacing_ns;    /* between the ticks of a CPU, mean */
+	abi_u64 resting;       /* no experiment for a while: clocks are stopped, waits are not sampled */
+	abi_u64 rested_ns;     /* until when; no sample stands for what was executed before */
 	struct abi_setup setups[2];
 };
-_Static_assert(sizeof(struct abi_control) == 120 + 2 * sizeof(struct abi_setup), "abi_control");
+_Static_assert(sizeof(struct abi_control) == 136 + 2 * sizeof(struct abi_setup), "abi_control");
 
 /* Two threads of the controller measure what a selected sample and a payment cost (bpf/calibrate.h). */
 struct abi_calibration {
@@ -226,7 +228,9 @@ _Static_assert(sizeof(struct abi_calibration) == 32, "abi_calibration");
 /* G, on a cache line of its own: every CPU reads it all the time. */
 struct abi_global {
 	abi_s64 g;
-	abi_u64 pad[7];
+	abi_s64 most;	 /* how far it may grow in this experiment; 0: without bounds */
+	abi_u64 bounded; /* BPF: the experiment in which it would have grown further */
+	abi_u64 pad[5];
 };
 _Static_assert(sizeof(struct abi_global) == 64, "abi_global");
 

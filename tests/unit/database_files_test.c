@@ -334,6 +334,63 @@ static void a_damaged_day_is_not_compacted(void **state)
 	database_close(d);
 }
 
+static int count_profile(const char *name, void *arg)
+{
+	unsigned int *n = arg;
+
+	assert_int_equal(access(name, R_OK), 0);
+	(*n)++;
+	return 0;
+}
+
+static unsigned int profiles(void)
+{
+	struct database *d = NULL;
+	unsigned int n = 0;
+
+	assert_int_equal(database_open(path, say, NULL, &d, NULL), 0);
+	assert_int_equal(database_each_profile(d, 0, UINT64_MAX, count_profile, &n, NULL), 0);
+	database_close(d);
+	return n;
+}
+
+static void add_experiments(struct database *d, uint64_t now_s, const char *host)
+{
+	char *name = NULL;
+
+	assert_int_equal(database_profile_path(d, now_s, host, &name, NULL), 0);
+	assert_null(strstr(name + strlen(path), "/.."));
+	assert_int_equal(mknod(name, S_IFREG | 0600, 0), 0);
+	free(name);
+}
+
+/* Names do not collide, a day has those of its hours, and another database gets copies. */
+static void profiles_of_experiments_stay_with_their_time(void **state)
+{
+	struct database *d = writer(), *other = NULL;
+	char second[192];
+	size_t n;
+
+	(void)state;
+	add_experiments(d, HOUR(0) + 5, "a");
+	add_experiments(d, HOUR(0) + 5, "a");
+	add_experiments(d, HOUR(1), "../../b");
+	assert_int_equal(profiles(), 3);
+	assert_int_equal(add(d, HOUR(1), "aa", 1, NULL), 0);
+	assert_int_equal(database_compact(d, HOUR(24), &n, NULL), 0);
+	assert_int_equal(profiles(), 3);
+	assert_int_equal(total(), 1);
+	(void)snprintf(second, sizeof(second), "%s/second", directory);
+	assert_int_equal(database_open_writer(second, (gid_t)-1, say, NULL, &other, NULL), 0);
+	(void)snprintf(second, sizeof(second), "%s/20241004T000000Z-86400/experiments-a-%llu.jsonl", path, (unsigned long long)HOUR(0) + 5);
+	assert_int_equal(database_add_profile(other, second, NULL), 0);
+	assert_int_equal(database_add_profile(other, second, NULL), 0);
+	database_close(other);
+	database_close(d);
+	(void)snprintf(path, sizeof(path), "%s/second", directory);
+	assert_int_equal(profiles(), 2);
+}
+
 /* No room: nothing changes, and nothing is left lying about. */
 static void a_full_disk_changes_nothing(void **state)
 {
@@ -408,6 +465,7 @@ int main(void)
 		TEST(a_day_becomes_one_epoch),
 		TEST(what_was_replaced_is_not_read),
 		TEST(a_damaged_day_is_not_compacted),
+		TEST(profiles_of_experiments_stay_with_their_time),
 		TEST(a_full_disk_changes_nothing),
 		TEST(a_killed_writer_loses_nothing_that_it_added),
 	};

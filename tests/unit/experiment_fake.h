@@ -38,12 +38,13 @@ static const struct fake_code fake_code[] = {
 
 struct fake {
 	uint64_t now;
-	char calls[4096];	    /* one letter a call: b e s(napshot) o d(rain) n(ame) i(ntervals) */
+	char calls[4096];	    /* one letter a call: b e r(est) s(napshot) o d(rain) n(ame) i(ntervals) */
 	char fails;		    /* the letter of the call that fails, with -EIO */
 	bool idle;		    /* the program sleeps */
 	bool unloaded;		    /* no line has code */
 	const char *gone;	    /* this line has none */
 	bool running;		    /* between begin and end */
+	bool resting;		    /* nothing is sampled */
 	size_t names;		    /* calls of name() */
 	struct backend_setup setup; /* of the last begin; intervals is our copy */
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
@@ -87,6 +88,8 @@ static inline void fake_advance(struct fake *f, uint64_t now)
 		return;
 	f->visits += ns * first / ROUND_NS;
 	f->growth += ns * rise;
+	if (f->resting)
+		ns = 0;
 	f->ticks[0] += ns * first / 2 / TICK_NS;
 	f->ticks[1] += ns / TICK_NS;
 	f->waited += ns * f->wait_share;
@@ -126,6 +129,17 @@ static inline int fake_end(void *b)
 
 	f->running = false;
 	return fake_call(f, 'e');
+}
+
+static inline int fake_rest(void *b, bool rests)
+{
+	struct fake *f = b;
+	int err = fake_call(f, 'r');
+
+	if (err < 0)
+		return err;
+	f->resting = rests;
+	return 0;
 }
 
 static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret_n)
@@ -232,6 +246,7 @@ static const struct backend_ops fake_ops = {
 	.begin = fake_begin,
 	.snapshot = fake_snapshot,
 	.end = fake_end,
+	.rest = fake_rest,
 	.samples = fake_samples,
 	.owed = fake_owed,
 	.name = fake_name,

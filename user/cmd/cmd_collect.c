@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* cozbpf collect: samples always, into a database. Runs until it is told to end. */
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "cmd/cmd_database.h"
+#include "cmd/collect.h"
 #include "cmd/commands.h"
-#include "collect/collect.h"
-#include "options/quantities.h"
-#include "options/run_option_rows.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -19,22 +16,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define DEFAULT_CONFIG "/etc/cozbpf/collect.conf"
 #define FLUSH_NS (30 * NSEC_PER_SEC)
 /* Rows that wait for room on the disk: some MB. */
 #define MOST_KEPT (1 << 18)
 /* A clock that moves by more against the time since the machine started has been set. */
 #define CLOCK_STEP_S 300
 #define LOST_SHARE 0.001
-
-struct collect_command {
-	bool help;
-	const char *config, *database;
-	double rate_hz;
-	uint64_t keep_s, most_bytes, duration_s;
-	gid_t group;
-	struct collect_settings settings;
-};
 
 /* What runs. */
 struct collecting {
@@ -44,93 +31,12 @@ struct collecting {
 	char **argv;
 	struct collector *collector;
 	struct database *database;
-	uint64_t redraw_ns, flush_ns, end_ns; /* when they are due */
+	uint64_t redraw_ns, flush_ns, end_ns, experiments_ns; /* when they are due */
 	uint64_t epoch_s;
 	int64_t clock_offset_s;
+	struct experiments experiments;
 	bool failing; /* the database cannot be written to, which was told */
 };
-
-static int set_rate(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct collect_command *c = target;
-
-	return option_real(row, value, 1, 10000, &c->settings.rate_hz, e);
-}
-
-static int add_event(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct collect_settings *s = &((struct collect_command *)target)->settings;
-	struct collect_event v;
-
-	(void)row;
-	if (s->n_events == COLLECT_MAX_EVENTS - 1)
-		return fail(e, E2BIG, "--event '%s': at most %d", value, COLLECT_MAX_EVENTS - 1);
-	s->events[s->n_events++] = value;
-	return collect_event_parse(value, &v, e);
-}
-
-static const struct option_row rows[] = {
-	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, offsetof(struct collect_command, database)},
-	{"rate", 0, "HZ", "samples a second and CPU (100)", set_rate},
-	{"event", 0, "NAME[=N]", "count another event as well, each N of them (repeatable)", add_event},
-	{"cgroup", 0, "DIR", "only what runs in this control group", option_set_word,
-	 offsetof(struct collect_command, settings) + offsetof(struct collect_settings, cgroup)},
-	{"keep", 0, "TIME", "remove what is older (30d)", option_set_span, offsetof(struct collect_command, keep_s)},
-	{"max-size", 0, "SIZE", "remove the oldest beyond that (1G)", option_set_size, offsetof(struct collect_command, most_bytes)},
-	{"group", 0, "GROUP", "who may read the database, beside root", option_set_group, offsetof(struct collect_command, group)},
-	{"duration", 'd', "TIME", "end after that (never)", option_set_span, offsetof(struct collect_command, duration_s)},
-	{"config", 0, "FILE",
-	 "options from a file, one to a line, as \"rate = 50\";\nthose that are given here are stronger\n(" DEFAULT_CONFIG ", if it is there)",
-	 option_set_word, offsetof(struct collect_command, config)},
-	{"help", 'h', NULL, "this text", option_flag, offsetof(struct collect_command, help)},
-	OPTION_ROW_VERBOSE(offsetof(struct collect_command, settings) + offsetof(struct collect_settings, verbose)),
-};
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
-
-static void help(void)
-{
-	(void)puts("Usage: cozbpf collect [OPTION]...\n"
-		   "Sample the whole machine, all the time, at a cost that nobody notices, and count in a database which\n"
-		   "code was found. Runs until SIGTERM or SIGINT; SIGHUP reads the options of the file anew.\n"
-		   "'cozbpf top' shows what was collected.\n");
-	options_help(stdout, rows, N_ROWS);
-	(void)puts("\nExample:\n  sudo cozbpf collect --rate 100 --keep 7d");
-}
-
-/* The file's options, then those of the command line. @f is the caller's to free, even if this fails. */
-static int read_options(int argc, char **argv, struct collect_command *ret, struct option_file *f, struct error *e)
-{
-	const struct collect_command defaults = {.database = CMD_DEFAULT_DATABASE,
-						 .keep_s = (uint64_t)30 * DATABASE_DAY_S,
-						 .most_bytes = 1ULL << 30,
-						 .group = (gid_t)-1,
-						 .settings = {.rate_hz = 100}};
-	struct collect_command c = defaults;
-	const char *config;
-	int first, r = options_parse(rows, N_ROWS, &c, argc, argv, &first, e);
-
-	if (r == 0 && first < argc)
-		r = fail(e, EINVAL, "unexpected word '%s'", argv[first]);
-	if (r < 0 || c.help) {
-		*ret = c;
-		return r;
-	}
-	config = c.config ? c.config : DEFAULT_CONFIG;
-	r = option_file_read(config, f, e);
-	if (r == -ENOENT && !c.config)
-		r = 0;
-	if (r < 0)
-		return r;
-	c = defaults;
-	if (f->n && options_parse(rows, N_ROWS, &c, f->n, f->words, &first, e) < 0) {
-		struct error why = *e;
-
-		return fail(e, EINVAL, "%s: %s", config, why.text);
-	}
-	r = options_parse(rows, N_ROWS, &c, argc, argv, &first, e);
-	*ret = c;
-	return r;
-}
 
 static void say(const char *text, void *arg)
 {
@@ -254,13 +160,15 @@ static int reread(struct collecting *x, struct error *e)
 {
 	struct collect_command new = x->c, old = x->c;
 	struct option_file file = {0}, old_file = x->file;
-	int r = read_options(x->argc, x->argv, &new, &file, e);
+	int r = collect_options_read(x->argc, x->argv, &new, &file, e);
 
 	if (r < 0) {
 		option_file_free(&file);
+		collect_options_free(&new);
 		(void)log_error("collect: %s; nothing is changed", e->text);
 		return 0;
 	}
+	experiments_stop(&x->experiments);
 	flush_all(x);
 	close_all(x);
 	x->c = new;
@@ -269,11 +177,13 @@ static int reread(struct collecting *x, struct error *e)
 	if (r < 0) {
 		(void)log_error("collect: %s; it goes on with the options from before", e->text);
 		option_file_free(&x->file);
+		collect_options_free(&x->c);
 		x->c = old;
 		x->file = old_file;
 		return open_all(x, e);
 	}
 	option_file_free(&old_file);
+	collect_options_free(&old);
 	greet(x);
 	return 0;
 }
@@ -285,6 +195,8 @@ static int until_due(const struct collecting *x, uint64_t now)
 
 	if (x->end_ns && x->end_ns < due)
 		due = x->end_ns;
+	if (x->experiments_ns < due)
+		due = x->experiments_ns;
 	return due > now ? (int)((due - now) / NSEC_PER_MSEC) + 1 : 0;
 }
 
@@ -304,10 +216,10 @@ static int run(struct collecting *x, int signals, struct error *e)
 	x->flush_ns = next_flush(now);
 	x->redraw_ns = now + collector_redraw_ns(x->collector);
 	for (;;) {
-		struct pollfd fds[] = {{signals, POLLIN, 0}, {collector_fd(x->collector), POLLIN, 0}};
+		struct pollfd fds[] = {{signals, POLLIN, 0}, {collector_fd(x->collector), POLLIN, 0}, {x->experiments.pidfd, POLLIN, 0}};
 		struct signalfd_siginfo info;
 
-		if (poll(fds, 2, until_due(x, now)) < 0 && errno != EINTR)
+		if (poll(fds, 3, until_due(x, now)) < 0 && errno != EINTR)
 			return fail(e, errno, "cannot wait: %m");
 		now = clock_monotonic_ns();
 		if (fds[1].revents)
@@ -318,8 +230,12 @@ static int run(struct collecting *x, int signals, struct error *e)
 			if (reread(x, e) < 0)
 				return -EINVAL;
 		}
+		if (fds[2].revents)
+			experiments_ended(&x->experiments, now);
 		if (x->end_ns && now >= x->end_ns)
 			return 0;
+		x->experiments_ns = UINT64_MAX;
+		experiments_step(&x->experiments, &x->c, x->database, now, &x->experiments_ns);
 		if (now >= x->redraw_ns) {
 			collector_redraw(x->collector);
 			x->redraw_ns = now + collector_redraw_ns(x->collector);
@@ -355,6 +271,7 @@ static int collect(struct collecting *x)
 	prune(x);
 	x->epoch_s = now_s() - now_s() % DATABASE_EPOCH_S;
 	r = run(x, signals, &e);
+	experiments_stop(&x->experiments);
 	if (r < 0)
 		(void)log_error("collect: %s", e.text);
 	if (x->collector) {
@@ -367,19 +284,20 @@ static int collect(struct collecting *x)
 
 int cmd_collect(int argc, char **argv)
 {
-	struct collecting x = {.argc = argc, .argv = argv};
+	struct collecting x = {.argc = argc, .argv = argv, .experiments = {.pidfd = -1}};
 	struct error e = {0};
 	int status;
 
-	if (read_options(argc, argv, &x.c, &x.file, &e) < 0) {
+	if (collect_options_read(argc, argv, &x.c, &x.file, &e) < 0) {
 		status = log_error("collect: %s", e.text);
 	} else if (x.c.help) {
-		help();
+		collect_help();
 		status = 0;
 	} else {
 		status = collect(&x);
 	}
 	close_all(&x);
 	option_file_free(&x.file);
+	collect_options_free(&x.c);
 	return status;
 }

@@ -125,6 +125,13 @@ struct merging {
 	struct error *e;
 };
 
+static int merge_profile(const char *path, void *arg)
+{
+	struct merging *m = arg;
+
+	return database_add_profile(m->to, path, m->e);
+}
+
 static int merge_one(struct counts *c, void *arg)
 {
 	struct merging *m = arg;
@@ -164,6 +171,8 @@ static int merge(struct db_command *c, char **words, int n)
 		r = database_open(words[i], cmd_left_out, left_out_of, &d, c->e);
 		if (r == 0)
 			r = database_each(d, 0, UINT64_MAX, merge_one, &m, c->e);
+		if (r == 0)
+			r = database_each_profile(d, 0, UINT64_MAX, merge_profile, &m, c->e);
 		database_close(d);
 	}
 	database_close(m.to);

@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "base/open_file.h"
 #include "base/replace_file.h"
+#include "cmd/cmd_database.h"
 #include "cmd/commands.h"
+#include "options/quantities.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
 #include "dwarf/lines.h"
@@ -22,6 +24,8 @@ struct report_command {
 	struct report_choice report;
 	uint64_t seed;
 	struct debug_options lines;
+	const char *database, *build; /* NULL: not said */
+	uint64_t from_s, to_s;
 };
 
 static int set_seed(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -37,6 +41,10 @@ static const struct option_row rows[] = {
 	OPTION_ROW_COLOR(offsetof(struct report_command, report.color)),
 	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, .expert = true},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct report_command, lines)),
+	{"db", 0, "DIR", "the experiments of 'cozbpf collect' in this database", option_set_word, offsetof(struct report_command, database)},
+	{"since", 0, "TIME", "with --db: from then on, a span before now (7d) or a time of\nUTC (all there is)", option_set_since, offsetof(struct report_command, from_s)},
+	{"until", 0, "TIME", "with --db: up to then", option_set_since, offsetof(struct report_command, to_s)},
+	{"build-id", 0, "HEX", "with --db: of the build whose id begins so (the one that ran\nlast)", option_set_word, offsetof(struct report_command, build)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct report_command, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -44,6 +52,7 @@ static const struct option_row rows[] = {
 static void help(void)
 {
 	(void)puts("Usage: cozbpf report [OPTION]... FILE...\n"
+		   "       cozbpf report --db DIR [OPTION]...\n"
 		   "Print what profiles say: per progress point the lines that were tried, the effect of making\n"
 		   "them faster with its 95 % interval, and a verdict. Several files are taken as one profile.\n"
 		   "Reads profiles of cozbpf and of Coz.\n");
@@ -140,7 +149,7 @@ static int print(const struct report_command *c, const struct profile *p)
 int cmd_report(int argc, char **argv)
 {
 	_cleanup_(profile_free) struct profile p = {0};
-	_cleanup_(report_command_free) struct report_command c = {.report = {.uid = (uid_t)-1, .gid = (gid_t)-1}};
+	_cleanup_(report_command_free) struct report_command c = {.report = {.uid = (uid_t)-1, .gid = (gid_t)-1}, .to_s = UINT64_MAX};
 	struct error e = {0};
 	int first;
 
@@ -150,9 +159,13 @@ int cmd_report(int argc, char **argv)
 		help();
 		return 0;
 	}
-	if (first >= argc)
+	if (c.database && first < argc)
+		return log_error("report: --db and '%s': choose one", argv[first]);
+	if (!c.database && first >= argc)
 		return log_error("report: which profile? Usage: cozbpf report [OPTION]... FILE...");
 	if (report_choice_check(&c.report, &e) < 0)
+		return log_error("report: %s", e.text);
+	if (c.database && cmd_report_database(c.database, c.from_s, c.to_s, c.build, &p, &e) < 0)
 		return log_error("report: %s", e.text);
 	for (int i = first; i < argc; i++)
 		if (profile_read(&p, argv[i], &e) < 0)

@@ -206,18 +206,12 @@ int database_each_of(struct database *d, const char *epoch, int (*cb)(struct cou
 
 int database_add(struct database *d, const struct counts *c, struct error *e)
 {
-	_cleanup_free_ struct database_epoch *all = NULL;
 	_cleanup_close_ int fd = -1;
 	char name[40];
-	size_t n;
-	int r = database_epochs(d, &all, &n, e);
+	int r = epoch_of(d, c->begin_s, c->seconds, name, e);
 
 	if (r < 0)
 		return r;
-	epoch_name(c->begin_s, c->seconds, name);
-	for (size_t i = 0; i < n; i++)
-		if (all[i].seconds > c->seconds && c->begin_s >= all[i].begin_s && c->begin_s < all[i].begin_s + all[i].seconds)
-			epoch_name(all[i].begin_s, all[i].seconds, name);
 	fd = epoch_open(d, name, true);
 	if (fd < 0)
 		return fail(e, -fd, "cannot make '%s/%s': %s", d->path, name, strerror(-fd));

@@ -32,6 +32,13 @@ int database_add(struct database *d, const struct counts *c, struct error *e);
  * that. @cb may change the counts, and take over what it sets to 0. */
 int database_each(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
 
+/* A name for a new profile of experiments in the epoch of @now_s, on @host; its directory is made. *ret is the caller's (free). */
+int database_profile_path(struct database *d, uint64_t now_s, const char *host, char **ret, struct error *e);
+/* As database_each, of the profiles of experiments. */
+int database_each_profile(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(const char *path, void *arg), void *arg, struct error *e);
+/* Copies a profile to the epoch of the same time, under a name that is free. */
+int database_add_profile(struct database *d, const char *path, struct error *e);
+
 struct database_epoch {
 	uint64_t begin_s, seconds;
 	/* Of its files, once they were measured. */

@@ -170,3 +170,18 @@ int database_epochs(struct database *d, struct database_epoch **ret, size_t *ret
 
 	return epochs_list(d, ret, ret_n, &all, e);
 }
+
+int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[40], struct error *e)
+{
+	_cleanup_free_ struct database_epoch *all = NULL;
+	size_t n;
+	int r = database_epochs(d, &all, &n, e);
+
+	if (r < 0)
+		return r;
+	epoch_name(begin_s, seconds, ret);
+	for (size_t i = 0; i < n; i++)
+		if (all[i].seconds > seconds && begin_s >= all[i].begin_s && begin_s < all[i].begin_s + all[i].seconds)
+			epoch_name(all[i].begin_s, all[i].seconds, ret);
+	return 0;
+}

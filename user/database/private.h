@@ -19,6 +19,7 @@ struct database {
 };
 
 #define DATABASE_ENDING ".counts"
+#define DATABASE_PROFILE ".jsonl"
 #define DATABASE_ASIDE ".new-" /* begins the names of files and directories that are not finished */
 
 /* Tells once that @epoch/@name (or @name, if @epoch is NULL) is left out. */
@@ -37,6 +38,8 @@ void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[40]);
 bool epoch_parse(const char *name, struct database_epoch *ret);
 /* Makes its directory if there is none, and opens it. A negative errno. */
 int epoch_open(struct database *d, const char *name, bool make);
+/* The epoch that @begin_s belongs to: one of an hour, unless a longer one holds it. */
+int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[40], struct error *e);
 /* A directory and the files in it; other things are left there, and the directory with them. */
 int epoch_remove(struct database *d, const char *name);
 /* As database_epochs; those from *ret_n to *ret_all have been replaced. */

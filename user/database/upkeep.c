@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -66,6 +67,25 @@ static int add_one(struct counts *c, void *arg)
 	return database_add_to(x->d, x->fd, x->aside, c, x->e);
 }
 
+/* The profiles of experiments go over as they are. */
+static int link_profiles(struct database *d, const char *from, int to)
+{
+	_cleanup_close_ int fd = epoch_open(d, from, false);
+	struct dirent **all = NULL;
+	int n = fd < 0 ? fd : scandirat(fd, ".", &all, NULL, NULL), r = n < 0 ? -errno : 0;
+
+	for (int i = 0; i < n; i++) {
+		size_t length = strlen(all[i]->d_name), ending = sizeof(DATABASE_PROFILE) - 1;
+
+		if (r == 0 && length > ending && strcmp(all[i]->d_name + length - ending, DATABASE_PROFILE) == 0 &&
+		    linkat(fd, all[i]->d_name, to, all[i]->d_name, 0) < 0)
+			r = -errno;
+		free(all[i]);
+	}
+	free((void *)all);
+	return r;
+}
+
 /* Of the epochs @all, which are those of one day, one: it is complete when it gets its name, and in force from then on. */
 static int compact_day(struct database *d, const struct database_epoch *all, size_t n, struct error *e)
 {
@@ -82,8 +102,11 @@ static int compact_day(struct database *d, const struct database_epoch *all, siz
 	x.fd = epoch_open(d, aside, true);
 	if (x.fd < 0)
 		return fail(e, -x.fd, "cannot make '%s/%s': %s", d->path, aside, strerror(-x.fd));
-	for (size_t i = 0; i < n && r == 0; i++)
+	for (size_t i = 0; i < n && r == 0; i++) {
 		r = database_each_of(d, all[i].name, add_one, &x, e);
+		if (r == 0 && link_profiles(d, all[i].name, x.fd) < 0)
+			r = fail(e, errno, "cannot link what is in '%s/%s': %m", d->path, all[i].name);
+	}
 	(void)close(x.fd);
 	if (r == 0 && d->left_out > left_out)
 		r = fail(e, EINVAL, "the day that begins with '%s/%s' is not compacted: a damaged file in it would be lost; move that away first",

@@ -22,6 +22,7 @@ struct backend_setup {
 	size_t n_intervals;			  /* at most BACKEND_MAX_INTERVALS */
 	double speedup;				  /* 0..1 */
 	double slow;				  /* above 0, at most 1: the line is really slowed by this share instead; speedup is 0 */
+	uint64_t most_growth_ns;		  /* the global delay grows by no more, whatever happens; 0: without bounds */
 	uint64_t settling_ns;			  /* visits are timed from that long after the begin; 0: all are */
 };
 
@@ -48,6 +49,7 @@ struct backend_totals {
 	uint64_t busy_ns;	   /* in-scope threads running or runnable */
 	uint64_t executed_ns;	   /* in-scope threads running, but for pauses */
 	uint64_t period_ns;	   /* between samples, mean */
+	bool bounded;		   /* the global delay would have grown by more than it may */
 	uint64_t pause_latency_ns; /* median hit to pause since begin(); 0: none */
 	size_t n_points;
 	struct backend_point points[BACKEND_MAX_POINTS];
@@ -93,6 +95,8 @@ struct backend_ops {
 	int (*snapshot)(void *b, struct backend_totals *ret);
 	/* Closes the books: no hit and no payment after it. */
 	int (*end)(void *b);
+	/* Optional: between two experiments, stops sampling, or goes on with it. */
+	int (*rest)(void *b, bool rests);
 	/* Drains the samples counted since the last call. *ret is the caller's (free). */
 	int (*samples)(void *b, struct backend_sample **ret, size_t *ret_n);
 	/* Debts still open when end() was called, and the conservation check. Call after end(). */

@@ -2,6 +2,7 @@
 #include "experiment/runner.h"
 
 #include "base/cleanup.h"
+#include "base/rng.h"
 #include "base/clock.h"
 #include "base/waits.h"
 #include "experiment/books.h"
@@ -17,6 +18,11 @@
 #define WAIT_NS (20 * NSEC_PER_MSEC)
 /* The next line is drawn from the samples between two experiments: there must be some. */
 #define LEAST_COOL_OFF_NS (2 * NSEC_PER_MSEC)
+
+/* From the end of a rest to the first experiment: what its line is drawn from. */
+#define WARM_UP_NS (200 * NSEC_PER_MSEC)
+
+#define SLOWDOWN_OVER_NS (60 * NSEC_PER_SEC)
 
 #define WAITS_IN_EXPERIMENT 10 /* on average, of a place where threads wait */
 #define LEAST_WAITING 0.05     /* a kind of wait that takes less of the run is not tried unless it is asked for */
@@ -41,8 +47,17 @@ struct runner {
 	uint64_t due;	       /* WAITING: not before; EXPERIMENT: its end */
 	uint64_t least_length; /* of the next experiment, since one had few visits */
 	double visits_per_s;   /* of the point that is visited least, in the first experiment; 0: not known */
-	uint64_t first_ns;     /* when the first sample was looked for; 0: not yet */
+	uint64_t first_ns;     /* when the first sample was looked for, later by all rests since; 0: not yet */
 	size_t experiments;
+
+	/* Of a run at a duty cycle. */
+	struct rng rng;
+	bool resting;
+	uint64_t rest_since, rested_ns; /* of this rest, and of those before */
+	uint64_t burst_ns; /* of the experiments since the last rest */
+	size_t burst;	   /* how many these are */
+	uint64_t growth;   /* of the global delay in them */
+	size_t bounded;	   /* experiments so far */
 
 	/* The experiment under way. */
 	uint64_t length, end_due;
@@ -106,6 +121,7 @@ int runner_new(const struct runner_options *o, const struct backend_ops *ops, vo
 	r->backend = backend;
 	r->sink = sink;
 	r->sink_arg = sink_arg;
+	rng_seed(&r->rng, o->seed ^ 0x64757479);
 	err = copy_options(r, o);
 	if (err >= 0)
 		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid, o->n_grid, o->n_slow);
@@ -310,6 +326,7 @@ static int try_begin(struct runner *r, uint64_t now)
 	setup.speedup = r->slows ? 0 : r->speedup;
 	setup.slow = r->slows ? r->speedup : 0;
 	r->length = r->o.whole_run ? UINT64_MAX : next_length(r, line, now);
+	setup.most_growth_ns = (uint64_t)(r->o.most_slowdown * (double)SLOWDOWN_OVER_NS);
 	if (r->o.settling_part && !r->o.whole_run)
 		setup.settling_ns = r->length / r->o.settling_part;
 	err = r->ops->begin(r->backend, &setup);
@@ -353,6 +370,40 @@ static void take_pace(struct runner *r, uint64_t elapsed)
 	r->visits_per_s = elapsed ? (double)least * (double)NSEC_PER_SEC / (double)elapsed : 0;
 }
 
+static bool in_bursts(const struct runner *r)
+{
+	return r->o.duty > 0 || r->o.most_slowdown > 0;
+}
+
+/* After a burst at @now: rests as long as it takes for experiments to have their share of the time, half more or less, and until the program has lost no
+ * more of the time than it may. */
+static int rest(struct runner *r, uint64_t now)
+{
+	double burst = (double)r->burst_ns, ns = 0;
+
+	if (r->o.duty > 0)
+		ns = burst / r->o.duty * (0.5 + rng_unit(&r->rng)) - burst - (double)WARM_UP_NS;
+	if (r->o.most_slowdown > 0)
+		ns = fmax(ns, (double)r->growth / r->o.most_slowdown - burst);
+	r->burst = 0;
+	r->burst_ns = r->growth = 0;
+	if (!(ns > 0))
+		return 0;
+	r->resting = true;
+	r->rest_since = now;
+	r->due = later(now, (uint64_t)ns);
+	return r->ops->rest ? r->ops->rest(r->backend, true) : 0;
+}
+
+static int rest_ends(struct runner *r, uint64_t now)
+{
+	r->resting = false;
+	r->first_ns += now - r->rest_since;
+	r->rested_ns += now - r->rest_since;
+	r->due = later(now, WARM_UP_NS);
+	return r->ops->rest ? r->ops->rest(r->backend, false) : 0;
+}
+
 /* Closes the experiment, at @end_ns if that is earlier than now, and hands it on if it lasted @least_ns. */
 static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_ns)
 {
@@ -391,14 +442,20 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 		r->points[0].delta = 1;
 	if (x.elapsed < least_ns)
 		return 0;
-	err = r->sink(r->sink_arg, &x, r->points, r->n_points);
+	/* From there on nobody was paused any more. */
+	r->bounded += end.bounded;
+	err = end.bounded ? 0 : r->sink(r->sink_arg, &x, r->points, r->n_points);
 	if (err < 0)
 		return err;
-	if (r->experiments++ == 0 && !r->visits_per_s)
+	if (!end.bounded && r->experiments++ == 0 && !r->visits_per_s)
 		take_pace(r, x.elapsed);
 	lengthen(r);
 	r->due = later(end.time_ns, cool_off(r));
 	r->state = WAITING;
+	r->burst_ns += x.elapsed;
+	r->growth += x.growth;
+	if (in_bursts(r) && ++r->burst >= (size_t)(1 / r->o.zero_share + 0.5))
+		return rest(r, end.time_ns);
 	return 0;
 }
 
@@ -406,8 +463,12 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
  * they have fewer than their share, so a line just selected would be drawn more often than the others. */
 static int start_samples(struct runner *r)
 {
-	int err = tally_drain(r->tally);
+	int err;
 
+	/* At a duty cycle a line that is seldom sampled is to have its turn in the course of days: all that was sampled before experiments counts. */
+	if (in_bursts(r))
+		return tally_drain_apart(r->tally);
+	err = tally_drain(r->tally);
 	tally_forget_recent(r->tally);
 	return err;
 }
@@ -424,6 +485,8 @@ int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
 			err = finish_experiment(r, UINT64_MAX, 0);
 			if (err >= 0)
 				err = start_samples(r);
+		} else if (r->resting) {
+			err = rest_ends(r, now);
 		} else {
 			err = try_begin(r, now);
 		}
@@ -449,6 +512,9 @@ int runner_finish(struct runner *r, uint64_t end_ns)
 		return 0;
 	if (r->state == EXPERIMENT)
 		err = finish_experiment(r, end_ns, r->o.whole_run ? 0 : r->length / 10);
+	if (r->resting && end_ns > r->rest_since)
+		r->rested_ns += end_ns - r->rest_since;
+	r->resting = false;
 	r->state = OVER;
 	drained = tally_drain(r->tally); /* for the log */
 	return err < 0 ? err : drained;
@@ -480,6 +546,8 @@ void runner_get_status(const struct runner *r, struct runner_status *ret)
 	tally_get_sums(r->tally, &sums);
 	*ret = (struct runner_status){
 		.experiments = r->experiments,
+		.bounded = r->bounded,
+		.rested_ns = r->rested_ns,
 		.lines = sums.tried,
 		.samples_in_scope = sums.samples,
 		.samples_without_line = sums.without_line,

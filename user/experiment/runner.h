@@ -20,11 +20,14 @@ struct runner_options {
 	unsigned int settling_part;
 	double visits_per_s;  /* of the point that is visited least, as an earlier run has found it; 0: not known */
 	uint64_t cool_off_ns; /* pause between two experiments, without payments */
+	double duty;	      /* the share of the time that experiments take, in bursts of one block of the plan each, at random distances;
+			       * between two bursts nothing is sampled. 0: all of it */
 	uint64_t max_experiment_ns;
 	uint64_t min_visits;	/* fewer visits of every point than this: the next experiments are twice as long */
 	const char *fixed_line; /* or NULL */
 	unsigned int what;	/* a bit for each kind of wait that may be drawn (base/waits.h), bit 0 for execution; 0: execution, and the kinds
 				 * that take a good part of the run */
+	double most_slowdown;	/* the global delay grows by no more than this share of the time that goes by, over a minute; 0: without bounds */
 	double fixed_speedup;	/* negative: random */
 	const double *grid;	/* speedups to draw from, each in (0,1] */
 	size_t n_grid, n_slow;	/* by the last n_slow of them the line is slowed for real instead */
@@ -58,6 +61,8 @@ bool runner_drop(struct runner *r, uint64_t now);
 /* For status lines and the log at the end. */
 struct runner_status {
 	size_t experiments, lines;
+	uint64_t rested_ns; /* between bursts, when nothing was sampled */
+	size_t bounded; /* experiments that ended since the global delay had grown as far as it may; they are not recorded */
 	uint64_t samples_in_scope; /* drained so far */
 	uint64_t samples_without_line;
 	bool no_debug_info;   /* some sample fell into an object without it */

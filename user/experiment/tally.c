@@ -54,6 +54,7 @@ struct tally {
 	struct address_entry *addresses;
 	struct tally_sums sums;
 	uint64_t group; /* of samples with one call chain: they count once for each of its lines */
+	bool apart;	/* they are not recent ones */
 };
 
 /* Counts come from a table that the program fills: a wrapped sum would upset the draw. */
@@ -219,7 +220,7 @@ static bool count_line(struct tally *t, struct line_entry *l, const struct backe
 	add(&l->line.total, s->count);
 	add(&l->line.ns, s->ns);
 	l->line.gone = false;
-	if (l->line.wait)
+	if (l->line.wait || t->apart)
 		return true;
 	add(&l->line.recent, s->count);
 	add(&t->sums.recent, s->count);
@@ -256,6 +257,16 @@ int tally_drain(struct tally *t)
 			add(&t->sums.without_line, samples[i].count);
 	}
 	return 0;
+}
+
+int tally_drain_apart(struct tally *t)
+{
+	int r;
+
+	t->apart = true;
+	r = tally_drain(t);
+	t->apart = false;
+	return r;
 }
 
 struct tally_line *tally_nth_recent(struct tally *t, uint64_t n)

@@ -37,6 +37,8 @@ int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret);
 void tally_free(struct tally *t); /* NULL is allowed */
 /* Takes what was sampled since the last call. Each address is named once (and again only after very many others). */
 int tally_drain(struct tally *t);
+/* The same of samples that are not to be drawn from. */
+int tally_drain_apart(struct tally *t);
 /* The line of the n-th recent sample, n < sums.recent. */
 struct tally_line *tally_nth_recent(struct tally *t, uint64_t n);
 /* Which waits may be drawn, and by what. */

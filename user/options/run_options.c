@@ -113,6 +113,8 @@ static int check(const struct run_options *o, struct error *e)
 		return fail(e, EINVAL, "the command to run is an empty word");
 	if (o->repeat && o->runs)
 		return fail(e, EINVAL, "--repeat and --runs: choose one; --runs is for programs without a progress point");
+	if (o->runs && (o->duty || o->most_slowdown))
+		return fail(e, EINVAL, "--runs makes one experiment of each run: leave out --duty and --max-slowdown");
 	if (o->repeat == REPEAT_AUTO && !o->until_ci && !o->duration_ns)
 		return fail(e, EINVAL, "--repeat auto has no end: say --until-ci, --duration or both");
 	return 0;

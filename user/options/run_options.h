@@ -80,6 +80,8 @@ struct run_options {
 	double zero_share;	/* probability of 0 %, in (0,1) */
 	uint64_t experiment_ns; /* 0: as visits and samples have it, up to half a second */
 	uint64_t cool_off_ns;
+	double most_slowdown; /* the global delay grows by no more of the time; 0: without bounds */
+	double duty;	  /* the share of the time that experiments take; 0: not said, all of it */
 	uint64_t rate_hz; /* samples per second of CPU time */
 	uint64_t seed;
 	bool seed_given; /* else the caller draws one */

@@ -175,17 +175,27 @@ bool run_say_write_error(struct run *r)
 	return r->write_error != 0;
 }
 
+/* In which the program was stopped, or nothing was sampled: what runs only in a part of the run is told by how much of it was sampled. */
+static uint64_t left_out_ns(const struct run *r)
+{
+	struct runner_status status = {0};
+
+	if (r->runner)
+		runner_get_status(r->runner, &status);
+	return r->stops.ns + status.rested_ns;
+}
+
 static void take_time(struct run *r)
 {
-	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns();
+	uint64_t end = r->end_ns ? r->end_ns : clock_monotonic_ns(), left_out = left_out_ns(r);
 
-	r->profile.runtime_ns = end > r->start_ns + r->stops.ns ? end - r->start_ns - r->stops.ns : 0;
+	r->profile.runtime_ns = end > r->start_ns + left_out ? end - r->start_ns - left_out : 0;
 }
 
 void run_take_machine(struct run *r, struct profile_runtime *ret)
 {
 	take_time(r);
-	*ret = (struct profile_runtime){.time = r->profile.runtime_ns + r->stops.ns};
+	*ret = (struct profile_runtime){.time = r->profile.runtime_ns + left_out_ns(r)};
 	run_machine_end(r, ret);
 	ret->time = r->profile.runtime_ns;
 	r->profile.machine = (struct profile_machine){0};

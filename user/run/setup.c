@@ -336,6 +336,8 @@ int run_open_runner(struct run *r, struct error *e)
 		.visits_per_s = r->repeat ? r->repeat->visits_per_s : 0,
 		.shortest_ns = o->experiment_ns || r->purpose->slows ? 0 : SHORTEST_EXPERIMENT_NS,
 		.cool_off_ns = o->cool_off_ns,
+		.most_slowdown = o->most_slowdown,
+		.duty = o->duty < 1 ? o->duty : 0,
 		.settling_part = 10,
 		.min_visits = 5, /* what Coz's viewer asks of a cell */
 		.fixed_line = o->fixed_line,

@@ -62,6 +62,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 		.busy_ns = t.run_ns + t.wait_ns,
 		.executed_ns = t.run_ns > t.stopped_ns ? t.run_ns - t.stopped_ns : 0,
 		.period_ns = session_period_ns(s),
+		.bounded = s->skel->bss->global.bounded == s->epoch && s->epoch,
 		.pause_latency_ns = pause_latency_median(s, &t),
 	};
 	return points_read(&s->points, s->epoch, ret);
@@ -157,6 +158,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->begun_ns = clock_monotonic_ns();
 	a->stretch_q16 = stretch_q16(s, c);
 	a->begun_g = __atomic_load_n(&s->skel->bss->global.g, __ATOMIC_SEQ_CST);
+	s->skel->bss->global.most = setup->most_growth_ns ? a->begun_g + (int64_t)setup->most_growth_ns : 0;
 	a->n_intervals = setup->n_intervals;
 	a->for_cpu = 0;
 	for (size_t i = 0; i < setup->n_intervals; i++) {
@@ -265,6 +267,11 @@ static int first_samples(struct session *s, struct backend_sample **ret, size_t 
 	return 0;
 }
 
+static int rest(void *b, bool rests)
+{
+	return clocks_rest(b, rests);
+}
+
 static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
 {
 	struct session *s = b;
@@ -364,6 +371,7 @@ const struct backend_ops session_backend = {
 	.begin = begin,
 	.snapshot = snapshot,
 	.end = end,
+	.rest = rest,
 	.samples = samples,
 	.owed = owed,
 	.latency = latency,

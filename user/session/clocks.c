@@ -56,6 +56,27 @@ static void start(struct session *s, unsigned int cpu)
 	__atomic_store_n(&s->skel->bss->clock_states[cpu], ABI_IDLE_WOKEN, __ATOMIC_SEQ_CST);
 }
 
+int clocks_rest(struct session *s, bool rests)
+{
+	struct abi_control *c = &s->skel->bss->control;
+
+	if (rests == s->resting)
+		return 0;
+	s->resting = rests;
+	own_cost_end(s); /* which would count all the while */
+	__atomic_store_n(&c->resting, rests, __ATOMIC_SEQ_CST);
+	if (!rests)
+		__atomic_store_n(&c->rested_ns, clock_monotonic_ns(), __ATOMIC_SEQ_CST);
+	for (size_t i = 0; rests && i < s->n_events; i++)
+		(void)ioctl(s->events[i].fd, PERF_EVENT_IOC_DISABLE, 0);
+	/* CPUs of others stop theirs again. */
+	for (unsigned int cpu = 0; !rests && cpu < s->nr_cpus; cpu++)
+		s->idle[cpu] = false;
+	if (!rests)
+		events_set_going(s);
+	return 0;
+}
+
 static bool in_use(const struct abi_cpu *c, uint64_t now)
 {
 	uint64_t left = __atomic_load_n(&c->scope_left, __ATOMIC_RELAXED);
@@ -67,7 +88,7 @@ void clocks_maintain(struct session *s)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!s->clocks)
+	if (!s->clocks || s->resting)
 		return;
 	session_serve_clocks(s);
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
@@ -93,7 +114,7 @@ static int on_wake(void *arg, void *data, size_t size)
 	memcpy(&cpu, data, sizeof(cpu));
 	if (cpu == ABI_IDLE_LOOPBACK)
 		(void)loopback_follow(s, NULL);
-	else if (cpu < s->nr_cpus && s->idle[cpu])
+	else if (cpu < s->nr_cpus && s->idle[cpu] && !s->resting)
 		start(s, cpu);
 	return 0;
 }

@@ -216,6 +216,16 @@ void events_adapt(struct session *s, const struct rate_seen *x)
 	}
 }
 
+void events_set_going(struct session *s)
+{
+	for (size_t i = 0; i < s->n_events; i++) {
+		events_draw(s, &s->events[i]);
+		__atomic_store_n(&s->skel->bss->clock_states[s->events[i].cpu], ABI_IDLE_WOKEN, __ATOMIC_SEQ_CST);
+	}
+	set_going(s, 0);
+	s->clocks_ns = clock_monotonic_ns();
+}
+
 void events_redraw(struct session *s, uint64_t now)
 {
 	s->redraws++;
@@ -287,6 +297,8 @@ static void cpus_look(struct session *s, uint64_t now)
 
 uint64_t session_vary_clocks(struct session *s, uint64_t now)
 {
+	if (s->resting)
+		return UINT64_MAX;
 	cpus_look(s, now);
 	if (now >= s->redraw_ns)
 		events_redraw(s, now);

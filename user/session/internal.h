@@ -102,6 +102,7 @@ struct session {
 	unsigned int loopback_rearm_at; /* how many wake-ups attached them again last; 0: they were of use since */
 	uint64_t clocks_ns;		/* since when clocks may be stopped */
 	bool idle[ABI_MAX_CPUS];
+	bool resting; /* ... of all CPUs, for longer */
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
 	struct bpf_link *links[9];	    /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
@@ -139,6 +140,8 @@ void events_adapt(struct session *s, const struct rate_seen *x);
 bool events_adaptable(const struct session *s);
 /* Draws a new period for one event of each CPU and starts it afresh. @now: CLOCK_MONOTONIC, ns. */
 void events_redraw(struct session *s, uint64_t now);
+/* Has all clocks, which are stopped, go at random distances. */
+void events_set_going(struct session *s);
 /* Gives one clock a new random period, and starts it afresh. */
 void events_draw(struct session *s, struct sampler *v);
 
@@ -157,6 +160,8 @@ void clocks_close(struct session *s); /* not opened: allowed */
 bool clocks_idle(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
 void clocks_maintain(struct session *s);
+/* Stops them all, or has them go again: between experiments that are far from each other. Waits are not sampled either. */
+int clocks_rest(struct session *s, bool rests);
 
 /* CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not known. */
 void stolen_open(struct session *s);

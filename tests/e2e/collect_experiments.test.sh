@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Experiments at a duty cycle beside continuous samples: what they say, of which build, and that they end with the collector.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+group=$(findmnt -nt cgroup2 -o TARGET | head -n 1)/cozbpf-e2e-$$
+if ! mkdir "$group" 2>/dev/null; then
+	printf 'skip experiments: needs control groups of version 2\n'
+	exit 0
+fi
+# shellcheck disable=SC2317 # called by the trap
+leave() {
+	# shellcheck disable=SC2046 # several ids
+	kill -KILL $(cat "$group/cgroup.procs") 2>/dev/null
+	sleep 0.2
+	rmdir "$group"
+	clean_up
+}
+trap leave EXIT
+
+# What takes three quarters of the time; in the second build a quarter.
+cat >serve.c <<'C'
+#include <stdint.h>
+#ifndef MORE
+#define MORE 300000
+#define LESS 100000
+#endif
+static volatile uint64_t sink;
+__attribute__((noinline)) static void more(void) { for (int i = 0; i < MORE; i++) sink += i; }
+__attribute__((noinline)) static void less(void) { for (int i = 0; i < LESS; i++) sink += i; }
+__attribute__((noinline)) void served(void) { sink++; }
+int main(void) { for (;;) { more(); less(); served(); } }
+C
+gcc -O2 -g serve.c -o first || exit 1
+gcc -O2 -g -DMORE=100000 -DLESS=300000 serve.c -o second || exit 1
+
+serve() { # PROGRAM
+	"./$1" &
+	server=$!
+	printf '%s\n' "$server" >"$group/cgroup.procs"
+}
+
+collect() { # PROGRAM SECONDS
+	"$COZBPF" collect --db db --rate 200 --cgroup "$group" --experiments 60% --max-slowdown 50% -p "served=$tmp/$1:served" -d "$2s" 2>>log
+}
+
+# effect LINE [ARGUMENT]...: of 50 %, in per cent.
+effect() {
+	local line=$1
+	shift
+	"$COZBPF" report --db db --json "$@" 2>>complaint |
+		python3 -c 'import json, sys
+lines = json.load(sys.stdin)["points"][0]["lines"]
+line = next((x for x in lines if x["selected"].endswith(sys.argv[1])), None)
+at = {round(100 * c["speedup"]): c["effect"] for c in line["curve"]["at"]} if line else {}
+print(round(100 * at[50]) if at.get(50) is not None else "none")' "$line"
+}
+
+near() { # NUMBER WANTED
+	[[ $1 =~ ^-?[0-9]+$ ]] && [ "$1" -ge $(($2 - 10)) ] && [ "$1" -le $(($2 + 10)) ]
+}
+
+: >log
+first_build() {
+	rm -rf db
+	collect first 15 || why+=" status $?;"
+	e=$(effect serve.c:7)
+	near "$e" 37 || why+=" $e for 37;"
+}
+serve first
+tried first_build
+verdict 'effects of a service' "$why" log complaint
+
+why=''
+"$COZBPF" top --db db | grep -q more || why+=' no samples;'
+"$COZBPF" report --db db >report 2>>complaint || why+=" status $?;"
+grep -q "Progress point 'served'" report || why+=' no table;'
+"$COZBPF" report --db db --since 2020-01-01 --until 2020-01-02 >/dev/null 2>none && why+=' experiments of another time;'
+grep -q 'no experiments of that time' none || why+=' no reason;'
+verdict 'samples and experiments in one database' "$why" report complaint none
+kill "$server"
+
+# Another build has a table of its own, and the one before can still be asked for.
+second_build() {
+	collect second 15 || why+=" status $?;"
+	: >complaint
+	e=$(effect serve.c:8)
+	near "$e" 37 || why+=" second: $e for 37;"
+	grep -q 'another build are left out' complaint || why+=' the other build is not told;'
+	e=$(effect serve.c:7 --build-id "$(readelf -n first | sed -n 's/.*Build ID: \(............\).*/\1/p')")
+	near "$e" 37 || why+=" first: $e for 37;"
+}
+serve second
+tried second_build
+verdict 'each build has its table' "$why" log complaint
+
+# Several databases in one: the same experiments.
+why=''
+"$COZBPF" db merge -o both db 2>complaint || why+=' not merged;'
+[ "$("$COZBPF" report --db both --json 2>/dev/null)" = "$("$COZBPF" report --db db --json 2>/dev/null)" ] || why+=' another report;'
+verdict 'merged' "$why" complaint
+
+# A collector that is killed takes its experiments along, and the program runs on.
+"$COZBPF" collect --db db --cgroup "$group" --experiments 60% -p "served=$tmp/second:served" 2>>log &
+job=$!
+sleep 4
+inside=$(pgrep -P "$job" | wc -l)
+kill -KILL "$job"
+wait "$job" 2>/dev/null
+why=''
+[ "$inside" -eq 1 ] || why+=" $inside processes made experiments;"
+for _ in {1..60}; do
+	pgrep -f "cozbpf system --cgroup $group" >/dev/null || break
+	sleep 0.1
+done
+pgrep -f "cozbpf system --cgroup $group" >/dev/null && why+=' they go on;'
+kill -0 "$server" 2>/dev/null || why+=' the program is gone;'
+verdict 'a killed collector' "$why" log
+kill "$server"
+
+# Nobody is there: it says so, samples go on.
+: >log
+collect second 5 || true
+[ "$(grep -c 'in scope\|is empty\|no process' log)" -ge 1 ] && why='' || why='not told'
+verdict 'nobody in the group' "$why" log
+
+bad() { # NAME PATTERN ARGUMENT...
+	local name=$1 pattern=$2 why=''
+	shift 2
+	timeout 20 "$COZBPF" "$@" >out 2>complaint
+	status=$?
+	[ "$status" -eq 125 ] || why+=" status $status;"
+	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
+	grep -qE -- "$pattern" complaint || why+=" no '$pattern';"
+	verdict "$name" "$why" complaint
+}
+bad 'no control group' 'Say --cgroup' collect --db new --experiments 2% -p x
+bad 'no point' 'Say -p POINT' collect --db new --experiments 2% --cgroup "$group"
+bad 'a point and no experiments' 'say --experiments' collect --db new -p x
+bad 'too much' 'from 0.1 to 100' collect --db new --experiments 200%
+bad 'files and a database' 'choose one' report --db db file
+bad 'a build that is not there' 'no experiments of build' report --db db --build-id 00000000
+none_left && why='' || why='a process'
+verdict 'nothing is left behind' "$why"

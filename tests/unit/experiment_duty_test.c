@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Experiments at a duty cycle. */
+#include "experiment_run.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define SECOND (1000 * MSEC)
+
+static double time_in_experiments(void)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < n_records; i++)
+		ns += (double)records[i].elapsed;
+	return ns;
+}
+
+/* A tenth of the time, in bursts of three, of which one is at 0 %. */
+static void experiments_take_their_share(void **state)
+{
+	double share;
+
+	(void)state;
+	options.duty = 0.1;
+	open_runner();
+	run_until(400 * SECOND);
+	share = time_in_experiments() / (400.0 * (double)SECOND);
+	assert_true(share > 0.08 && share < 0.12);
+	assert_true(n_records > 60);
+	for (size_t i = 0; i + 3 <= n_records; i += 3)
+		assert_int_equal((records[i].speedup == 0) + (records[i + 1].speedup == 0) + (records[i + 2].speedup == 0), 1);
+}
+
+/* How long the rests are is drawn anew each time: they must not fall in step with what the program does. */
+static void rests_differ(void **state)
+{
+	uint64_t rests[32], shortest = UINT64_MAX, longest = 0, since = 0;
+	size_t n = 0;
+	bool was = false;
+
+	(void)state;
+	options.duty = 0.1;
+	open_runner();
+	while (n < 32) {
+		fake_advance(&fake, next);
+		assert_int_equal(runner_step(runner, fake.now, &next), 0);
+		if (fake.resting && !was)
+			since = fake.now;
+		if (!fake.resting && was)
+			rests[n++] = fake.now - since;
+		was = fake.resting;
+	}
+	for (size_t i = 0; i < n; i++) {
+		shortest = rests[i] < shortest ? rests[i] : shortest;
+		longest = rests[i] > longest ? rests[i] : longest;
+	}
+	assert_true(longest > 2 * shortest);
+}
+
+/* While a line is tried, the others have fewer samples than their share: those do not count, however much of what is sampled they are. Of the program
+ * above, A has a quarter of the samples and B half. */
+static void lines_are_drawn_by_what_is_sampled_between(void **state)
+{
+	double of_b = 0;
+
+	(void)state;
+	options.duty = 0.5;
+	options.fixed_speedup = 0.75;
+	open_runner();
+	run_until(120 * SECOND);
+	assert_true(n_records > 90);
+	for (size_t i = 0; i < n_records; i++)
+		of_b += strcmp(records[i].selected, LINE_B) == 0;
+	of_b /= (double)n_records;
+	assert_true(fabs(of_b - 0.5) < 4 * 0.5 / sqrt((double)n_records));
+}
+
+/* Whatever is tried: the global delay has no more than its share of the time. A speedup of 75 % makes it grow by up to three quarters. */
+static void pauses_take_no_more_than_they_may(void **state)
+{
+	double growth = 0;
+
+	(void)state;
+	options.most_slowdown = 0.05;
+	options.fixed_speedup = 0.75;
+	open_runner();
+	run_until(300 * SECOND);
+	for (size_t i = 0; i < n_records; i++)
+		growth += (double)records[i].growth;
+	assert_true(growth > 0);
+	assert_true(growth / (300 * (double)SECOND) < 0.055);
+	assert_int_equal(fake.setup.most_growth_ns, 3 * SECOND);
+}
+
+/* From there on nobody was paused: it says nothing. */
+static void an_experiment_that_went_too_far_is_not_recorded(void **state)
+{
+	struct runner_status status;
+
+	(void)state;
+	open_runner();
+	fake.totals.bounded = true;
+	run_until(5 * SECOND);
+	runner_get_status(runner, &status);
+	assert_int_equal(n_records, 0);
+	assert_true(status.bounded > 5);
+	fake.totals.bounded = false;
+	run_until(10 * SECOND);
+	assert_true(n_records > 5);
+}
+
+static void a_failure_to_rest_ends_the_run(void **state)
+{
+	int r = 0;
+
+	(void)state;
+	options.duty = 0.1;
+	open_runner();
+	fake.fails = 'r';
+	while (r == 0 && fake.now < 100 * SECOND) {
+		fake_advance(&fake, next);
+		r = runner_step(runner, fake.now, &next);
+	}
+	assert_int_equal(r, -EIO);
+	assert_int_equal(n_records, 3);
+}
+
+/* With all of the time there are no rests. */
+static void without_a_duty_cycle_there_is_no_rest(void **state)
+{
+	(void)state;
+	open_runner();
+	run_until(20 * SECOND);
+	assert_null(strchr(fake.calls, 'r'));
+	assert_true(time_in_experiments() > 0.9 * 20 * (double)SECOND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(experiments_take_their_share, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(rests_differ, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines_are_drawn_by_what_is_sampled_between, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(pauses_take_no_more_than_they_may, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_experiment_that_went_too_far_is_not_recorded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_failure_to_rest_ends_the_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_a_duty_cycle_there_is_no_rest, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

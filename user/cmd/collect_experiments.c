@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* The process that makes experiments for `cozbpf collect`. It is a run of `cozbpf system` like any other, so what it does wrong does not touch the
+ * samples, and its profile is a file of the database. */
+#include "cmd/collect.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "database/database.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define AGAIN_NS (30 * NSEC_PER_SEC) /* nobody is in scope, or a point is not there */
+#define LEAST_S 60		     /* shorter runs than that are not worth their start */
+#define END_MS 20000
+
+struct words {
+	char **all; /* owned, NULL-terminated */
+	size_t n;
+	bool failed;
+};
+
+static void words_free(struct words *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		free(w->all[i]);
+	free((void *)w->all);
+}
+
+/* Of @option, which may be NULL, and @value. */
+static void add(struct words *w, const char *option, const char *value)
+{
+	const char *two[] = {option, value};
+
+	for (size_t i = 0; i < 2; i++) {
+		char *copy = two[i] ? strdup(two[i]) : NULL;
+
+		if (!two[i])
+			continue;
+		if (!copy || array_room(w->all, w->n) < 0) {
+			free(copy);
+			w->failed = true;
+			return;
+		}
+		w->all[w->n++] = copy;
+	}
+}
+
+static void make_words(struct words *w, const struct collect_command *c, const char *path, uint64_t seconds)
+{
+	char number[32];
+
+	add(w, "cozbpf", "system");
+	add(w, "--cgroup", c->settings.cgroup);
+	for (size_t i = 0; i < c->points.n; i++)
+		add(w, "-p", c->points.all[i]);
+	for (size_t i = 0; i < c->latencies.n; i++)
+		add(w, "--latency", c->latencies.all[i]);
+	(void)snprintf(number, sizeof(number), "%.3f", 100 * c->duty);
+	add(w, "--duty", number);
+	(void)snprintf(number, sizeof(number), "%.3f", 100 * c->most_slowdown);
+	add(w, "--max-slowdown", number);
+	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)seconds);
+	add(w, "-d", number);
+	add(w, "-o", path);
+	add(w, "-q", "--no-report");
+	if (c->settings.verbose)
+		add(w, NULL, "--verbose");
+	if (array_room(w->all, w->n) < 0)
+		w->failed = true;
+	else
+		w->all[w->n] = NULL;
+}
+
+/* Up to the end of the hour, so that each has its own experiments at 0 %. */
+static uint64_t seconds_left(uint64_t now_s)
+{
+	uint64_t left = DATABASE_EPOCH_S - now_s % DATABASE_EPOCH_S;
+
+	return left < LEAST_S ? left + DATABASE_EPOCH_S : left;
+}
+
+_Noreturn static void child(char *const *words, pid_t parent)
+{
+	sigset_t none;
+
+	/* It must not outlive us. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(0);
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)execv("/proc/self/exe", words);
+	_exit(EXIT_OURS);
+}
+
+static int start(struct experiments *x, const struct collect_command *c, struct database *d, struct error *e)
+{
+	_cleanup_(words_free) struct words w = {0};
+	_cleanup_free_ char *path = NULL;
+	uint64_t now_s = clock_realtime_ns() / NSEC_PER_SEC;
+	char host[256] = "";
+	pid_t parent = getpid(), pid;
+	int r;
+
+	(void)gethostname(host, sizeof(host) - 1);
+	r = database_profile_path(d, now_s, host, &path, e);
+	if (r < 0)
+		return r;
+	make_words(&w, c, path, seconds_left(now_s));
+	if (w.failed)
+		return fail(e, ENOMEM, "out of memory");
+	pid = fork();
+	if (pid == 0)
+		child(w.all, parent);
+	if (pid < 0)
+		return fail(e, errno, "cannot start experiments: %m");
+	x->pid = pid;
+	x->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return 0;
+}
+
+void experiments_step(struct experiments *x, const struct collect_command *c, struct database *d, uint64_t now, uint64_t *ret_next)
+{
+	struct error e = {0};
+
+	if (x->pid || !c->duty)
+		return;
+	if (now >= x->start_ns && start(x, c, d, &e) < 0) {
+		x->start_ns = now + AGAIN_NS;
+		if (!x->said)
+			(void)log_error("collect: %s; it is tried again", e.text);
+		x->said = true;
+	}
+	if (!x->pid && x->start_ns < *ret_next)
+		*ret_next = x->start_ns;
+}
+
+void experiments_ended(struct experiments *x, uint64_t now)
+{
+	int status = 0;
+
+	if (!x->pid || waitpid(x->pid, &status, WNOHANG) != x->pid)
+		return;
+	if (x->pidfd >= 0)
+		(void)close(x->pidfd);
+	x->pidfd = -1;
+	x->pid = 0;
+	/* What was wrong it has said itself, each time. */
+	x->start_ns = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? now : now + AGAIN_NS;
+}
+
+void experiments_stop(struct experiments *x)
+{
+	struct pollfd end = {.fd = x->pidfd, .events = POLLIN};
+
+	if (!x->pid)
+		return;
+	(void)kill(x->pid, SIGTERM);
+	if (x->pidfd >= 0 && poll(&end, 1, END_MS) <= 0)
+		(void)kill(x->pid, SIGKILL);
+	(void)waitpid(x->pid, NULL, 0);
+	if (x->pidfd >= 0)
+		(void)close(x->pidfd);
+	*x = (struct experiments){.pidfd = -1};
+}

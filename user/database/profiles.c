@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Profiles of experiments in a database: files of their own, one for each run, that others write. */
+#include "database/private.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOST_NAMES 1000
+
+static int is_profile(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name), ending = sizeof(DATABASE_PROFILE) - 1;
+
+	return n > ending && entry->d_name[0] != '.' && strcmp(entry->d_name + n - ending, DATABASE_PROFILE) == 0;
+}
+
+/* @base with a number where it is taken; *ret is the caller's. */
+static int free_name(struct database *d, const char *epoch, const char *base, char **ret, struct error *e)
+{
+	_cleanup_close_ int fd = epoch_open(d, epoch, true);
+
+	if (fd < 0)
+		return fail(e, -fd, "cannot make '%s/%s': %s", d->path, epoch, strerror(-fd));
+	for (int i = 0; i < MOST_NAMES; i++) {
+		char name[NAME_MAX + 1], number[16] = "";
+
+		if (i)
+			(void)snprintf(number, sizeof(number), "-%d", i);
+		(void)snprintf(name, sizeof(name), "%.200s%s" DATABASE_PROFILE, base, number);
+		if (faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			continue;
+		if (asprintf(ret, "%s/%s/%s", d->path, epoch, name) < 0)
+			return fail(e, ENOMEM, "out of memory");
+		return 0;
+	}
+	return fail(e, EEXIST, "'%s/%s' has too many profiles of one time", d->path, epoch);
+}
+
+int database_profile_path(struct database *d, uint64_t now_s, const char *host, char **ret, struct error *e)
+{
+	char epoch[40], base[NAME_MAX + 1];
+	int r = epoch_of(d, now_s - now_s % DATABASE_EPOCH_S, DATABASE_EPOCH_S, epoch, e);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(base, sizeof(base), "experiments-%.100s-%llu", host, (unsigned long long)now_s);
+	/* A host's name is whatever somebody has set it to. */
+	for (char *c = base; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
+			*c = '_';
+	return free_name(d, epoch, base, ret, e);
+}
+
+static int each_of(struct database *d, const char *epoch, int (*cb)(const char *path, void *arg), void *arg, struct error *e)
+{
+	_cleanup_close_ int fd = epoch_open(d, epoch, false);
+	struct dirent **all = NULL;
+	int n, r = 0;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch, strerror(-fd));
+	n = scandirat(fd, ".", &all, is_profile, alphasort);
+	if (n < 0)
+		return fail(e, errno, "cannot read '%s/%s': %m", d->path, epoch);
+	for (int i = 0; i < n; i++) {
+		_cleanup_free_ char *path = NULL;
+
+		if (r == 0 && asprintf(&path, "%s/%s/%s", d->path, epoch, all[i]->d_name) < 0) {
+			path = NULL;
+			r = fail(e, ENOMEM, "out of memory");
+		}
+		if (r == 0)
+			r = cb(path, arg);
+		free(all[i]);
+	}
+	free((void *)all);
+	return r;
+}
+
+int database_each_profile(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(const char *path, void *arg), void *arg, struct error *e)
+{
+	_cleanup_free_ struct database_epoch *all = NULL;
+	size_t n;
+	int r = database_epochs(d, &all, &n, e);
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (all[i].begin_s < to_s && all[i].begin_s + all[i].seconds > from_s)
+			r = each_of(d, all[i].name, cb, arg, e);
+	return r;
+}
+
+static int copy_bytes(int from, int to)
+{
+	char buffer[1 << 16];
+	ssize_t n;
+
+	while ((n = read(from, buffer, sizeof(buffer))) > 0)
+		for (ssize_t done = 0, w; done < n; done += w) {
+			w = write(to, buffer + done, (size_t)(n - done));
+			if (w <= 0)
+				return w < 0 ? -errno : -EIO;
+		}
+	return n < 0 || fsync(to) < 0 ? -errno : 0;
+}
+
+int database_add_profile(struct database *d, const char *path, struct error *e)
+{
+	_cleanup_free_ char *copy = strdup(path), *to = NULL;
+	_cleanup_close_ int in = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY), out = -1;
+	struct database_epoch epoch;
+	char *base, *directory, name[40];
+	int r;
+
+	if (!copy || in < 0)
+		return fail(e, copy ? errno : ENOMEM, "cannot read '%s': %s", path, copy ? strerror(errno) : "out of memory");
+	base = strrchr(copy, '/');
+	if (!base)
+		return fail(e, EINVAL, "'%s' is in no epoch", path);
+	*base++ = '\0';
+	directory = strrchr(copy, '/');
+	if (!epoch_parse(directory ? directory + 1 : copy, &epoch) || strlen(base) <= strlen(DATABASE_PROFILE))
+		return fail(e, EINVAL, "'%s' is in no epoch", path);
+	base[strlen(base) - strlen(DATABASE_PROFILE)] = '\0';
+	r = epoch_of(d, epoch.begin_s, epoch.seconds, name, e);
+	if (r == 0)
+		r = free_name(d, name, base, &to, e);
+	if (r < 0)
+		return r;
+	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	r = out < 0 ? -errno : copy_bytes(in, out);
+	if (r < 0 && out >= 0)
+		(void)unlink(to);
+	return r < 0 ? fail(e, -r, "cannot write '%s': %s", to, strerror(-r)) : 0;
+}
