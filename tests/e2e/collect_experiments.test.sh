@@ -105,6 +105,33 @@ why=''
 [ "$("$COZBPF" report --db both --json 2>/dev/null)" = "$("$COZBPF" report --db db --json 2>/dev/null)" ] || why+=' another report;'
 verdict 'merged' "$why" complaint
 
+# What ends experiments: it is said, with what it was, and the program runs on.
+stops() { # WANTED-STATUS CONDITION ARGUMENT...
+	local wanted=$1 condition=$2
+	shift 2
+	why=''
+	rm -f stopped.jsonl
+	timeout 30 "$COZBPF" system -q --no-report -o stopped.jsonl --pid-tree "$server" -d 4 --stop-if "$condition" "$@" >out 2>complaint
+	status=$?
+	[ "$status" -eq "$wanted" ] || why+=" status $status;"
+	[ "$wanted" -eq 0 ] || grep -qF "experiments end, since --stop-if '$condition' holds" complaint || why+=' no reason;'
+	[ "$wanted" -ne 0 ] || [ ! -s complaint ] || why+=' a complaint;'
+	kill -0 "$server" || why+=' the program is gone;'
+	verdict "--stop-if $condition" "$why" complaint
+}
+stops 3 'load>0' -p "served=$tmp/second:served"
+stops 0 'load>100000' -p "served=$tmp/second:served"
+stops 3 'p50(work)>1us' --latency "work=$tmp/second:more,$tmp/second:less"
+stops 0 'p99(work)>10s' --latency "work=$tmp/second:more,$tmp/second:less"
+(while :; do /bin/true; done) &
+server=$!
+stops 3 'restarts>2' -p syscall:exit_group
+kill "$server"
+server=$(pgrep -f "$tmp/second|^./second" | head -n 1)
+bad_stop=$("$COZBPF" system --pid-tree 1 --stop-if 'p99(x)>1ms' -p x 2>&1)
+[ "$bad_stop" = "cozbpf: system: --stop-if 'p99(x)>1ms': no --latency is called 'x'" ] && why='' || why=" '$bad_stop'"
+verdict 'a condition on a latency that there is not' "$why"
+
 # A collector that is killed takes its experiments along, and the program runs on.
 "$COZBPF" collect --db db --cgroup "$group" --experiments 60% -p "served=$tmp/second:served" 2>>log &
 job=$!

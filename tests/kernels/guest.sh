@@ -119,6 +119,23 @@ short_run() {
 	[ ! -s err ] || why+=' something on stderr;'
 }
 
+# Samples of the whole machine, with the build and the functions of what runs.
+collect() {
+	local job
+	rm -rf -- db
+	"$programs/steady" 60 >/dev/null 2>&1 &
+	job=$!
+	timeout "$limit" "$COZBPF" collect --db db --rate 200 -d 4s >out 2>err </dev/null || why+=" status $?;"
+	kill "$job"
+	wait "$job" 2>/dev/null
+	grep -q 'samples, .* 0 lost' err || why+=' no account, or something is lost;'
+	"$COZBPF" top --db db --by function --process steady --top 0 >report 2>complaint || why+=" top: status $?;"
+	grep -q 'burn' report || why+=' no function of the program;'
+	grep -q '\[kernel\]' <("$COZBPF" top --db db --by image) || why+=' no kernel;'
+	"$COZBPF" db export --db db --to json 2>>complaint | grep '/steady"' | grep -q '"build_id":"[0-9a-f]' || why+=' no build id;'
+	[ ! -s complaint ] || why+=' a complaint;'
+}
+
 # Whole programs as experiments.
 runs_n() {
 	timeout "$limit" "$COZBPF" run --keep-root -q --color never -o "$profile" -n 4 -- "$programs/output" 100 >report 2>err </dev/null || why+=" status $?;"
@@ -347,6 +364,7 @@ fi
 feature check check
 [ "$what" = options ] || feature 'BPF objects load' load_all
 feature 'run, report' short_run
+feature 'collect, top' collect
 if [ "$what" != quick ]; then
 	feature 'run --pay hold' runs task_work 'task work' --pay hold
 	feature 'run --pay sleep' runs none none --pay sleep

@@ -2,6 +2,7 @@
 /* What is said on stderr, and exit statuses. */
 #pragma once
 
+#define EXIT_STOPPED 3	      /* of attach and system: --stop-if held */
 #define EXIT_OURS 125	      /* our failure, after one line on stderr */
 #define EXIT_NOT_RUNNABLE 126 /* the command was found and cannot be run, as a shell says it */
 #define EXIT_NOT_FOUND 127    /* no such command, as a shell says it */

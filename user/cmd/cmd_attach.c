@@ -59,7 +59,7 @@ static int attach(struct run *r, struct error *e)
 	}
 	(void)run_say_write_error(r);
 	status = run_print_report(r);
-	return r->write_error ? EXIT_OURS : status;
+	return r->write_error ? EXIT_OURS : status ? status : r->stop_if.holds ? EXIT_STOPPED : 0;
 }
 
 int cmd_attach(int argc, char **argv)

@@ -42,9 +42,11 @@ static const struct option_row rows[] = {
 	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, .expert = true},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct report_command, lines)),
 	{"db", 0, "DIR", "the experiments of 'cozbpf collect' in this database", option_set_word, offsetof(struct report_command, database)},
-	{"since", 0, "TIME", "with --db: from then on, a span before now (7d) or a time of\nUTC (all there is)", option_set_since, offsetof(struct report_command, from_s)},
+	{"since", 0, "TIME", "with --db: from then on, a span before now (7d) or a time of\nUTC (all there is)", option_set_since,
+	 offsetof(struct report_command, from_s)},
 	{"until", 0, "TIME", "with --db: up to then", option_set_since, offsetof(struct report_command, to_s)},
-	{"build-id", 0, "HEX", "with --db: of the build whose id begins so (the one that ran\nlast)", option_set_word, offsetof(struct report_command, build)},
+	{"build-id", 0, "HEX", "with --db: of the build whose id begins so (the one that ran\nlast)", option_set_word,
+	 offsetof(struct report_command, build)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct report_command, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))

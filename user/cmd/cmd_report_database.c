@@ -107,7 +107,8 @@ static int choose(struct builds *b, const char *path, const char *build)
 	b->wanted = best->name;
 	for (size_t i = 0; i < b->n; i++)
 		if (&b->all[i] != best)
-			(void)log_error("report: %zu experiments of another build are left out: --build-id %.12s shows them", b->all[i].experiments, b->all[i].name);
+			(void)log_error("report: %zu experiments of another build are left out: --build-id %.12s shows them", b->all[i].experiments,
+					b->all[i].name);
 	return 0;
 }
 

@@ -17,7 +17,7 @@ struct collect_command {
 	struct collect_settings settings;
 	/* Experiments: which share of the time they take, 0: there are none; and what they are about. */
 	double duty, most_slowdown;
-	struct option_words points, latencies;
+	struct option_words points, latencies, stops;
 };
 
 /* The file's options, then those of the command line. @f and the words in *ret are the caller's to free, even if this fails. */

@@ -21,8 +21,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define AGAIN_NS (30 * NSEC_PER_SEC) /* nobody is in scope, or a point is not there */
-#define LEAST_S 60		     /* shorter runs than that are not worth their start */
+#define AGAIN_NS (30 * NSEC_PER_SEC)	    /* nobody is in scope, or a point is not there */
+#define LEAVE_ALONE_NS (600 * NSEC_PER_SEC) /* --stop-if held */
+#define LEAST_S 60			    /* shorter runs than that are not worth their start */
 #define END_MS 20000
 
 struct words {
@@ -73,6 +74,8 @@ static void make_words(struct words *w, const struct collect_command *c, const c
 	add(w, "--max-slowdown", number);
 	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)seconds);
 	add(w, "-d", number);
+	for (size_t i = 0; i < c->stops.n; i++)
+		add(w, "--stop-if", c->stops.all[i]);
 	add(w, "-o", path);
 	add(w, "-q", "--no-report");
 	if (c->settings.verbose)
@@ -158,7 +161,10 @@ void experiments_ended(struct experiments *x, uint64_t now)
 	x->pidfd = -1;
 	x->pid = 0;
 	/* What was wrong it has said itself, each time. */
-	x->start_ns = WIFEXITED(status) && WEXITSTATUS(status) == 0 ? now : now + AGAIN_NS;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		x->start_ns = now;
+	else
+		x->start_ns = now + (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED ? LEAVE_ALONE_NS : AGAIN_NS);
 }
 
 void experiments_stop(struct experiments *x)

@@ -61,11 +61,16 @@ static const struct option_row rows[] = {
 	{"event", 0, "NAME[=N]", "count another event as well, each N of them (repeatable)", add_event},
 	{"cgroup", 0, "DIR", "only what runs in this control group", option_set_word,
 	 offsetof(struct collect_command, settings) + offsetof(struct collect_settings, cgroup)},
-	{"experiments", 0, "PERCENT", "of the time, make experiments; with -p and --cgroup", set_share, offsetof(struct collect_command, duty), .min = 0.1, .max = 100},
-	{"max-slowdown", 0, "PERCENT", "pauses of experiments take no more of the time (5)", set_share, offsetof(struct collect_command, most_slowdown), .min = 0.1,
-	 .max = 100},
-	{"progress", 'p', "POINT", "progress points of the experiments, as of 'cozbpf system'\n(repeatable)", add_word, offsetof(struct collect_command, points)},
+	{"experiments", 0, "PERCENT", "of the time, make experiments; with -p and --cgroup", set_share, offsetof(struct collect_command, duty),
+	 .min = 0.1, .max = 100},
+	{"max-slowdown", 0, "PERCENT", "pauses of experiments take no more of the time (5)", set_share,
+	 offsetof(struct collect_command, most_slowdown), .min = 0.1, .max = 100},
+	{"progress", 'p', "POINT", "progress points of the experiments, as of 'cozbpf system'\n(repeatable)", add_word,
+	 offsetof(struct collect_command, points)},
 	{"latency", 0, "SPEC", "latencies of the experiments, likewise", add_word, offsetof(struct collect_command, latencies)},
+	{"stop-if", 0, "COND",
+	 "no experiments for ten minutes when that holds: 'p99(NAME)>50ms',\n'load>8', 'psi(cpu)>20', 'restarts>3' (repeatable)", add_word,
+	 offsetof(struct collect_command, stops)},
 	{"keep", 0, "TIME", "remove what is older (30d)", option_set_span, offsetof(struct collect_command, keep_s)},
 	{"max-size", 0, "SIZE", "remove the oldest beyond that (1G)", option_set_size, offsetof(struct collect_command, most_bytes)},
 	{"group", 0, "GROUP", "who may read the database, beside root", option_set_group, offsetof(struct collect_command, group)},
@@ -92,7 +97,8 @@ void collect_options_free(struct collect_command *c)
 {
 	free((void *)c->points.all);
 	free((void *)c->latencies.all);
-	c->points = c->latencies = (struct option_words){0};
+	free((void *)c->stops.all);
+	c->points = c->latencies = c->stops = (struct option_words){0};
 }
 
 static int check(const struct collect_command *c, struct error *e)
@@ -101,8 +107,8 @@ static int check(const struct collect_command *c, struct error *e)
 		return fail(e, EINVAL, "--experiments: on which processes? Say --cgroup; what is sampled is then these alone");
 	if (c->duty > 0 && !c->points.n && !c->latencies.n)
 		return fail(e, EINVAL, "--experiments: what is to get faster? Say -p POINT or --latency");
-	if (!c->duty && (c->points.n || c->latencies.n))
-		return fail(e, EINVAL, "-p and --latency are of experiments: say --experiments 2%%, or leave them out");
+	if (!c->duty && (c->points.n || c->latencies.n || c->stops.n))
+		return fail(e, EINVAL, "-p, --latency and --stop-if are of experiments: say --experiments 2%%, or leave them out");
 	return 0;
 }
 

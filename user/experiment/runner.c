@@ -54,10 +54,10 @@ struct runner {
 	struct rng rng;
 	bool resting;
 	uint64_t rest_since, rested_ns; /* of this rest, and of those before */
-	uint64_t burst_ns; /* of the experiments since the last rest */
-	size_t burst;	   /* how many these are */
-	uint64_t growth;   /* of the global delay in them */
-	size_t bounded;	   /* experiments so far */
+	uint64_t burst_ns;		/* of the experiments since the last rest */
+	size_t burst;			/* how many these are */
+	uint64_t growth;		/* of the global delay in them */
+	size_t bounded;			/* experiments so far */
 
 	/* The experiment under way. */
 	uint64_t length, end_due;
@@ -375,8 +375,8 @@ static bool in_bursts(const struct runner *r)
 	return r->o.duty > 0 || r->o.most_slowdown > 0;
 }
 
-/* After a burst at @now: rests as long as it takes for experiments to have their share of the time, half more or less, and until the program has lost no
- * more of the time than it may. */
+/* After a burst at @now: rests as long as it takes for experiments to have their share of the time, half more or less, and until the program has lost
+ * no more of the time than it may. */
 static int rest(struct runner *r, uint64_t now)
 {
 	double burst = (double)r->burst_ns, ns = 0;

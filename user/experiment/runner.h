@@ -61,8 +61,8 @@ bool runner_drop(struct runner *r, uint64_t now);
 /* For status lines and the log at the end. */
 struct runner_status {
 	size_t experiments, lines;
-	uint64_t rested_ns; /* between bursts, when nothing was sampled */
-	size_t bounded; /* experiments that ended since the global delay had grown as far as it may; they are not recorded */
+	uint64_t rested_ns;	   /* between bursts, when nothing was sampled */
+	size_t bounded;		   /* experiments that ended since the global delay had grown as far as it may; they are not recorded */
 	uint64_t samples_in_scope; /* drained so far */
 	uint64_t samples_without_line;
 	bool no_debug_info;   /* some sample fell into an object without it */

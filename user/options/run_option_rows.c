@@ -127,6 +127,23 @@ static int set_percent(void *target, const struct option_row *row, const char *v
 	return r;
 }
 
+static int add_stop(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	struct run_options *o = target;
+	struct stop_spec s;
+	int r = stop_spec_parse(value, &s, e);
+
+	(void)row;
+	if (r < 0)
+		return r;
+	if (array_room(o->stops, o->n_stops) < 0) {
+		stop_spec_free(&s);
+		return fail(e, ENOMEM, "out of memory");
+	}
+	o->stops[o->n_stops++] = s;
+	return 0;
+}
+
 static int set_repeat(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	if (strcmp(value, "auto") == 0) {
@@ -380,6 +397,9 @@ const struct option_row run_option_rows[] = {
 	 .not_for = NOT_VALIDATE, .expert = true},
 	{"duty", 0, "PERCENT", "experiments take so much of the time, in bursts; nothing is\nsampled between them (100)", set_percent,
 	 offsetof(struct run_options, duty), .min = 0.1, .max = 100, .not_for = NOT_VALIDATE, .expert = true},
+	{"stop-if", 0, "COND",
+	 "end experiments when that holds: 'p99(NAME)>50ms' of a\n--latency, 'load>8', 'psi(cpu)>20', 'restarts>3' (repeatable)", add_stop,
+	 .not_for = NOT_VALIDATE, .expert = true},
 	{"max-slowdown", 0, "PERCENT", "pauses take no more than so much of the time, over a minute\n(without bounds)", set_percent,
 	 offsetof(struct run_options, most_slowdown), .min = 0.1, .max = 100, .not_for = NOT_VALIDATE, .expert = true},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups, .not_for = NOT_VALIDATE, .expert = true},

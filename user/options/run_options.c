@@ -93,6 +93,14 @@ static bool is_file_line(const char *text)
 	return colon && colon > text && colon[1] && strspn(colon + 1, "0123456789") == n - (size_t)(colon + 1 - text);
 }
 
+static bool has_latency(const struct run_options *o, const char *name)
+{
+	for (size_t i = 0; i < o->n_latencies; i++)
+		if (strcmp(o->points[o->latencies[i].begin].name, name) == 0)
+			return true;
+	return false;
+}
+
 static int check(const struct run_options *o, struct error *e)
 {
 	if (o->fixed_line && *o->fixed_line != '[' && o->granularity == RUN_BY_LINE && !is_file_line(o->fixed_line))
@@ -105,6 +113,9 @@ static int check(const struct run_options *o, struct error *e)
 		return fail(e, EINVAL, "say which processes: --cgroup, --uid, --comm, --exe or --pid-tree, or several of them");
 	if (o->status == RUN_STATUS_VIEW && !isatty(STDERR_FILENO))
 		return fail(e, EINVAL, "--status view: standard error is no terminal; --status plain prints lines");
+	for (size_t i = 0; i < o->n_stops; i++)
+		if (o->stops[i].kind == STOP_LATENCY && !has_latency(o, o->stops[i].name))
+			return fail(e, EINVAL, "--stop-if '%s': no --latency is called '%s'", o->stops[i].text, o->stops[i].name);
 	if (o->kind != RUN_LAUNCH)
 		return 0;
 	if (!o->command[0])
@@ -181,6 +192,9 @@ void run_options_free(struct run_options *o)
 {
 	for (size_t i = 0; i < o->n_points; i++)
 		point_spec_free(&o->points[i]);
+	for (size_t i = 0; i < o->n_stops; i++)
+		stop_spec_free(&o->stops[i]);
+	free(o->stops);
 	free(o->points);
 	free(o->latencies);
 	free(o->sources.all);

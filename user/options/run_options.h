@@ -4,6 +4,7 @@
 
 #include "options/point_spec.h"
 #include "options/scope_options.h"
+#include "options/stop_spec.h"
 #include "elf/debug_options.h"
 #include "profile/writer.h"
 
@@ -61,11 +62,13 @@ struct run_options {
 	struct debug_options lines;	       /* --debug-dir, --source-prefix in order; the arrays are owned */
 	const char *output;		       /* never empty */
 	enum profile_format format;
-	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
-	uint64_t runs;	      /* measure from end to end, so often; 0: not */
-	uint64_t repeat;      /* start a program that ends again, so many runs in all; REPEAT_AUTO: until enough is known; 0: not */
-	uint64_t delay_ns;    /* before the first experiment */
-	double until_ci;      /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
+	uint64_t duration_ns;	 /* after it the program is ended; 0: until it ends by itself */
+	uint64_t runs;		 /* measure from end to end, so often; 0: not */
+	uint64_t repeat;	 /* start a program that ends again, so many runs in all; REPEAT_AUTO: until enough is known; 0: not */
+	uint64_t delay_ns;	 /* before the first experiment */
+	struct stop_spec *stops; /* --stop-if; owned */
+	size_t n_stops;
+	double until_ci; /* half-width at which the run may end, 0.02 is two points; 0: not asked for */
 	enum run_pay pay;
 	enum run_sync sync;
 	enum run_granularity granularity;
@@ -81,8 +84,8 @@ struct run_options {
 	uint64_t experiment_ns; /* 0: as visits and samples have it, up to half a second */
 	uint64_t cool_off_ns;
 	double most_slowdown; /* the global delay grows by no more of the time; 0: without bounds */
-	double duty;	  /* the share of the time that experiments take; 0: not said, all of it */
-	uint64_t rate_hz; /* samples per second of CPU time */
+	double duty;	      /* the share of the time that experiments take; 0: not said, all of it */
+	uint64_t rate_hz;     /* samples per second of CPU time */
 	uint64_t seed;
 	bool seed_given; /* else the caller draws one */
 	int signo;	 /* the payment signal, SIGRTMIN..SIGRTMAX */

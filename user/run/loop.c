@@ -306,6 +306,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		*ret_next = now + STOPPED_POLL_NS;
 		return 0;
 	}
+	if (run_stop_if(r, now))
+		return run_stop(r, now, e);
 	err = run_slowing_step(r, now, ret_next) ? runner_step(r->runner, now, ret_next) : 0;
 	if (err < 0)
 		return fail(e, -err, "cannot go on with the experiments: %s", strerror(-err));

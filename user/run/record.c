@@ -136,6 +136,7 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 	/* Threads were held in it that sleep from the next experiment on. Its effect would make the report refuse the whole line. */
 	if (run_inject_came(r, x))
 		return 0;
+	run_stop_if_experiment(r, points, n_points);
 	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the run. */
 	if (!r->write_error && r->injection.mode != RUN_INJECT_TRIAL)
 		r->write_error = profile_write_experiment(r->writer, x, points, n_points);

@@ -129,7 +129,12 @@ struct run {
 	struct visit_rates *rates; /* of a run without a point; NULL: not begun */
 	bool proposed;		   /* no more is counted */
 	sigset_t caught;
-	struct repeat *repeat;				   /* with --runs and --repeat, over all of them; NULL: none */
+	struct repeat *repeat; /* with --runs and --repeat, over all of them; NULL: none */
+	struct {
+		bool holds; /* one of them does: experiments are over */
+		size_t restarts;
+		uint64_t next_ns; /* when to look again */
+	} stop_if;
 	bool interrupted;				   /* by Ctrl-C */
 	uint64_t start_ns, end_ns;			   /* of the program */
 	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* at the start */
@@ -245,6 +250,10 @@ int run_stop(struct run *r, uint64_t end_ns, struct error *e);
 bool run_is_stopped(struct run *r, uint64_t now);
 /* One line on stderr if experiments were dropped. */
 void run_say_stops(const struct run *r);
+
+/* stop_if.c: what --stop-if says, of an experiment that was just measured, and about once a second of the machine. Says on stderr what holds. */
+void run_stop_if_experiment(struct run *r, const struct profile_point *points, size_t n_points);
+bool run_stop_if(struct run *r, uint64_t now);
 
 /* Is there reason to look at what is known so far? Not while an experiment is under way. */
 bool run_certainty_due(const struct run *r, uint64_t now);

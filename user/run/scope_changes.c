@@ -72,6 +72,7 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	err = run_scope_settle(r, pid, e);
 	if (err < 0 || session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))
 		return err;
+	r->stop_if.restarts++;
 	run_scope_read(r, pid);
 	run_inject_anew(r, pid);
 	look_later(r->scope, pid, now);

@@ -102,7 +102,7 @@ struct session {
 	unsigned int loopback_rearm_at; /* how many wake-ups attached them again last; 0: they were of use since */
 	uint64_t clocks_ns;		/* since when clocks may be stopped */
 	bool idle[ABI_MAX_CPUS];
-	bool resting; /* ... of all CPUs, for longer */
+	bool resting;			    /* ... of all CPUs, for longer */
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
 	struct bpf_link *links[9];	    /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
