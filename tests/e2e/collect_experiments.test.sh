@@ -99,6 +99,25 @@ serve second
 tried second_build
 verdict 'each build has its table' "$why" log complaint
 
+# The same by hand, from the rows that other programs get.
+why=''
+"$COZBPF" db export --db db --what experiments --to csv -o rows.csv 2>complaint || why+=" status $?;"
+e=$(python3 - rows.csv "$(readelf -n second | sed -n 's/.*Build ID: //p')" <<'P'
+import csv, sys
+time, visits = {}, {}
+for row in csv.DictReader(open(sys.argv[1], encoding="utf-8")):
+    if row["line"].endswith("serve.c:8") and row["build_id"] == sys.argv[2]:
+        at = round(100 * float(row["speedup"]))
+        time[at] = time.get(at, 0) + int(row["effective_ns"])
+        visits[at] = visits.get(at, 0) + int(row["visits"])
+found = [(1 - time[s] / visits[s] / (time[0] / visits[0])) / s for s in time if s >= 40]
+print(round(100 * 50 * sum(found) / len(found)))
+P
+)
+near "$e" 37 || why+=" $e for 37;"
+"$COZBPF" db export --db db --what experiments --to json | head -n 1 | python3 -m json.tool >/dev/null || why+=' no JSON;'
+verdict 'rows of experiments' "$why" complaint
+
 # Several databases in one: the same experiments.
 why=''
 "$COZBPF" db merge -o both db 2>complaint || why+=' not merged;'

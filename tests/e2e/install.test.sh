@@ -26,7 +26,9 @@ done
 for file in bash-completion/completions/cozbpf zsh/site-functions/_cozbpf fish/vendor_completions.d/cozbpf.fish; do
 	[ -s "$prefix/share/$file" ] || why+=" no $file;"
 done
-others=$(find . -type f ! -path "$documents/*" ! -path "$prefix/bin/cozbpf" ! -path "$prefix/share/man/man?/cozbpf*" ! -path "$prefix/share/*/*ozbpf*")
+unit=$prefix/lib/systemd/system/cozbpf-collect.service
+grep -q '^ExecStart=/.*/bin/cozbpf collect$' "$unit" || why+=' no unit for collect, or another program in it;'
+others=$(find . -type f ! -path "$unit" ! -path "$documents/*" ! -path "$prefix/bin/cozbpf" ! -path "$prefix/share/man/man?/cozbpf*" ! -path "$prefix/share/*/*ozbpf*")
 [ -z "$others" ] || why+=" also there: $others;"
 [ "$("$prefix/bin/cozbpf" --version 2>&1)" = "$("$COZBPF" --version 2>&1)" ] || why+=' the program does not run;'
 verdict 'meson install' "$why" "$tmp/out"

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,33 @@ static void merging_goes_by_names(void **state)
 	assert_int_equal(a.n_rows, 2);
 	assert_int_equal(sum_of(&a, "one"), 1010);
 	assert_int_equal(sum_of(&a, "two"), 100);
+	counts_free(&a);
+	counts_free(&b);
+}
+
+/* Ten thousand processes: each is found again, and comes back from a file. */
+static void many_processes(void **state)
+{
+	struct counts a = file_of("one", 1, 10), b;
+	unsigned char *bytes;
+	char name[16];
+	size_t n;
+
+	(void)state;
+	for (int i = 0; i < 10000; i++) {
+		(void)snprintf(name, sizeof(name), "p%d", i);
+		assert_int_equal(counts_who(&a, name, "/", "h"), i + 1);
+		assert_int_equal(counts_add(&a, 7, (uint32_t)i + 1, 0, 1), 0);
+	}
+	assert_int_equal(counts_who(&a, "p77", "/", "h"), 78);
+	counts_sort(&a);
+	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	assert_int_equal(counts_decode(bytes, n, &b, NULL), 0);
+	assert_int_equal(b.n_who, 10001);
+	assert_int_equal(counts_merge(&b, &a), 0);
+	assert_int_equal(b.n_who, 10001);
+	assert_int_equal(b.n_rows, 10001);
+	free(bytes);
 	counts_free(&a);
 	counts_free(&b);
 }
@@ -184,9 +212,10 @@ static void builds_are_told_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_sorted_and_added), cmocka_unit_test(merging_goes_by_names), cmocka_unit_test(forgets_whose_they_were),
-		cmocka_unit_test(comes_back_as_it_was),	     cmocka_unit_test(any_damage_is_seen),    cmocka_unit_test(nonsense_is_refused),
-		cmocka_unit_test(builds_are_told_apart),
+		cmocka_unit_test(rows_are_sorted_and_added), cmocka_unit_test(merging_goes_by_names),
+		cmocka_unit_test(forgets_whose_they_were),   cmocka_unit_test(many_processes),
+		cmocka_unit_test(comes_back_as_it_was),	     cmocka_unit_test(any_damage_is_seen),
+		cmocka_unit_test(nonsense_is_refused),	     cmocka_unit_test(builds_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -198,7 +198,7 @@ def main(benchmarks, description):
     p.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="DIR")
     p.add_argument("--cozbpf", metavar="PATH", help="another executable than the build's")
     p.add_argument("--only", action="append", metavar="TEXT", help="cells whose names contain TEXT (repeatable), where there are many")
-    p.add_argument("--minutes", type=float, help="soak: how long (2; with --full 45)")
+    p.add_argument("--minutes", type=float, help="soak, duty: how long (2; with --full 45)")
     p.add_argument("--cycles", type=int, help="soak: end after so many, if that is earlier (with --full 5000)")
     p.add_argument("--verbose", action="store_true", help="more figures, where there are many")
     options = p.parse_args()

@@ -7,6 +7,7 @@
 #include "cmd/cmd_database.h"
 #include "cmd/collect.h"
 #include "cmd/commands.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -264,7 +265,8 @@ static int collect(struct collecting *x)
 		return log_error("collect: cannot take signals: %s", strerror(errno));
 	if (geteuid() != 0)
 		return log_error("collect: sampling the whole machine takes root; with sudo it has that");
-	if (open_all(x, &e) < 0)
+	/* Otherwise the kernel's numbers of processes are not those in our /proc. */
+	if (process_check_numbers(&e) < 0 || open_all(x, &e) < 0)
 		return log_error("collect: %s", e.text);
 	greet(x);
 	x->clock_offset_s = clock_offset();

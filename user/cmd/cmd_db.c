@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 enum form { PPROF, JSON, CSV, N_FORMS };
+enum what { SAMPLES, EXPERIMENTS };
+static const char *const what_names[] = {[SAMPLES] = "samples", [EXPERIMENTS] = "experiments", NULL};
 static const char *const form_names[] = {[PPROF] = "pprof", [JSON] = "json", [CSV] = "csv", NULL};
 
 struct db_command {
@@ -24,6 +26,7 @@ struct db_command {
 	const char *database, *output;
 	uint64_t older_s;
 	enum form form;
+	enum what what;
 	struct shares_choice choice;
 	struct error *e;
 };
@@ -52,6 +55,7 @@ static const struct option_row export_rows[] = {
 	{"to", 0, "FORMAT",
 	 "json: each row as an object, one to a line\ncsv: the same for spreadsheets\npprof: samples by function, for pprof and profile stores",
 	 option_choice, offsetof(struct db_command, form), .choices = form_names},
+	{"what", 0, "WHAT", "samples or experiments (samples)", option_choice, offsetof(struct db_command, what), .choices = what_names},
 	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word, offsetof(struct db_command, output)},
 	ROW_DB,
 	{"since", 0, "TIME", "from then on: a span before now, or a time of UTC (all)", option_set_since, CHOICE(from_s)},
@@ -218,10 +222,10 @@ static int write_form(FILE *out, void *arg)
 	struct database *d = NULL;
 	int r = open_to_read(c, &d);
 
-	if (r == 0)
-		r = c->form == PPROF  ? export_pprof_of(out, d, c)
-		    : c->form == JSON ? export_counts_json(out, d, c->choice.from_s, c->choice.to_s, c->e)
-				      : export_counts_csv(out, d, c->choice.from_s, c->choice.to_s, c->e);
+	if (r == 0 && c->form == PPROF)
+		r = export_pprof_of(out, d, c);
+	else if (r == 0)
+		r = (c->what == SAMPLES ? export_counts : export_experiments)(out, c->form == CSV, d, c->choice.from_s, c->choice.to_s, c->e);
 	database_close(d);
 	return r;
 }
@@ -236,6 +240,8 @@ static int export(struct db_command *c, char **words, int n)
 	(void)n;
 	if (c->form == N_FORMS)
 		return fail(c->e, EINVAL, "export: which format? Say --to json, --to csv or --to pprof");
+	if (c->form == PPROF && c->what == EXPERIMENTS)
+		return fail(c->e, EINVAL, "export: pprof's format is for samples; experiments go to json or csv");
 	if (c->form == PPROF && !c->output && isatty(STDOUT_FILENO))
 		return fail(c->e, EINVAL, "export: pprof's format is binary and standard output a terminal: name a file with -o");
 	if (!c->output)

@@ -207,7 +207,7 @@ static int write_image(struct collector *c, struct database *d, uint64_t begin_s
 		if (!has_places && kernel_parts_at(&c->kernel, p[i].offset))
 			break;
 		if (i == from || p[i].who != p[i - 1].who)
-			who = who_in(c, &to, p[i].who);
+			who = who_in(c, &to, p[i].who); /* ten thousand of them are looked up by hashes */
 		if (who < 0 || event < 0)
 			r = -ENOMEM;
 		else

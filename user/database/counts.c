@@ -31,8 +31,10 @@ static void free_who(struct counts *c)
 		free(c->who[i].host);
 	}
 	free(c->who);
+	free(c->who_slots);
 	c->who = NULL;
-	c->n_who = 0;
+	c->who_slots = NULL;
+	c->n_who = c->n_who_slots = 0;
 }
 
 void counts_free(struct counts *c)
@@ -69,13 +71,61 @@ int counts_same_image(const struct counts_image *a, const struct counts_image *b
 	return a->inode == b->inode && a->changed_ns == b->changed_ns && strcmp(a->path, b->path) == 0;
 }
 
+/* FNV-1a, of all three with their ends. */
+static uint64_t hash_of(const char *process, const char *cgroup, const char *host)
+{
+	const char *all[] = {process, cgroup, host};
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < 3; i++)
+		for (const char *p = all[i];; p++) {
+			hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+			if (!*p)
+				break;
+		}
+	return hash ^ hash >> 32;
+}
+
+/* The slot that has them, or is free for them. There is a free one. */
+static uint32_t *slot_of(const struct counts *c, const char *process, const char *cgroup, const char *host)
+{
+	for (size_t i = hash_of(process, cgroup, host);; i++) {
+		uint32_t *slot = &c->who_slots[i & (c->n_who_slots - 1)];
+		const struct counts_who *w = *slot ? &c->who[*slot - 1] : NULL;
+
+		if (!w || (strcmp(w->process, process) == 0 && strcmp(w->cgroup, cgroup) == 0 && strcmp(w->host, host) == 0))
+			return slot;
+	}
+}
+
+/* A file can have ten thousand processes: at most half of the slots are taken. */
+static int make_slots(struct counts *c)
+{
+	size_t n = c->n_who_slots ? 2 * c->n_who_slots : 16;
+	uint32_t *slots = 2 * (c->n_who + 1) > c->n_who_slots ? calloc(n, sizeof(*slots)) : c->who_slots;
+
+	if (!slots)
+		return -ENOMEM;
+	if (slots == c->who_slots)
+		return 0;
+	free(c->who_slots);
+	c->who_slots = slots;
+	c->n_who_slots = n;
+	for (size_t i = 0; i < c->n_who; i++)
+		*slot_of(c, c->who[i].process, c->who[i].cgroup, c->who[i].host) = (uint32_t)i + 1;
+	return 0;
+}
+
 int counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
 {
 	struct counts_who w;
+	uint32_t *slot;
 
-	for (size_t i = 0; i < c->n_who; i++)
-		if (strcmp(c->who[i].process, process) == 0 && strcmp(c->who[i].cgroup, cgroup) == 0 && strcmp(c->who[i].host, host) == 0)
-			return (int)i;
+	if (make_slots(c) < 0)
+		return -ENOMEM;
+	slot = slot_of(c, process, cgroup, host);
+	if (*slot)
+		return (int)*slot - 1;
 	w = (struct counts_who){strdup(process), strdup(cgroup), strdup(host)};
 	if (!w.process || !w.cgroup || !w.host || array_room(c->who, c->n_who) < 0) {
 		free(w.process);
@@ -84,7 +134,8 @@ int counts_who(struct counts *c, const char *process, const char *cgroup, const 
 		return -ENOMEM;
 	}
 	c->who[c->n_who] = w;
-	return (int)c->n_who++;
+	*slot = (uint32_t)++c->n_who;
+	return (int)c->n_who - 1;
 }
 
 int counts_event(struct counts *c, const char *name, uint64_t every)
@@ -167,7 +218,7 @@ static int translate(struct counts *c, const struct counts *from, uint32_t *who,
 	return 0;
 }
 
-int counts_merge(struct counts *c, const struct counts *from)
+int counts_append(struct counts *c, const struct counts *from)
 {
 	_cleanup_free_ uint32_t *who = calloc(from->n_who + 1, sizeof(*who)), *events = calloc(from->n_events + 1, sizeof(*events));
 	size_t before = c->n_rows;
@@ -180,7 +231,14 @@ int counts_merge(struct counts *c, const struct counts *from)
 	}
 	if (r < 0)
 		c->n_rows = before;
-	else
+	return r;
+}
+
+int counts_merge(struct counts *c, const struct counts *from)
+{
+	int r = counts_append(c, from);
+
+	if (r == 0)
 		counts_sort(c);
 	return r;
 }

@@ -48,6 +48,9 @@ struct counts {
 	struct counts_image image;
 	struct counts_who *who;
 	size_t n_who;
+	/* Where to find them: indices + 1 by a hash of what they are called, 0: free. A power of two of them. Of this package. */
+	uint32_t *who_slots;
+	size_t n_who_slots;
 	struct counts_event *events;
 	size_t n_events;
 	/* Once sorted: by offset, process and event, none twice. */
@@ -62,7 +65,9 @@ int counts_event(struct counts *c, const char *name, uint64_t every);
 /* -ENOMEM. Rows need not be in order before counts_sort. */
 int counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count);
 void counts_sort(struct counts *c);
-/* Adds the rows of @from to @c, which is sorted afterwards. The images may be called differently. -ENOMEM: @c is as it was, but for names. */
+/* Adds the rows of @from to @c, without sorting. The images may be called differently. -ENOMEM: @c is as it was, but for names. */
+int counts_append(struct counts *c, const struct counts *from);
+/* The same, and sorts. */
 int counts_merge(struct counts *c, const struct counts *from);
 /* Takes out whose the rows were: all are of one nameless process then, and sorted. -ENOMEM. */
 int counts_forget_who(struct counts *c);

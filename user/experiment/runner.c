@@ -22,6 +22,9 @@
 /* From the end of a rest to the first experiment: what its line is drawn from. */
 #define WARM_UP_NS (200 * NSEC_PER_MSEC)
 
+/* A burst is so many blocks of the plan, each with one experiment at 0 %. What happens between two bursts, a load that comes and goes above all, is
+ * nobody's effect if each experiment can be compared with some at 0 % of its own burst, and these with each other (analysis/drift.c). */
+#define BLOCKS_IN_BURST 3
 #define SLOWDOWN_OVER_NS (60 * NSEC_PER_SEC)
 
 #define WAITS_IN_EXPERIMENT 10 /* on average, of a place where threads wait */
@@ -454,7 +457,7 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	r->state = WAITING;
 	r->burst_ns += x.elapsed;
 	r->growth += x.growth;
-	if (in_bursts(r) && ++r->burst >= (size_t)(1 / r->o.zero_share + 0.5))
+	if (in_bursts(r) && ++r->burst >= (size_t)(BLOCKS_IN_BURST / r->o.zero_share + 0.5))
 		return rest(r, end.time_ns);
 	return 0;
 }

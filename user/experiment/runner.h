@@ -20,14 +20,15 @@ struct runner_options {
 	unsigned int settling_part;
 	double visits_per_s;  /* of the point that is visited least, as an earlier run has found it; 0: not known */
 	uint64_t cool_off_ns; /* pause between two experiments, without payments */
-	double duty;	      /* the share of the time that experiments take, in bursts of one block of the plan each, at random distances;
+	double duty;	      /* the share of the time that experiments take, in bursts of some blocks of the plan each, at random distances;
 			       * between two bursts nothing is sampled. 0: all of it */
 	uint64_t max_experiment_ns;
 	uint64_t min_visits;	/* fewer visits of every point than this: the next experiments are twice as long */
 	const char *fixed_line; /* or NULL */
 	unsigned int what;	/* a bit for each kind of wait that may be drawn (base/waits.h), bit 0 for execution; 0: execution, and the kinds
 				 * that take a good part of the run */
-	double most_slowdown;	/* the global delay grows by no more than this share of the time that goes by, over a minute; 0: without bounds */
+	double most_slowdown;	/* the global delay grows by no more than this share of the time of bursts and rests, and in one experiment of a
+				 * minute; 0: without bounds */
 	double fixed_speedup;	/* negative: random */
 	const double *grid;	/* speedups to draw from, each in (0,1] */
 	size_t n_grid, n_slow;	/* by the last n_slow of them the line is slowed for real instead */

@@ -5,6 +5,7 @@
 #include "profile/reader.h"
 #include "shares/shares.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* Chrome's trace events (JSON), for Perfetto and chrome://tracing: each experiment with its line and speedup, and over time the visits per second of
@@ -16,6 +17,7 @@ int export_trace(FILE *out, const struct profile *p);
 int export_pprof(FILE *out, const struct profile *p);
 /* The same of what a database says of functions or lines. */
 int export_shares_pprof(FILE *out, const struct shares *s);
-/* All rows of the epochs of a database that overlap [@from_s, @to_s), as objects of JSON, one to a line, or as CSV. Negative errno, with @e. */
-int export_counts_json(FILE *out, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e);
-int export_counts_csv(FILE *out, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e);
+/* All that the epochs of a database that overlap [@from_s, @to_s) have, as objects of JSON, one to a line, or as CSV: its counts; or its experiments,
+ * a row for each point of each. Negative errno, with @e. */
+int export_counts(FILE *out, bool csv, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e);
+int export_experiments(FILE *out, bool csv, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e);

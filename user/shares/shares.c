@@ -30,7 +30,10 @@ struct summing {
 	struct shares *out;
 	struct sum *sums;
 	/* By function and line: all of one image together, which is then read once. */
-	struct counts *images;
+	struct image {
+		struct counts c;
+		size_t sorted; /* so many rows it had when they were sorted last */
+	} * images;
 	size_t n_images;
 	struct error *e;
 };
@@ -141,12 +144,23 @@ static int keep(struct summing *s, struct counts *c)
 {
 	if (counts_forget_who(c) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->n_images; i++)
-		if (counts_same_image(&s->images[i].image, &c->image))
-			return counts_merge(&s->images[i], c);
+	for (size_t i = 0; i < s->n_images; i++) {
+		struct image *image = &s->images[i];
+
+		if (!counts_same_image(&image->c.image, &c->image))
+			continue;
+		if (counts_append(&image->c, c) < 0)
+			return -ENOMEM;
+		/* Of hundreds of hours: not after each. */
+		if (image->c.n_rows > 2 * image->sorted) {
+			counts_sort(&image->c);
+			image->sorted = image->c.n_rows;
+		}
+		return 0;
+	}
 	if (array_room(s->images, s->n_images) < 0)
 		return -ENOMEM;
-	s->images[s->n_images++] = *c;
+	s->images[s->n_images++] = (struct image){*c, c->n_rows};
 	*c = (struct counts){0};
 	return 0;
 }
@@ -206,7 +220,7 @@ static uint64_t samples_of(const struct counts *c)
 
 static int by_samples(const void *a, const void *b)
 {
-	uint64_t x = samples_of(a), y = samples_of(b);
+	uint64_t x = samples_of(&((const struct image *)a)->c), y = samples_of(&((const struct image *)b)->c);
 
 	return x > y ? -1 : x < y;
 }
@@ -238,7 +252,7 @@ static int name_all(struct summing *s)
 	if (s->n_images)
 		qsort(s->images, s->n_images, sizeof(*s->images), by_samples);
 	for (size_t i = 0; r == 0 && i < s->n_images; i++)
-		r = name_places(s, p, &s->images[i]);
+		r = name_places(s, p, &s->images[i].c);
 	places_close(p);
 	return r;
 }
@@ -289,7 +303,7 @@ int shares_of(struct database *d, const struct shares_choice *c, struct shares *
 	if (r == 0 && listed < 0)
 		r = fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < s.n_images; i++)
-		counts_free(&s.images[i]);
+		counts_free(&s.images[i].c);
 	free(s.images);
 	if (r < 0)
 		shares_free(ret);

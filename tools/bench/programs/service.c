@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A service with a bottleneck, whose load varies by a factor of three: two threads, each on a CPU of its own, work on requests, of which a part has
+ * to be done under a lock; between two requests a thread waits for the next one, no time at all or up to four times as long as a request takes, up
+ * and down in CYCLE seconds. `requests=N elapsed_ns=N`. usage: service SECONDS PERCENT: how much less work there is under the lock. Compiled with
+ * -DOTHER it is another build, with its bottleneck elsewhere. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CYCLE 60
+#define STEP 1000      /* loops of a unit of work */
+#define REQUEST_US 500 /* about what a request takes */
+#ifdef OTHER
+#define ALONE 200 /* units */
+#define LOCKED 500
+#else
+#define ALONE 500
+#define LOCKED 400
+#endif
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile uint64_t sink;
+static uint64_t requests, locked = LOCKED;
+static double end;
+
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+__attribute__((noinline)) static void alone(uint64_t units)
+{
+	for (uint64_t i = 0; i < units * STEP; i++)
+		sink = i;
+}
+
+__attribute__((noinline)) static void bottleneck(uint64_t units)
+{
+	for (uint64_t i = 0; i < units * STEP; i++)
+		sink = i; /* LINE:bottleneck */
+}
+
+__attribute__((noinline)) void served(void);
+__attribute__((noinline)) void served(void)
+{
+	(void)__atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED);
+}
+
+/* How long a thread waits for the next request, in lengths of one: 0 to 4. */
+static double idle(double at)
+{
+	double phase = at / CYCLE - (double)(long)(at / CYCLE);
+
+	return 8 * (phase < 0.5 ? phase : 1 - phase);
+}
+
+static void *work(void *arg)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)(intptr_t)arg, &set);
+	(void)sched_setaffinity(0, sizeof(set), &set);
+	while (now() < end) {
+		double begun = now();
+
+		alone(ALONE);
+		(void)pthread_mutex_lock(&lock);
+		bottleneck(locked);
+		(void)pthread_mutex_unlock(&lock);
+		served();
+		if (idle(begun) > 0.1)
+			(void)usleep((useconds_t)(REQUEST_US * idle(begun)));
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[2];
+	double begun = now();
+
+	end = begun + (argc > 1 ? atof(argv[1]) : 10);
+	locked = (uint64_t)(LOCKED * (1 - (argc > 2 ? atof(argv[2]) : 0) / 100));
+	for (intptr_t i = 0; i < 2; i++)
+		if (pthread_create(&threads[i], NULL, work, (void *)i))
+			return 1;
+	for (int i = 0; i < 2; i++)
+		(void)pthread_join(threads[i], NULL);
+	(void)printf("requests=%llu elapsed_ns=%.0f\n", (unsigned long long)requests, 1e9 * (now() - begun));
+	return 0;
+}
