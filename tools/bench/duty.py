@@ -13,7 +13,7 @@ import time
 import common
 import variants
 
-DUTY = 2
+DUTY = 2  # percent
 OFF, WIDE = 3.0, 3.0  # points
 LOSS = 0.05
 PERCENT = 50
@@ -56,8 +56,7 @@ def truth(program, rounds):
 
 def told(bench, database, build):
     """(effect, half-width, experiments) of the bottleneck at PERCENT, in points."""
-    said = json.loads(subprocess.run([bench.cozbpf, "report", "--db", database, "--json", "--build-id", build],
-                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout)  # fmt: skip
+    said = json.loads(common.execute([bench.cozbpf, "report", "--db", database, "--json", "--build-id", build], 60)[0])
     place = common.line_of("tools/bench/programs/service.c", "bottleneck")
     lines = [x for x in said["points"][0]["lines"] if x["selected"].endswith(place)]
     at = next((c for x in lines for c in x["curve"]["at"] if round(100 * c["speedup"]) == PERCENT), None)
@@ -71,7 +70,7 @@ def build_id(program):
 
 
 def measure(bench, where, programs, minutes, wanted):
-    database = os.path.join(where, "-".join(os.path.basename(p) for p in programs))
+    database = os.path.join(where, "db-" + "-".join(os.path.basename(p) for p in programs))
     with Group() as group:
         points = [w for p in programs for w in ("-p", f"{os.path.basename(p)}={p}:served")]
         command = [bench.cozbpf, "collect", "--db", database, "--cgroup", group.path, "--experiments", f"{DUTY}%", *points[:2]]
@@ -88,6 +87,8 @@ def measure(bench, where, programs, minutes, wanted):
                 seconds = min(TURN, max(CYCLE, end - time.monotonic())) // CYCLE * CYCLE
                 collector = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 rates[program].append(serve(program, seconds, group=group))
+                if collector.poll() is not None:
+                    raise common.Failure(f"the collector has ended with status {collector.returncode}")
                 collector.terminate()
                 collector.wait(timeout=60)
         finally:
@@ -113,6 +114,6 @@ def run(bench):
         for name, flags in (("service", []), ("other", ["-DOTHER"])):
             programs.append(os.path.join(where, name))
             variants.call(["gcc", "-O2", "-g", "-pthread", *flags, os.path.join(variants.HERE, "programs", "service.c"), "-o", programs[-1]], where)
-        wanted = {p: truth(p, 5 if bench.full else 2) for p in programs}
+        wanted = {p: truth(p, 5 if bench.full else 1) for p in programs}
         measure(bench, where, programs[:1], minutes, wanted)
         measure(bench, where, programs, minutes, wanted)
