@@ -22,8 +22,8 @@
 /* From the end of a rest to the first experiment: what its line is drawn from. */
 #define WARM_UP_NS (200 * NSEC_PER_MSEC)
 
-/* A burst is so many blocks of the plan, each with one experiment at 0 %. What happens between two bursts, a load that comes and goes above all, is
- * nobody's effect if each experiment can be compared with some at 0 % of its own burst, and these with each other (analysis/drift.c). */
+/* A burst is so many blocks of the plan, each with one experiment at 0 %: of a load that comes and goes an experiment says something beside those of
+ * its own burst, and whether these tell a pace, they tell each other (analysis/drift.c). */
 #define BLOCKS_IN_BURST 3
 #define SLOWDOWN_OVER_NS (60 * NSEC_PER_SEC)
 

@@ -47,7 +47,7 @@ __attribute__((noinline)) static void alone(uint64_t units)
 __attribute__((noinline)) static void bottleneck(uint64_t units)
 {
 	for (uint64_t i = 0; i < units * STEP; i++)
-		sink = i; /* LINE:bottleneck */
+		sink ^= i; /* LINE:bottleneck */ /* Other code than above, or there would be one function for both */
 }
 
 __attribute__((noinline)) void served(void);
