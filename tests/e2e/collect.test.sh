@@ -161,16 +161,6 @@ verdict 'databases of several runs' "$why" complaint table
 kill "$second"
 
 # One line each.
-bad() { # NAME PATTERN ARGUMENT...
-	local name=$1 pattern=$2 why=''
-	shift 2
-	timeout 20 "$COZBPF" "$@" >out 2>complaint
-	status=$?
-	[ "$status" -eq 125 ] || why+=" status $status;"
-	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
-	grep -qE -- "$pattern" complaint || why+=" no '$pattern';"
-	verdict "$name" "$why" complaint
-}
 mkdir full && : >full/file
 bad 'a directory of other things' 'not empty' collect --db full
 bad 'no database' 'no database' top --db full

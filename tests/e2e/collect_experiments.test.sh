@@ -175,16 +175,6 @@ collect second 5 || true
 [ "$(grep -c 'in scope\|is empty\|no process' log)" -ge 1 ] && why='' || why='not told'
 verdict 'nobody in the group' "$why" log
 
-bad() { # NAME PATTERN ARGUMENT...
-	local name=$1 pattern=$2 why=''
-	shift 2
-	timeout 20 "$COZBPF" "$@" >out 2>complaint
-	status=$?
-	[ "$status" -eq 125 ] || why+=" status $status;"
-	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
-	grep -qE -- "$pattern" complaint || why+=" no '$pattern';"
-	verdict "$name" "$why" complaint
-}
 bad 'no control group' 'Say --cgroup' collect --db new --experiments 2% -p x
 bad 'no point' 'Say -p POINT' collect --db new --experiments 2% --cgroup "$group"
 bad 'a point and no experiments' 'say --experiments' collect --db new -p x

@@ -68,6 +68,18 @@ tried() { # TEST [ARGUMENT]...
 	done
 }
 
+# A command that must fail with status 125 and say why in one line.
+bad() { # NAME PATTERN ARGUMENT...
+	local name=$1 pattern=$2 why=''
+	shift 2
+	timeout 20 "$COZBPF" "$@" >out 2>complaint
+	status=$?
+	[ "$status" -eq 125 ] || why+=" status $status;"
+	[ "$(wc -l <complaint)" -eq 1 ] || why+=" $(wc -l <complaint) lines;"
+	grep -qE -- "$pattern" complaint || why+=" no '$pattern';"
+	verdict "$name" "$why" complaint
+}
+
 # What a run that must not begin has left: status 125, one line in `complaint`, which says why, and no profile.
 refusal() { # NAME PATTERN STATUS
 	local why=''

@@ -4,14 +4,13 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "elf/debug_file.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char hex[] = "0123456789abcdef";
 
 /* The build id in a file of ELF notes, as /sys/kernel/notes; "" if there is none. NULL: out of memory. */
 static char *build_id_of(const char *path)
@@ -24,7 +23,6 @@ static char *build_id_of(const char *path)
 	while (at + sizeof(Elf64_Nhdr) <= size) {
 		Elf64_Nhdr h;
 		size_t name = at + sizeof(h), desc, next;
-		char *text;
 
 		memcpy(&h, notes + at, sizeof(h));
 		if (h.n_namesz > size || h.n_descsz > size)
@@ -34,14 +32,9 @@ static char *build_id_of(const char *path)
 		if (desc + h.n_descsz > size)
 			break;
 		at = next;
-		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 || memcmp(notes + name, "GNU", 4) != 0 || h.n_descsz > 64)
+		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 || memcmp(notes + name, "GNU", 4) != 0 || !h.n_descsz || h.n_descsz > 64)
 			continue;
-		text = calloc(2 * h.n_descsz + 1, 1);
-		for (size_t i = 0; text && i < h.n_descsz; i++) {
-			text[2 * i] = hex[notes[desc + i] >> 4];
-			text[2 * i + 1] = hex[notes[desc + i] & 15];
-		}
-		return text;
+		return debug_build_id(notes + desc, h.n_descsz);
 	}
 	return strdup("");
 }

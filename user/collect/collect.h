@@ -41,7 +41,7 @@ int collector_open(const struct collect_settings *s, void (*say)(const char *tex
 void collector_close(struct collector *c); /* NULL is allowed */
 /* To wait for: when it can be read, collector_serve is due. */
 int collector_fd(const struct collector *c);
-/* Finds the paths of images that were seen for the first time. */
+/* Finds the paths of images that were seen for the first time, and takes counts that made room for others. */
 void collector_serve(struct collector *c);
 /* Draws new distances of samples; at most collector_redraw_ns apart. */
 void collector_redraw(struct collector *c);

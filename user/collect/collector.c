@@ -21,7 +21,7 @@ struct collector {
 	struct sampler *sampler;
 	struct names names;
 	struct kernel_parts kernel;
-	struct ring_buffer *news;
+	struct ring_buffer *rings; /* new images, and entries that made room for others */
 	struct pending *pending;
 	size_t n_pending, compact_at;
 	struct collect_totals written;
@@ -81,6 +81,24 @@ static int on_news(void *arg, void *data, size_t size)
 	return names_learn(&c->names, sampler_skeleton(c->sampler), &news);
 }
 
+static int on_evicted(void *arg, void *data, size_t size)
+{
+	struct collect_entry e;
+
+	if (size != sizeof(e))
+		return 0;
+	memcpy(&e, data, sizeof(e));
+	return add(arg, &e);
+}
+
+static int open_rings(struct collector *c)
+{
+	struct collect_bpf *skel = sampler_skeleton(c->sampler);
+
+	c->rings = ring_buffer__new(bpf_map__fd(skel->maps.collect_news), on_news, c, NULL);
+	return c->rings ? ring_buffer__add(c->rings, bpf_map__fd(skel->maps.collect_evicted), on_evicted, c) : -errno;
+}
+
 int collector_open(const struct collect_settings *s, void (*say)(const char *text, void *arg), void *arg, struct collector **ret, struct error *e)
 {
 	struct collector *c = calloc(1, sizeof(*c));
@@ -95,9 +113,9 @@ int collector_open(const struct collect_settings *s, void (*say)(const char *tex
 		memcpy(c->host, u.nodename, sizeof(c->host));
 	r = kernel_parts_read(&c->kernel) < 0 ? fail(e, ENOMEM, "out of memory") : sampler_open(s, say, arg, &c->sampler, e);
 	if (r == 0) {
-		c->news = ring_buffer__new(bpf_map__fd(sampler_skeleton(c->sampler)->maps.collect_news), on_news, c, NULL);
-		if (!c->news)
-			r = fail(e, errno, "cannot map the ring of new images: %m");
+		r = open_rings(c);
+		if (r < 0)
+			r = fail(e, -r, "cannot map what the kernel tells of images and counts: %s", strerror(-r));
 	}
 	if (r < 0)
 		collector_close(c);
@@ -110,7 +128,7 @@ void collector_close(struct collector *c)
 {
 	if (!c)
 		return;
-	ring_buffer__free(c->news);
+	ring_buffer__free(c->rings);
 	sampler_close(c->sampler);
 	names_close(&c->names);
 	kernel_parts_free(&c->kernel);
@@ -125,12 +143,12 @@ struct sampler *collector_sampler(struct collector *c)
 
 int collector_fd(const struct collector *c)
 {
-	return ring_buffer__epoll_fd(c->news);
+	return ring_buffer__epoll_fd(c->rings);
 }
 
 void collector_serve(struct collector *c)
 {
-	(void)ring_buffer__consume(c->news);
+	(void)ring_buffer__consume(c->rings);
 }
 
 void collector_stop(struct collector *c)
@@ -271,8 +289,9 @@ int collector_flush(struct collector *c, struct database *d, uint64_t now_s, siz
 	struct collect_bpf *skel = sampler_skeleton(c->sampler);
 	int r;
 
-	collector_serve(c);
 	r = sampler_harvest(c->sampler, add, c);
+	if (ring_buffer__consume(c->rings) < 0 && r == 0)
+		r = -ENOMEM;
 	if (r == 0)
 		r = names_complete(&c->names, skel);
 	if (r == 0)

@@ -274,28 +274,9 @@ static void wait_for(const struct collect_cpu *cpu)
 		(void)sched_yield();
 }
 
-static int on_evicted(void *arg, void *data, size_t size)
-{
-	const struct {
-		int (*add)(void *arg, const struct collect_entry *e);
-		void *arg;
-	} *to = arg;
-	struct collect_entry e;
-
-	if (size != sizeof(e))
-		return 0;
-	memcpy(&e, data, sizeof(e));
-	return to->add(to->arg, &e);
-}
-
 int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e), void *arg)
 {
-	struct {
-		int (*add)(void *arg, const struct collect_entry *e);
-		void *arg;
-	} to = {add, arg};
 	unsigned int half = s->skel->bss->collect_half;
-	struct ring_buffer *ring;
 	int r = 0;
 
 	__atomic_store_n(&s->skel->bss->collect_half, !half, __ATOMIC_SEQ_CST);
@@ -311,12 +292,6 @@ int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collec
 			e->count = 0;
 		}
 	}
-	ring = ring_buffer__new(bpf_map__fd(s->skel->maps.collect_evicted), on_evicted, &to, NULL);
-	if (!ring)
-		return r < 0 ? r : -errno;
-	if (ring_buffer__consume(ring) < 0 && r == 0)
-		r = -ENOMEM;
-	ring_buffer__free(ring);
 	return r;
 }
 

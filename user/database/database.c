@@ -287,15 +287,10 @@ int database_open(const char *path, database_say say, void *arg, struct database
 	return r;
 }
 
-static int any(const struct dirent *entry)
-{
-	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-}
-
 static bool is_empty(int fd)
 {
 	struct dirent **all = NULL;
-	int n = scandirat(fd, ".", &all, any, NULL);
+	int n = scandirat(fd, ".", &all, epoch_any, NULL);
 
 	for (int i = 0; i < n; i++)
 		free(all[i]);

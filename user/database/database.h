@@ -13,7 +13,7 @@
 
 struct database;
 
-/* Called once with each thing that had to be left out: a damaged file, one that is none of ours. NULL: they are left out silently. */
+/* Called once with each thing that had to be left out: a damaged file, one that does not belong there. NULL: they are left out silently. */
 typedef void (*database_say)(const char *text, void *arg);
 
 /* To read. -ENOENT, -EACCES; -EINVAL: the directory is no database. */

@@ -61,7 +61,7 @@ int epoch_open(struct database *d, const char *name, bool make)
 	return fd;
 }
 
-static int any(const struct dirent *entry)
+int epoch_any(const struct dirent *entry)
 {
 	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
@@ -70,7 +70,7 @@ int epoch_remove(struct database *d, const char *name)
 {
 	_cleanup_close_ int fd = epoch_open(d, name, false);
 	struct dirent **all = NULL;
-	int n = fd < 0 ? fd : scandirat(fd, ".", &all, any, NULL);
+	int n = fd < 0 ? fd : scandirat(fd, ".", &all, epoch_any, NULL);
 
 	for (int i = 0; i < n; i++) {
 		(void)unlinkat(fd, all[i]->d_name, 0);
@@ -86,7 +86,7 @@ void database_measure(struct database *d, struct database_epoch *x)
 {
 	_cleanup_close_ int fd = epoch_open(d, x->name, false);
 	struct dirent **all = NULL;
-	int n = fd < 0 ? 0 : scandirat(fd, ".", &all, any, NULL);
+	int n = fd < 0 ? 0 : scandirat(fd, ".", &all, epoch_any, NULL);
 
 	for (int i = 0; i < n; i++) {
 		struct stat st;
@@ -133,7 +133,7 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 	_cleanup_free_ struct database_epoch *found = NULL;
 	struct dirent **all = NULL;
 	size_t n = 0;
-	int listed = scandirat(d->fd, ".", &all, any, NULL), r = 0;
+	int listed = scandirat(d->fd, ".", &all, epoch_any, NULL), r = 0;
 
 	*ret = NULL;
 	*ret_n = *ret_all = 0;

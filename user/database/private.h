@@ -4,6 +4,7 @@
 
 #include "database/database.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 
 struct database {
@@ -25,7 +26,8 @@ struct database {
 /* Tells once that @epoch/@name (or @name, if @epoch is NULL) is left out. */
 void database_left_out(struct database *d, const char *epoch, const char *name, const char *why);
 
-/* Reads one file of counts. -ENOENT: there is none; -EINVAL: it is damaged, or none of ours (@e says it); -ENOMEM and others. *ret is the caller's.
+/* Reads one file of counts. -ENOENT: there is none; -EINVAL: it is damaged, or no file of counts (@e says it); -ENOMEM and others. *ret is the
+ * caller's.
  */
 int database_read(int epoch_fd, const char *name, struct counts *ret, struct error *e);
 /* Adds to the file in a directory that is open; see database_add. @epoch is its name. */
@@ -33,6 +35,8 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, const s
 /* Each file of an epoch; see database_each. */
 int database_each_of(struct database *d, const char *epoch, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
 
+/* For scandirat(): everything in a directory but itself and its parent. */
+int epoch_any(const struct dirent *entry);
 void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[40]);
 /* False: it is no name of an epoch. */
 bool epoch_parse(const char *name, struct database_epoch *ret);
