@@ -35,7 +35,7 @@ denied() {
 	shift 2
 	timeout 120 "$@" ./cozbpf check >out 2>err
 	[ $? -eq 125 ] || why+=' exit status;'
-	tr -s ' \n' ' ' <out | grep -qF "A run is not possible without: " || why+=' a run is possible;'
+	tr -s ' \n' ' ' <out | found -F "A run is not possible without: " || why+=' a run is possible;'
 	grep -qE '^programs +DENIED' out || why+=' programs are not denied;'
 	timeout 120 "$@" ./cozbpf check --verbose >/dev/null 2>err
 	grep -q '^libbpf: ' err || why+=' --verbose prints nothing;'

@@ -63,7 +63,7 @@ grep -q 'samples of busy CPUs' table || why+=' no head;'
 [ ! -s complaint ] || why+=' a complaint;'
 "$COZBPF" top --db db --html page.html >/dev/null 2>>complaint || why+=' no page;'
 grep -q '<td class=name>more' page.html || why+=' nothing on the page;'
-"$COZBPF" top --db db --csv --by image | grep -q 'split' || why+=' no CSV;'
+"$COZBPF" top --db db --csv --by image | found 'split' || why+=' no CSV;'
 [ "$(share cgroup '[none]')" != 100 ] || why+=' no control groups;'
 [ "$("$COZBPF" top --db db --since 2020-01-01 --until 2020-01-02 | grep -c 'no samples')" = 1 ] || why+=' samples of another time;'
 verdict 'tables, pages, filters' "$why" complaint table
@@ -81,8 +81,8 @@ rm gone
 wait "$job"
 kill "$gone"
 why=''
-"$COZBPF" db export --to json --db db 2>complaint | grep '"process":"gone"' | grep '/gone"' | grep -q "\"build_id\":\"$(cat gone.id)\"" || why+=' no build id;'
-"$COZBPF" top --db db --process gone --image '*gone' | grep -q 'No names of .*gone' || why+=' names of a file that is gone;'
+"$COZBPF" db export --to json --db db 2>complaint | grep '"process":"gone"' | grep '/gone"' | found "\"build_id\":\"$(cat gone.id)\"" || why+=' no build id;'
+"$COZBPF" top --db db --process gone --image '*gone' | found 'No names of .*gone' || why+=' names of a file that is gone;'
 verdict 'a deleted program' "$why" complaint
 
 # SIGHUP reads the options again: a good file is taken, a bad one named and left.

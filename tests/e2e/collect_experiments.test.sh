@@ -77,7 +77,7 @@ tried first_build
 verdict 'effects of a service' "$why" log complaint
 
 why=''
-"$COZBPF" top --db db | grep -q more || why+=' no samples;'
+"$COZBPF" top --db db | found more || why+=' no samples;'
 "$COZBPF" report --db db >report 2>>complaint || why+=" status $?;"
 grep -q "Progress point 'served'" report || why+=' no table;'
 "$COZBPF" report --db db --since 2020-01-01 --until 2020-01-02 >/dev/null 2>none && why+=' experiments of another time;'
@@ -115,7 +115,7 @@ print(round(100 * 50 * sum(found) / len(found)))
 P
 )
 near "$e" 37 || why+=" $e for 37;"
-"$COZBPF" db export --db db --what experiments --to json | head -n 1 | python3 -m json.tool >/dev/null || why+=' no JSON;'
+"$COZBPF" db export --db db --what experiments --to json | sed -n 1p | python3 -m json.tool >/dev/null || why+=' no JSON;'
 verdict 'rows of experiments' "$why" complaint
 
 # Several databases in one: the same experiments.

@@ -11,7 +11,7 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 full=(--fixed-line "$(line_of filtered burn)" --fixed-speedup 100 --experiment 100)
 older=task_work,send_signal_task
-"$COZBPF" check 2>/dev/null | grep -qE '^task_work +ok' && held=1 || held=''
+"$COZBPF" check 2>/dev/null | found -E '^task_work +ok' && held=1 || held=''
 
 # survives NAME OPTION... -- KIND: it says what it says natively, and its debts were paid where the kernel can (on a busy machine some go away with
 # experiments that end).

@@ -141,6 +141,13 @@ ask() {
 	python3 "$here/ask.py" "$profile" "$1" 2>&1
 }
 
+# As grep -q of the standard input, all of which is read: grep ends at the first match, and what is still writing then fails by SIGPIPE.
+found() { # OPTION... PATTERN
+	local text
+	text=$(cat)
+	grep -q "$@" <<<"$text"
+}
+
 # true if the expression over the profile is true.
 holds() {
 	[ "$(ask "bool($1)")" = True ]

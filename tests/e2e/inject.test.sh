@@ -207,7 +207,7 @@ slept_by() { # NAME COMPLAINT SECONDS COMMAND ARGUMENT...
 	[ -z "$victim" ] || facts "$victim" | diff before - >difference || why+=' it is not as it was;'
 	verdict "$name" "$why" complaint difference report
 }
-if "$COZBPF" check 2>/dev/null | grep -qE '^task_work +ok'; then
+if "$COZBPF" check 2>/dev/null | found -E '^task_work +ok'; then
 	beside 2 attach "$victim" && why='' || why=" status $?;"
 	holds 'total("held_asleep") > 0.3 * total("growth")' || why+=" held for $(ask 'total("held_asleep")') ns of $(ask 'total("growth")');"
 	grep -qE "^$line .*-  +-  +-  +-  not measurable without --inject" report || why+=' the report tells what it cannot know;'

@@ -131,7 +131,7 @@ verdict 'all waits of a kind' "$why" out err
 no_such_kind() {
 	profile_waiter --fixed-class disk -- || why+=" status $?;"
 	[ "$(rows 'rows[0]["undecided_why"]' | grep -c 'no such wait')" = 1 ] || why+=" it says $(rows 'rows[0]["undecided_why"]');"
-	tr -s '\n ' ' ' <out | grep -qE "Where the program's threads ran most, by CPU time in its lines: [^ ]*waiter\.c:[0-9]+ \([0-9]+ %\)" ||
+	tr -s '\n ' ' ' <out | found -E "Where the program's threads ran most, by CPU time in its lines: [^ ]*waiter\.c:[0-9]+ \([0-9]+ %\)" ||
 		why+=' the report does not say what runs;'
 }
 tried no_such_kind

@@ -71,7 +71,7 @@ load_all() {
 
 # All are skipped where the kernel cannot do what they are for.
 none_passed() {
-	if lacks task_work && ! grep -v '# SKIP' out | grep -q '^not ok' && grep -q '^skipped: ' out; then
+	if lacks task_work && ! grep -v '# SKIP' out | found '^not ok' && grep -q '^skipped: ' out; then
 		refused="$(sed -n 's/^skipped: //p' out | head -n 1)"
 	else
 		why+=' no test passed;'
@@ -132,7 +132,7 @@ collect() {
 	"$COZBPF" top --db db --by function --process steady --top 0 >report 2>complaint || why+=" top: status $?;"
 	grep -q 'burn' report || why+=' no function of the program;'
 	grep -q '\[kernel\]' <("$COZBPF" top --db db --by image) || why+=' no kernel;'
-	"$COZBPF" db export --db db --to json 2>>complaint | grep '/steady"' | grep -q '"build_id":"[0-9a-f]' || why+=' no build id;'
+	"$COZBPF" db export --db db --to json 2>>complaint | grep '/steady"' | found '"build_id":"[0-9a-f]' || why+=' no build id;'
 	[ ! -s complaint ] || why+=' a complaint;'
 }
 
