@@ -53,7 +53,7 @@ def native(path, repeats, noise):
                         "payments": 25 if growth else 0, "paid": growth - 1000 if growth else 0, "held_asleep": 250, "credited": 2000,
                         "rq_credited": -300, "forgiven": 500, "oversleep": 700, "owed_at_exit": 400,
                         "function": function, "elapsed": duration + growth, "growth": growth, "owed": 1000, "ahead": 900,
-                        "late": 40000 if growth else 0, "threads": 4, "imbalance": -12, "began": 5000, "executed_ns": 80000000,
+                        "late": 40000 if growth else 0, "threads": 4, "imbalance": -12, "began": 5000, "burst": 0, "executed_ns": 80000000,
                         "settled_elapsed": (duration + growth) * 9 // 10, "settled_duration": duration * 9 // 10, "settled_executed_ns": 72000000,
                         "period_ns": 1000000,
                         "stolen": share(0), "foreign": share(10 if line == "cold.c:30" else 0)})

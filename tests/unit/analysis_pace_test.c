@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Percentiles of programs whose pace changes while they are measured, slowly or because others take the CPU for some of the time; and what
+/* Programs whose pace changes while they are measured, slowly, from burst to burst, or because others take the CPU for some of the time; and what
  * scaling a histogram does to it. */
 #include "analysis/analysis.h"
 #include "analysis/collect.h"
@@ -135,6 +135,68 @@ static void others_are_no_pace(void **state)
 	profile_free(&p);
 }
 
+#define BURSTS 60
+#define MINUTE 60e9
+
+/* An experiment of 100 ms that is the @i-th of @burst, of one a minute. */
+static void add_to_burst(struct profile *p, struct rng *r, const char *line, double speedup, double period, uint64_t burst, int i)
+{
+	uint64_t visits = (uint64_t)(100 * MS / period);
+	double noise = 0.98 + 0.04 * rng_unit(r);
+	struct profile_run_experiment *x = sample_visits(p, line, speedup, (uint64_t)(period * noise * (double)visits), visits);
+
+	x->x.burst = burst;
+	x->x.began = (uint64_t)(MINUTE * (double)burst + 110 * MS * i);
+}
+
+/* Bursts of three blocks of an experiment at 0 % and two others. A load between @least and @most, another one in each: a visit takes so many ms. Of
+ * what it takes at a load of 1, a third is in a.c:1, none in b.c:1. */
+static struct analysis_change of_bursts(uint64_t seed, double least, double most)
+{
+	static const char *const lines[] = {"a.c:1", "b.c:1"};
+	struct profile p = {0};
+	struct analysis_change at;
+	struct analysis a;
+	struct rng r;
+
+	rng_seed(&r, seed);
+	for (uint64_t burst = 1; burst <= BURSTS; burst++) {
+		double load = least + (most - least) * rng_unit(&r);
+
+		for (int i = 0; i < 9; i++) {
+			size_t line = rng_below(&r, 2);
+			double speedup = i % 3 == 1 ? 0 : 0.25 * (double)(1 + rng_below(&r, 4));
+
+			add_to_burst(&p, &r, lines[line], speedup, (load - (line == 0 ? speedup / 3 : 0)) * MS, burst, i);
+		}
+	}
+	assert_int_equal(analyse(&p, seed, &a), 0);
+	at = sample_line(&a, "a.c:1")->curve.at[1];
+	analysis_free(&a);
+	profile_free(&p);
+	return at;
+}
+
+/* Each experiment is compared with those at 0 % of its own burst, also where lines had different loads by chance: of 100 times the same, 5 or so are
+ * outside of their intervals, which also allow for what a line is worth at different loads. */
+static void loads_that_come_and_go_are_taken_out(void **state)
+{
+	/* Loads between 1 and 3 are equally frequent: visits in some time, at 0 % and with a sixth less for each. */
+	double wanted = 1 - log(3) / log((3 - 1.0 / 6) / (1 - 1.0 / 6)), wide = 0, mean = 0;
+	int missed = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct analysis_change at = of_bursts(seed, 1, 3);
+
+		missed += !(at.low <= wanted && at.high >= wanted);
+		wide += (at.high - at.low) / 100;
+		mean += at.effect / 100;
+	}
+	if (missed > 20 || wide > 0.03 || fabs(mean - wanted) > 0.005)
+		fail_msg("%d intervals are missed, they are %g wide; the mean is %g for %g", missed, wide, mean, wanted);
+}
+
 static struct histogram_sums *scaled(const uint64_t *counts, double scale)
 {
 	struct profile_latency *l = latency_of(counts);
@@ -212,8 +274,11 @@ static void the_middle_is_that_of_most(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(slow_changes_are_taken_out),  cmocka_unit_test(others_are_no_pace),
-		cmocka_unit_test(scaling_keeps_what_is_there), cmocka_unit_test(no_scale_leaves_the_table),
+		cmocka_unit_test(slow_changes_are_taken_out),
+		cmocka_unit_test(others_are_no_pace),
+		cmocka_unit_test(loads_that_come_and_go_are_taken_out),
+		cmocka_unit_test(scaling_keeps_what_is_there),
+		cmocka_unit_test(no_scale_leaves_the_table),
 		cmocka_unit_test(the_middle_is_that_of_most),
 	};
 

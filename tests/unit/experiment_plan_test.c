@@ -197,7 +197,7 @@ static void the_last_ones_slow(void **state)
 
 static uint64_t length_ms(double visits_per_s, double samples_per_s, double elapsed_s)
 {
-	struct plan_pace pace = {visits_per_s, samples_per_s, (uint64_t)(elapsed_s * 1e9)};
+	struct plan_pace pace = {visits_per_s, samples_per_s, (uint64_t)(elapsed_s * 1e9), false};
 
 	return plan_length(50000000, 500000000, &pace) / 1000000;
 }
@@ -217,6 +217,14 @@ static void plenty_makes_experiments_short(void **state)
 	/* A long run has enough of them. */
 	assert_int_equal(length_ms(1e6, 4000, 10), 100);
 	assert_int_equal(length_ms(1e6, 4000, 100), 500);
+}
+
+static void in_bursts_they_are_shorter(void **state)
+{
+	const struct plan_pace pace = {1000, 4000, 0, true};
+
+	(void)state;
+	assert_int_equal(plan_length(50000000, 500000000, &pace), 100000000); /* 100 visits */
 }
 
 static void values_out_of_range_are_refused(void **state)
@@ -245,7 +253,7 @@ int main(void)
 		cmocka_unit_test(samples_are_equally_likely),
 		cmocka_unit_test(fixed_and_degenerate_plans),
 		cmocka_unit_test(the_last_ones_slow),
-		cmocka_unit_test(plenty_makes_experiments_short),
+		cmocka_unit_test(plenty_makes_experiments_short), cmocka_unit_test(in_bursts_they_are_shorter),
 		cmocka_unit_test(values_out_of_range_are_refused),
 	};
 

@@ -80,7 +80,8 @@ static int analyse_intervals(const struct point_context *ctx, const struct obser
 	return r;
 }
 
-/* Machines and programs do not go at one pace. Where the program has phases, its lines have baselines of their own: what differs is no drift. */
+/* Machines and programs do not go at one pace. Where the program has phases, its lines have baselines of their own: what differs is drift only if the
+ * neighbours in time tell it better than those do. */
 static int take_out_what_differs(struct point_context *ctx, struct observation *obs, size_t n, struct analysis_speed *speed)
 {
 	int r = speed_remove(obs, n, speed);
@@ -89,7 +90,7 @@ static int take_out_what_differs(struct point_context *ctx, struct observation *
 		r = point_context_init(ctx, obs, n, ctx->rng);
 	if (r < 0)
 		return r;
-	r = ctx->pooled ? drift_remove(obs, n) : 0;
+	r = drift_remove(obs, n, ctx->pooled);
 	if (r > 0)
 		r = point_context_init(ctx, obs, n, ctx->rng);
 	ctx->speed_share = speed->share;

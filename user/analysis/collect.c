@@ -158,18 +158,52 @@ static double tick_ns(const struct profile_startup *run)
 	return (double)(run->tick_overhead_ns ? run->tick_overhead_ns : run->hit_overhead_ns);
 }
 
+/* When each experiment was, in ns: since its run's first one, and a run after the other, farther apart than any is long. Files that do not say when have
+ * the number of the experiment instead. The caller's; NULL: no memory. */
+static uint64_t *places_in_time(const struct profile *p)
+{
+	uint64_t *when = calloc(p->n_experiments + 1, sizeof(*when)), first = 0, longest = 0;
+	bool known = true;
+
+	if (!when)
+		return NULL;
+	for (size_t i = 0; i < p->n_experiments; i++)
+		known &= p->experiments[i].x.began != 0;
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		uint64_t at = known ? p->experiments[i].x.began : i;
+
+		if (i == 0 || p->experiments[i].run != p->experiments[i - 1].run)
+			first = at;
+		when[i] = at - first;
+		if (when[i] > longest)
+			longest = when[i];
+	}
+	for (size_t i = 0; i < p->n_experiments; i++)
+		when[i] += 2 * (longest + 1) * p->experiments[i].run;
+	return when;
+}
+
+static bool same_burst(const struct profile_run_experiment *a, const struct profile_run_experiment *b)
+{
+	return a->x.burst && a->x.burst == b->x.burst && a->run == b->run;
+}
+
 /* Fills the observations and numbers their points. */
 static int number_points(const struct profile *p, struct collection *c)
 {
 	_cleanup_free_ struct name_ref *refs = calloc(c->n_obs + 1, sizeof(*refs));
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	_cleanup_free_ double *usual = fidelity_usual_lengths(p);
-	size_t at = 0;
+	_cleanup_free_ uint64_t *when = places_in_time(p);
+	size_t at = 0, burst = 0;
 
-	if (!refs || !settled || !usual)
+	if (!refs || !settled || !usual || !when)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
+
+		if (i == 0 || !same_burst(x, x - 1))
+			burst = i;
 
 		for (size_t j = 0; j < x->n_points; j++, at++) {
 			const struct profile_point *point = &x->points[j];
@@ -178,7 +212,8 @@ static int number_points(const struct profile *p, struct collection *c)
 			c->obs[at].tick_ns = x->run < p->n_runs ? tick_ns(&p->runs[x->run]) : 0;
 			c->obs[at].line = c->line_of[i];
 			c->obs[at].experiment = (uint32_t)i;
-			c->obs[at].when = 2 * (uint64_t)p->n_experiments * x->run + i;
+			c->obs[at].burst = (uint32_t)burst;
+			c->obs[at].when = when[i];
 			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),
 						     &c->obs[at].point};
 		}

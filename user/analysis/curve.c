@@ -30,7 +30,7 @@ static size_t join_points(const struct observation *obs, size_t n, enum reading 
 		}
 		if (!(num > 0) || !(den > 0))
 			return 0;
-		ret[made++] = (struct fit_point){obs[i].key / 1000.0, 1 - num / den / base->period, den};
+		ret[made++] = (struct fit_point){obs[i].key / 1000.0, 1 - num / den / base->period, den, obs[i].burst};
 	}
 	return made;
 }
@@ -52,33 +52,80 @@ struct draws {
 	size_t n, knees;
 };
 
-static void draw_all(const struct fit_point *points, size_t n, bool straight, double most, const struct curve_base *base, struct rng *rng,
-		     struct fit_point *scratch, struct draws *d)
+static int by_burst(const void *a, const void *b)
+{
+	const struct fit_point *x = a, *y = b;
+
+	return (x->burst > y->burst) - (x->burst < y->burst);
+}
+
+/* Where the bursts begin among @n points in their order, and the end. Returns how many there are; *ret_most: points of the largest. */
+static size_t find_bursts(const struct fit_point *points, size_t n, size_t *begin, size_t *ret_most)
+{
+	size_t found = 0;
+
+	*ret_most = 0;
+	for (size_t i = 0, len; i < n; i += len) {
+		for (len = 1; i + len < n && points[i + len].burst == points[i].burst;)
+			len++;
+		begin[found++] = i;
+		if (len > *ret_most)
+			*ret_most = len;
+	}
+	begin[found] = n;
+	return found;
+}
+
+/* The points in the order of their bursts, as they are drawn: those of a burst together, since they have the load of its time in common. Where there are
+ * no bursts each point is one. */
+struct deck {
+	const struct fit_point *points;
+	const size_t *begin;
+	size_t n_bursts;
+	struct fit_point *drawn; /* room for that many of the largest burst */
+};
+
+static size_t draw(const struct deck *deck, double scale, struct rng *rng)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < deck->n_bursts; i++) {
+		size_t burst = rng_below(rng, deck->n_bursts);
+
+		for (size_t j = deck->begin[burst]; j < deck->begin[burst + 1]; j++) {
+			deck->drawn[n] = deck->points[j];
+			deck->drawn[n].effect = 1 - (1 - deck->drawn[n].effect) * scale;
+			n++;
+		}
+	}
+	return n;
+}
+
+static void draw_all(const struct deck *deck, bool straight, double most, const struct curve_base *base, struct rng *rng, struct draws *d)
 {
 	for (size_t i = 0; i < DRAWS; i++) {
 		double scale = base->period / base->resampled[i];
 		struct fit f;
+		size_t n;
 
 		if (!isfinite(scale))
 			continue;
-		for (size_t j = 0; j < n; j++) {
-			scratch[j] = points[rng_below(rng, n)];
-			scratch[j].effect = 1 - (1 - scratch[j].effect) * scale;
-		}
-		f = fit_curve(scratch, n);
+		n = draw(deck, scale, rng);
+		f = fit_curve(deck->drawn, n);
 		if (isnan(f.slope))
 			continue;
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
 		d->edge[d->n] = fit_at(&f, most);
 		/* Where there is no knee, those that chance puts into a draw near 0, with any slope before them, are no doubt about it. */
-		d->slope[d->n] = straight ? fit_straight(scratch, n).slope : f.slope;
+		d->slope[d->n] = straight ? fit_straight(deck->drawn, n).slope : f.slope;
 		if (!isnan(f.knee))
 			d->knee[d->knees++] = f.knee;
 		d->n++;
 	}
 }
 
+/* @n: bursts. */
 static void conclude(const struct fit *f, size_t n, struct draws *d, struct analysis_curve *ret)
 {
 	/* The bootstrap of few points is too narrow: residuals have fewer degrees of freedom than points. */
@@ -117,28 +164,34 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 
 int curve_make(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base, struct rng *rng, struct analysis_curve *ret)
 {
-	_cleanup_free_ struct fit_point *points = calloc(2 * n + 1, sizeof(*points));
+	_cleanup_free_ struct fit_point *points = calloc(n + 1, sizeof(*points)), *drawn = NULL;
+	_cleanup_free_ size_t *begin = calloc(n + 2, sizeof(*begin));
 	_cleanup_free_ struct draws *d = calloc(1, sizeof(*d));
 	struct fit f;
-	size_t made;
+	size_t made, n_bursts, most;
 
 	*ret = (struct analysis_curve){.knee = NAN, .knee_low = NAN, .knee_high = NAN, .knee_effect = NAN, .slope_after = NAN};
 	ret->slope = ret->slope_low = ret->slope_high = NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		ret->at[k].effect = ret->at[k].low = ret->at[k].high = NAN;
-	if (!points || !d)
+	if (!points || !begin || !d)
 		return -ENOMEM;
 	if (n < MIN_POINTS || !base->resampled || !(base->period > 0))
 		return 0;
 	made = make_points(obs, n, how, base, points);
 	if (made < MIN_POINTS)
 		return 0;
+	qsort(points, made, sizeof(*points), by_burst);
+	n_bursts = find_bursts(points, made, begin, &most);
+	drawn = calloc(n_bursts * most + 1, sizeof(*drawn));
+	if (!drawn)
+		return -ENOMEM;
 	f = fit_curve(points, made);
 	if (isnan(f.slope))
 		return 0;
 	ret->least_speedup = obs[0].key / 1000.0;
 	ret->most_speedup = obs[n - 1].key / 1000.0;
-	draw_all(points, made, isnan(f.knee), ret->most_speedup, base, rng, points + n, d);
-	conclude(&f, made, d, ret);
+	draw_all(&(struct deck){points, begin, n_bursts, drawn}, isnan(f.knee), ret->most_speedup, base, rng, d);
+	conclude(&f, n_bursts, d, ret);
 	return 0;
 }

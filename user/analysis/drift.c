@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/drift.h"
 
+#include "analysis/line.h"
 #include "base/cleanup.h"
 #include "base/search.h"
 
@@ -15,9 +16,11 @@
 #define WORTH 2.0
 
 struct zero {
+	uint32_t line;
 	uint64_t when;
 	double pace;   /* log of the period, or of the middle intervals' length */
 	double weight; /* the experiment's: where other programs ran, a pace is theirs */
+	double usual;  /* the pace by the baseline that the line has without drift, without this zero; NaN: nothing to tell it by */
 	/* Sums over the zeros before it: paces, from the first one's on, times weights; and weights. Differences of sums lose digits. */
 	long double paces_before, weights_before;
 };
@@ -58,13 +61,13 @@ static double local_pace(const struct zero *z, size_t n, size_t at, uint64_t whe
 				    (z[at].weights_before - first->weights_before + end->weights_before - z[after].weights_before));
 }
 
-/* Mean squared error of predicting each zero from @k others. */
+/* Mean squared error of predicting each zero from the @k others that are nearest; 0: from its line's baseline. */
 static double prediction_error(const struct zero *z, size_t n, size_t k)
 {
 	double sum = 0, weight = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		double e = z[i].pace - local_pace(z, n, i, z[i].when, k);
+		double e = z[i].pace - (k ? local_pace(z, n, i, z[i].when, k) : z[i].usual);
 
 		sum += e * e * z[i].weight;
 		weight += z[i].weight;
@@ -72,9 +75,22 @@ static double prediction_error(const struct zero *z, size_t n, size_t k)
 	return sum / weight;
 }
 
+/* The mean pace of all @n but each itself, as its usual one. */
+static void fill_usual(struct zero *z, size_t n)
+{
+	double paces = 0, weights = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		paces += (z[i].pace - z[0].pace) * z[i].weight;
+		weights += z[i].weight;
+	}
+	for (size_t i = 0; i < n; i++)
+		z[i].usual = z[0].pace + (paces - (z[i].pace - z[0].pace) * z[i].weight) / (weights - z[i].weight);
+}
+
 /* Fills @z with the zeros in the order of time, and behind them one that has the sums. Returns how many they are: none where one had no visit, since
- * that has no pace, and leaving it out would favour the others. */
-static size_t find_zeros(const struct observation *obs, size_t n, bool lengths, struct zero *z)
+ * that has no pace, and leaving it out would favour the others. @pooled: their lines have one baseline. */
+static size_t find_zeros(const struct observation *obs, size_t n, bool lengths, bool pooled, struct zero *z)
 {
 	size_t found = 0;
 
@@ -86,17 +102,24 @@ static size_t find_zeros(const struct observation *obs, size_t n, bool lengths, 
 		pace = observation_pace(&obs[i], lengths, READ_WHOLE);
 		if (!isfinite(pace))
 			return 0;
-		z[found++] = (struct zero){.when = obs[i].when, .pace = pace, .weight = obs[i].weight};
+		z[found++] = (struct zero){.line = obs[i].line, .when = obs[i].when, .pace = pace, .weight = obs[i].weight};
+	}
+	fill_usual(z, found);
+	for (size_t i = 0, len; i < found && !pooled; i += len) {
+		for (len = 1; i + len < found && z[i + len].line == z[i].line;)
+			len++;
+		if (len >= LINE_MIN_OWN_BASELINE)
+			fill_usual(z + i, len);
 	}
 	qsort(z, found, sizeof(*z), by_time);
 	add_up(z, found);
 	return found;
 }
 
-/* How many neighbours predict best; 0: no fewer than all. */
+/* How many neighbours predict best; 0: none do better than the baseline. */
 static size_t choose_window(const struct zero *z, size_t n)
 {
-	double all = prediction_error(z, n, n - 1), least = all;
+	double usual = prediction_error(z, n, 0), least = usual;
 	size_t best = 0;
 
 	for (size_t k = 2; k <= n / 2; k *= 2) {
@@ -107,7 +130,7 @@ static size_t choose_window(const struct zero *z, size_t n)
 			best = k;
 		}
 	}
-	return best && all > least * (1 + WORTH / sqrt((double)n)) ? best : 0;
+	return best && usual > least * (1 + WORTH / sqrt((double)n)) ? best : 0;
 }
 
 static int find_scales(const struct observation *obs, size_t n, bool lengths, double *scales, void *arg)
@@ -116,10 +139,9 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 	size_t n_zeros, k;
 	double mean;
 
-	(void)arg;
 	if (!z)
 		return -ENOMEM;
-	n_zeros = find_zeros(obs, n, lengths, z);
+	n_zeros = find_zeros(obs, n, lengths, *(const bool *)arg, z);
 	k = n_zeros < MIN_ZEROS ? 0 : choose_window(z, n_zeros);
 	if (!k)
 		return 0;
@@ -132,7 +154,7 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 	return 1;
 }
 
-int drift_remove(struct observation *obs, size_t n)
+int drift_remove(struct observation *obs, size_t n, bool pooled)
 {
-	return observations_rescale(obs, n, find_scales, NULL);
+	return observations_rescale(obs, n, find_scales, &pooled);
 }

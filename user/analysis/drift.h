@@ -7,7 +7,8 @@
 
 /* Takes the drift out of a point's observations: their times are scaled to the mean pace. The pace at an experiment is that of the nearest
  * k experiments at 0 %, not counting itself. Paces count as much as their experiments do. k is chosen by how well that predicts the
- * 0 % experiments themselves; where their mean over the run does about as well, nothing is changed. Where intervals were measured, @obs are all
- * of them measured, and their lengths are scaled by a pace of their own: the mean hangs on how many long ones there were by chance, by more
- * than the pace of their middle changes. Returns whether something was changed. -ENOMEM. */
-int drift_remove(struct observation *obs, size_t n);
+ * 0 % experiments themselves; where their baseline does about as well, which is the mean over the run (@pooled) or over those of their line, nothing
+ * is changed: a program has phases that are its lines', and a load that comes and goes is not. Where intervals were measured, @obs are all of them
+ * measured, and their lengths are scaled by a pace of their own: the mean hangs on how many long ones there were by chance, by more than the pace of
+ * their middle changes. Returns whether something was changed. -ENOMEM. */
+int drift_remove(struct observation *obs, size_t n, bool pooled);

@@ -7,11 +7,13 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct fit_point {
 	double speedup; /* above 0, at most 1 */
 	double effect;
 	double weight; /* above 0: what one point is worth, in visits say */
+	uint32_t burst; /* points of one have more in common than others */
 };
 
 struct fit {

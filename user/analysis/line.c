@@ -11,9 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Own 0 % experiments below this are no baseline. */
-#define MIN_OWN_BASELINE 3
-
 /* How the experiments of a line and its baseline are read; see enum reading. */
 static enum reading choose_reading(const struct point_context *ctx, const struct observation *a, size_t n_a, const struct observation *b, size_t n_b)
 {
@@ -63,14 +60,14 @@ static int test_pooling(struct point_context *ctx)
 		return -ENOMEM;
 	for (size_t i = 0, len; i < ctx->n_zeros; i += len) {
 		len = line_length(ctx->zeros + i, ctx->n_zeros - i);
-		if (len >= MIN_OWN_BASELINE) {
+		if (len >= LINE_MIN_OWN_BASELINE) {
 			groups[k++] = group_make(ctx->zeros + i, len, how);
 		} else {
 			memcpy(rest + n_rest, ctx->zeros + i, len * sizeof(*rest));
 			n_rest += len;
 		}
 	}
-	if (n_rest >= MIN_OWN_BASELINE)
+	if (n_rest >= LINE_MIN_OWN_BASELINE)
 		groups[k++] = group_make(rest, n_rest, how);
 	ctx->pooled = true;
 	if (k < 2)
@@ -203,7 +200,7 @@ static void baseline_free(struct baseline *b)
 void line_baseline(const struct point_context *ctx, const struct observation *obs, size_t n, const struct observation **ret, size_t *ret_n)
 {
 	size_t own = line_zeros(obs, n);
-	bool pooled = ctx->pooled || own < MIN_OWN_BASELINE;
+	bool pooled = ctx->pooled || own < LINE_MIN_OWN_BASELINE;
 
 	*ret = pooled ? ctx->zeros : obs;
 	*ret_n = pooled ? ctx->n_zeros : own;

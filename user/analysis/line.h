@@ -4,6 +4,9 @@
 
 #include "analysis/effect.h"
 
+/* Own 0 % experiments below this are no baseline. */
+#define LINE_MIN_OWN_BASELINE 3
+
 /* What all lines of a point share. */
 struct point_context {
 	struct observation *zeros; /* a copy of those at 0 %, line by line */

@@ -12,6 +12,7 @@
 
 /* An experiment's edges cut through a visit and a sample: with so many of them that is a part of the scatter, not all of it. */
 #define VISITS_WANTED 500
+#define VISITS_IN_BURST 100
 #define SAMPLES_WANTED 25
 /* An experiment is no shorter than one in so many parts of the run before it. */
 #define PARTS_OF_RUN 100
@@ -123,11 +124,11 @@ uint64_t plan_sample(struct plan *p, uint64_t n_samples)
 
 uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct plan_pace *pace)
 {
-	double ns;
+	double ns, visits = pace->in_bursts ? VISITS_IN_BURST : VISITS_WANTED;
 
 	if (!(pace->visits_per_s > 0) || !(pace->samples_per_s > 0))
 		return longest_ns;
-	ns = (double)NSEC_PER_SEC * fmax(VISITS_WANTED / pace->visits_per_s, SAMPLES_WANTED / pace->samples_per_s);
+	ns = (double)NSEC_PER_SEC * fmax(visits / pace->visits_per_s, SAMPLES_WANTED / pace->samples_per_s);
 	ns = fmax(ns, (double)pace->elapsed_ns / PARTS_OF_RUN);
 	return ns >= (double)longest_ns ? longest_ns : ns <= (double)shortest_ns ? shortest_ns : (uint64_t)ns;
 }

@@ -59,6 +59,7 @@ struct runner {
 	uint64_t rest_since, rested_ns; /* of this rest, and of those before */
 	uint64_t burst_ns;		/* of the experiments since the last rest */
 	size_t burst;			/* how many these are */
+	uint64_t n_bursts;		/* before this one */
 	uint64_t growth;		/* of the global delay in them */
 	size_t bounded;			/* experiments so far */
 
@@ -248,10 +249,15 @@ static int select_drawn(struct runner *r, uint64_t now, struct backend_interval 
 	}
 }
 
+static bool in_bursts(const struct runner *r)
+{
+	return r->o.duty > 0 || r->o.most_slowdown > 0;
+}
+
 /* Of an experiment on @line that begins at @now. */
 static uint64_t next_length(const struct runner *r, const struct tally_line *line, uint64_t now)
 {
-	struct plan_pace pace = {.visits_per_s = r->visits_per_s, .elapsed_ns = now - r->first_ns};
+	struct plan_pace pace = {.visits_per_s = r->visits_per_s, .elapsed_ns = in_bursts(r) ? 0 : now - r->first_ns, .in_bursts = in_bursts(r)};
 	uint64_t length = r->o.experiment_ns;
 
 	for (size_t i = 0; i < r->n_points; i++)
@@ -373,11 +379,6 @@ static void take_pace(struct runner *r, uint64_t elapsed)
 	r->visits_per_s = elapsed ? (double)least * (double)NSEC_PER_SEC / (double)elapsed : 0;
 }
 
-static bool in_bursts(const struct runner *r)
-{
-	return r->o.duty > 0 || r->o.most_slowdown > 0;
-}
-
 /* After a burst at @now: rests as long as it takes for experiments to have their share of the time, half more or less, and until the program has lost
  * no more of the time than it may. */
 static int rest(struct runner *r, uint64_t now)
@@ -389,6 +390,7 @@ static int rest(struct runner *r, uint64_t now)
 	if (r->o.most_slowdown > 0)
 		ns = fmax(ns, (double)r->growth / r->o.most_slowdown - burst);
 	r->burst = 0;
+	r->n_bursts++;
 	r->burst_ns = r->growth = 0;
 	if (!(ns > 0))
 		return 0;
@@ -415,6 +417,7 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 		.function = (char *)r->function,
 		.speedup = r->speedup,
 		.slowed = r->slows,
+		.burst = in_bursts(r) ? r->n_bursts + 1 : 0,
 	};
 	struct backend_totals end;
 	struct backend_owed owed;

@@ -76,6 +76,7 @@ static void put_experiment(struct writing *w, const struct profile *p, const str
 			{"line", x->x.selected},
 			{"function", or_nothing(x->x.function)},
 			{"speedup", .is_share = true, .share = x->x.speedup},
+			{"burst", .number = x->x.burst},
 			{"began_ns", .number = x->x.began},
 			{"elapsed_ns", .number = x->x.elapsed},
 			{"effective_ns", .number = timed ? point->effective_ns : x->x.duration},

@@ -33,6 +33,7 @@ static const struct field experiment_list[] = {
 	X(threads, FIELD_U64, false),
 	X(imbalance, FIELD_I64, false),
 	X(began, FIELD_U64, false),
+	X(burst, FIELD_U64, false),
 	X(executed_ns, FIELD_U64, false),
 	X(settled_elapsed, FIELD_U64, false),
 	X(settled_duration, FIELD_U64, false),

@@ -33,6 +33,7 @@ struct profile_experiment {
 	/* ours */
 	char *function;	  /* the function around the line, or NULL */
 	uint64_t began;	  /* CLOCK_MONOTONIC */
+	uint64_t burst;	  /* of experiments with rests between them: which one in its run, from 1 on; 0: the run has no rests */
 	uint64_t elapsed; /* wall clock */
 	uint64_t growth;  /* of G */
 #define PROFILE_SUM_U64 uint64_t
