@@ -73,19 +73,19 @@ static void exact_points_are_found_exactly(void **state)
 
 	(void)state;
 	make(p, straight, 0, 1);
-	f = fit_curve(p, N);
+	f = fit_curve(p, N, true);
 	assert_true(isnan(f.knee));
 	near(f.slope, 0.5, 1e-9);
 	near(fit_at(&f, 0.3), 0.15, 1e-9);
 	make(p, knee, 0, 1);
-	f = fit_curve(p, N);
+	f = fit_curve(p, N, true);
 	near(f.knee, 0.4, 1e-9);
 	near(f.slope, 1, 1e-6);
 	near(f.after, 0, 1e-6);
 	near(fit_at(&f, 0.2), 0.2, 1e-6);
 	near(fit_at(&f, 0.9), 0.4, 1e-6);
 	make(p, falling, 0, 1);
-	f = fit_curve(p, N);
+	f = fit_curve(p, N, true);
 	near(fit_at(&f, 1), -0.3, 1e-9);
 }
 
@@ -107,7 +107,7 @@ static void noisy_curves_come_out(void **state)
 			struct fit f;
 
 			make(p, cases[c].curve, 0.03, seed);
-			f = fit_curve(p, N);
+			f = fit_curve(p, N, true);
 			for (int q = 1; q <= 4; q++)
 				sum_error += fabs(fit_at(&f, 0.25 * q) - cases[c].curve(0.25 * q)) / 4;
 			if (!isnan(f.knee)) {
@@ -136,7 +136,7 @@ static void one_disturbed_experiment_does_not_bend_it(void **state)
 	(void)state;
 	make(p, straight, 0.01, 7);
 	p[19].effect = -2; /* at 100 %, where it has the longest lever */
-	f = fit_curve(p, N);
+	f = fit_curve(p, N, true);
 	near(fit_at(&f, 1), 0.5, 0.03);
 }
 
@@ -146,8 +146,8 @@ static void few_points_are_taken_as_they_are(void **state)
 	struct fit f;
 
 	(void)state;
-	assert_true(isnan(fit_curve(p, 0).slope));
-	f = fit_curve(p, 2);
+	assert_true(isnan(fit_curve(p, 0, true).slope));
+	f = fit_curve(p, 2, true);
 	near(fit_at(&f, 0.5), 0.275, 1e-9);
 	assert_true(isnan(f.knee));
 }

@@ -213,6 +213,7 @@ static int number_points(const struct profile *p, struct collection *c)
 			c->obs[at].line = c->line_of[i];
 			c->obs[at].experiment = (uint32_t)i;
 			c->obs[at].burst = (uint32_t)burst;
+			c->obs[at].in_burst = x->x.burst != 0;
 			c->obs[at].when = when[i];
 			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),
 						     &c->obs[at].point};

@@ -82,6 +82,7 @@ struct deck {
 	const struct fit_point *points;
 	const size_t *begin;
 	size_t n_bursts;
+	bool robust; /* fits are */
 	struct fit_point *drawn; /* room for that many of the largest burst */
 };
 
@@ -111,14 +112,14 @@ static void draw_all(const struct deck *deck, bool straight, double most, const 
 		if (!isfinite(scale))
 			continue;
 		n = draw(deck, scale, rng);
-		f = fit_curve(deck->drawn, n);
+		f = fit_curve(deck->drawn, n, deck->robust);
 		if (isnan(f.slope))
 			continue;
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
 		d->edge[d->n] = fit_at(&f, most);
 		/* Where there is no knee, those that chance puts into a draw near 0, with any slope before them, are no doubt about it. */
-		d->slope[d->n] = straight ? fit_straight(deck->drawn, n).slope : f.slope;
+		d->slope[d->n] = straight ? fit_straight(deck->drawn, n, deck->robust).slope : f.slope;
 		if (!isnan(f.knee))
 			d->knee[d->knees++] = f.knee;
 		d->n++;
@@ -186,12 +187,12 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 	drawn = calloc(n_bursts * most + 1, sizeof(*drawn));
 	if (!drawn)
 		return -ENOMEM;
-	f = fit_curve(points, made);
+	f = fit_curve(points, made, !obs[0].in_burst);
 	if (isnan(f.slope))
 		return 0;
 	ret->least_speedup = obs[0].key / 1000.0;
 	ret->most_speedup = obs[n - 1].key / 1000.0;
-	draw_all(&(struct deck){points, begin, n_bursts, drawn}, isnan(f.knee), ret->most_speedup, base, rng, d);
+	draw_all(&(struct deck){points, begin, n_bursts, !obs[0].in_burst, drawn}, isnan(f.knee), ret->most_speedup, base, rng, d);
 	conclude(&f, n_bursts, d, ret);
 	return 0;
 }

@@ -147,7 +147,7 @@ static void reweight(const struct fit *f, const struct fit_point *p, size_t n, d
 	}
 }
 
-static struct fit fit_robustly(const struct fit_point *p, size_t n, bool knees)
+static struct fit fit_points(const struct fit_point *p, size_t n, bool knees, bool robust)
 {
 	_cleanup_free_ double *w = calloc(2 * n + 1, sizeof(*w));
 	struct fit f = {.slope = NAN, .knee = NAN};
@@ -157,7 +157,7 @@ static struct fit fit_robustly(const struct fit_point *p, size_t n, bool knees)
 	for (size_t i = 0; i < n; i++)
 		w[i] = p[i].weight;
 	/* Two points have no outlier. */
-	if (n <= 3)
+	if (n <= 3 || !robust)
 		return best_fit(p, w, n, knees);
 	/* The first weights come from the median slope: least squares would have bent towards an outlier already. */
 	for (size_t i = 0; i < n; i++)
@@ -170,12 +170,12 @@ static struct fit fit_robustly(const struct fit_point *p, size_t n, bool knees)
 	return f;
 }
 
-struct fit fit_curve(const struct fit_point *p, size_t n)
+struct fit fit_curve(const struct fit_point *p, size_t n, bool robust)
 {
-	return fit_robustly(p, n, n >= MIN_KNEE_POINTS && distinct_speedups(p, n) >= MIN_KNEE_SPEEDUPS);
+	return fit_points(p, n, n >= MIN_KNEE_POINTS && distinct_speedups(p, n) >= MIN_KNEE_SPEEDUPS, robust);
 }
 
-struct fit fit_straight(const struct fit_point *p, size_t n)
+struct fit fit_straight(const struct fit_point *p, size_t n, bool robust)
 {
-	return fit_robustly(p, n, false);
+	return fit_points(p, n, false, robust);
 }

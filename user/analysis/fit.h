@@ -6,6 +6,7 @@
  * assumed of signs: slopes may fall, rise or be negative (contention). */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,10 +24,10 @@ struct fit {
 	size_t parameters;
 };
 
-/* Least squares with Huber's weights (Huber, Annals of Mathematical Statistics 35, 1964), so that one disturbed experiment does not bend
- * the curve. A knee is taken if the corrected Akaike criterion prefers it (Hurvich and Tsai, Biometrika 76, 1989); it takes six points at
+/* Least squares; @robust: with Huber's weights (Huber, Annals of Mathematical Statistics 35, 1964), so that one disturbed experiment does not bend
+ * the curve. Not where points differ since their loads do: the mean of all is asked for then, and what is far from most belongs to it. A knee is taken if the corrected Akaike criterion prefers it (Hurvich and Tsai, Biometrika 76, 1989); it takes six points at
  * three speedups, and no piece is steeper than a line that is all of a visit. Pure; the points stay as they are. */
-struct fit fit_curve(const struct fit_point *points, size_t n);
+struct fit fit_curve(const struct fit_point *points, size_t n, bool robust);
 /* The same without a knee. */
-struct fit fit_straight(const struct fit_point *points, size_t n);
+struct fit fit_straight(const struct fit_point *points, size_t n, bool robust);
 double fit_at(const struct fit *f, double speedup);

@@ -136,7 +136,7 @@ static void fit_draw(const struct histogram_sums *sums, const double *speedups, 
 			points[n] = (struct fit_point){speedups[c], change(ns[c][i], base[i]), sums[c].den};
 			n += isfinite(points[n].effect) && points[n].weight > 0;
 		}
-		ret[i] = n ? fit_curve(points, n) : (struct fit){NAN, NAN, NAN, 0};
+		ret[i] = n ? fit_curve(points, n, true) : (struct fit){NAN, NAN, NAN, 0};
 	}
 }
 
