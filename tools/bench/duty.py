@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Experiments at a duty cycle of 2 % beside a service whose load varies by a factor of three: what they say of its bottleneck after so many minutes, and what
+"""Experiments at a duty cycle of 2 %, with lines alone, beside a service whose load varies by a factor of three: what they say of its bottleneck after so many minutes, and what
 they cost it. With two builds that take turns, likewise.
 
 The truth is the service with really less work under its lock, over whole cycles of its load. --minutes says how long each of both takes."""
@@ -73,7 +73,7 @@ def measure(bench, where, programs, minutes, wanted):
     database = os.path.join(where, "db-" + "-".join(os.path.basename(p) for p in programs))
     with Group() as group:
         points = [w for p in programs for w in ("-p", f"{os.path.basename(p)}={p}:served")]
-        command = [bench.cozbpf, "collect", "--db", database, "--cgroup", group.path, "--experiments", f"{DUTY}%", *points[:2]]
+        command = [bench.cozbpf, "collect", "--db", database, "--cgroup", group.path, "--experiments", f"{DUTY}%", "--what", "on-cpu", *points[:2]]
         rates = {p: [] for p in programs}
         collector = None
         end = time.monotonic() + 60 * minutes

@@ -18,6 +18,7 @@ struct collect_command {
 	/* Experiments: which share of the time they take, 0: there are none; and what they are about. */
 	double duty, most_slowdown;
 	struct option_words points, latencies, stops;
+	const char *what; /* NULL: lines, and waits that take a good part of the time */
 };
 
 /* The file's options, then those of the command line. @f and the words in *ret are the caller's to free, even if this fails. */

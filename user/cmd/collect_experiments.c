@@ -68,6 +68,8 @@ static void make_words(struct words *w, const struct collect_command *c, const c
 		add(w, "-p", c->points.all[i]);
 	for (size_t i = 0; i < c->latencies.n; i++)
 		add(w, "--latency", c->latencies.all[i]);
+	if (c->what)
+		add(w, "--what", c->what);
 	(void)snprintf(number, sizeof(number), "%.3f", 100 * c->duty);
 	add(w, "--duty", number);
 	(void)snprintf(number, sizeof(number), "%.3f", 100 * c->most_slowdown);

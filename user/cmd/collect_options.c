@@ -68,6 +68,7 @@ static const struct option_row rows[] = {
 	{"progress", 'p', "POINT", "progress points of the experiments, as of 'cozbpf system'\n(repeatable)", add_word,
 	 offsetof(struct collect_command, points)},
 	{"latency", 0, "SPEC", "latencies of the experiments, likewise", add_word, offsetof(struct collect_command, latencies)},
+	{"what", 0, "LIST", "what experiments try, as of 'cozbpf system'", option_set_word, offsetof(struct collect_command, what)},
 	{"stop-if", 0, "COND",
 	 "no experiments for ten minutes when that holds: 'p99(NAME)>50ms',\n'load>8', 'psi(cpu)>20', 'restarts>3' (repeatable)", add_word,
 	 offsetof(struct collect_command, stops)},
@@ -107,8 +108,8 @@ static int check(const struct collect_command *c, struct error *e)
 		return fail(e, EINVAL, "--experiments: on which processes? Say --cgroup; what is sampled is then these alone");
 	if (c->duty > 0 && !c->points.n && !c->latencies.n)
 		return fail(e, EINVAL, "--experiments: what is to get faster? Say -p POINT or --latency");
-	if (!c->duty && (c->points.n || c->latencies.n || c->stops.n))
-		return fail(e, EINVAL, "-p, --latency and --stop-if are of experiments: say --experiments 2%%, or leave them out");
+	if (!c->duty && (c->points.n || c->latencies.n || c->stops.n || c->what))
+		return fail(e, EINVAL, "-p, --latency, --what and --stop-if are of experiments: say --experiments 2%%, or leave them out");
 	return 0;
 }
 
