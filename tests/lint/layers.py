@@ -17,6 +17,7 @@ ALLOWED = {
     "export": ["shares/shares.h", "database", "profile", "base", "shared/sums.def"],
     "sandbox": ["base"],
     "elf": ["sandbox", "base"],
+    "annotate": ["elf", "sandbox/confine.h", "base"],
     "dwarf": ["elf", "base"],
     "decoder": ["dwarf", "elf", "sandbox", "base"],
     # The preload hands over the pages that the shim maps.

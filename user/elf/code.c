@@ -54,8 +54,9 @@ static enum code_flow flow_of(const ZydisDecodedInstruction *x)
 		return CODE_RETURN;
 	case ZYDIS_CATEGORY_SYSCALL:
 	case ZYDIS_CATEGORY_SYSRET:
+		return CODE_KERNEL;
 	case ZYDIS_CATEGORY_INTERRUPT:
-		return CODE_STOP;
+		return x->mnemonic == ZYDIS_MNEMONIC_INT ? CODE_KERNEL : CODE_STOP;
 	default:
 		break;
 	}
@@ -116,6 +117,7 @@ bool code_next(struct code *c, struct code_instruction *ret)
 		.length = x.length,
 		.flow = flow_of(&x),
 		.cost = cost_of(&x, bytes),
+		.fills = x.mnemonic == ZYDIS_MNEMONIC_NOP || x.mnemonic == ZYDIS_MNEMONIC_INT3,
 	};
 	if (ret->flow == CODE_BRANCH || ret->flow == CODE_JUMP || ret->flow == CODE_CALL) {
 		ret->direct = x.raw.imm[0].is_relative;

@@ -16,7 +16,8 @@ enum code_flow {
 	CODE_JUMP,
 	CODE_CALL,
 	CODE_RETURN,
-	CODE_STOP, /* enters the kernel or stops */
+	CODE_KERNEL, /* enters the kernel, and mostly comes back */
+	CODE_STOP,   /* ends there */
 };
 
 /* What a probe on it costs. The kernel carries out some instructions itself (arch/x86/kernel/uprobes.c); any other it copies elsewhere and
@@ -39,6 +40,7 @@ struct code_instruction {
 	bool direct; /* jumps, branches, calls: the target is known */
 	uint64_t target;
 	bool leaves; /* not direct, but through a slot of the linker's: to another function */
+	bool fills;  /* does nothing: what stands between functions and before loops */
 };
 
 struct code {

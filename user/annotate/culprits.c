@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "annotate/culprits.h"
+
+#include "base/cleanup.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many instructions back something may still be on its way. */
+#define WINDOW 16
+#define LINE_BYTES 64
+/* What a CPU takes at a time of the code that it decodes; a sample of an instruction that waits for it finds the first of them. */
+#define FETCH_BYTES 32
+
+/* A register, whole: general ones, flags, vectors. As many bits as there are of them here. */
+#define N_REGISTERS 49
+#define FLAGS 48
+
+/* What matters of one instruction. */
+struct facts {
+	uint64_t reads, writes; /* registers, by bit */
+	bool loads, stores, divides, locks, waits_for_stores;
+	ZydisDecodedOperandMem stored, loaded; /* where */
+	unsigned int stored_bits, loaded_bits;
+};
+
+const char *culprit_name(enum culprit c)
+{
+	static const char *const names[] = {
+		[CULPRIT_KERNEL] = "kernel",	  [CULPRIT_LOCK] = "lock",
+		[CULPRIT_DIVIDER] = "divider",	  [CULPRIT_DCACHE] = "data cache",
+		[CULPRIT_DTLB] = "DTLB",	  [CULPRIT_FORWARD] = "forwarding",
+		[CULPRIT_STORE] = "store buffer", [CULPRIT_BRANCH] = "misprediction",
+		[CULPRIT_ICACHE] = "code cache",  [CULPRIT_DEPENDENT] = "latency",
+		[CULPRIT_CALL] = "the call",
+	};
+
+	return names[c];
+}
+
+void culprits_free(struct culprits *c)
+{
+	free(c->of);
+	*c = (struct culprits){0};
+}
+
+static int register_bit(ZydisRegister r)
+{
+	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, r);
+
+	if (ZydisRegisterGetClass(r) == ZYDIS_REGCLASS_FLAGS)
+		return FLAGS;
+	switch (ZydisRegisterGetClass(whole)) {
+	case ZYDIS_REGCLASS_GPR64:
+		return ZydisRegisterGetId(whole);
+	case ZYDIS_REGCLASS_XMM:
+	case ZYDIS_REGCLASS_YMM:
+	case ZYDIS_REGCLASS_ZMM:
+		return 16 + ZydisRegisterGetId(whole);
+	default:
+		return -1;
+	}
+}
+
+static void note_register(ZydisRegister r, uint64_t *set)
+{
+	int bit = register_bit(r);
+
+	if (bit >= 0 && bit < N_REGISTERS)
+		*set |= 1ULL << bit;
+}
+
+static void note_memory(const ZydisDecodedInstruction *x, const ZydisDecodedOperand *o, struct facts *f)
+{
+	note_register(o->mem.base, &f->reads);
+	note_register(o->mem.index, &f->reads);
+	/* An address alone, as of lea. */
+	if (o->mem.type != ZYDIS_MEMOP_TYPE_MEM || x->meta.category == ZYDIS_CATEGORY_NOP || x->meta.category == ZYDIS_CATEGORY_WIDENOP)
+		return;
+	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
+		f->loads = true;
+		f->loaded = o->mem;
+		f->loaded_bits = o->size;
+	}
+	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {
+		f->stores = true;
+		f->stored = o->mem;
+		f->stored_bits = o->size;
+	}
+}
+
+static bool divides(const ZydisDecodedInstruction *x)
+{
+	switch (x->mnemonic) {
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+	case ZYDIS_MNEMONIC_DIVSS:
+	case ZYDIS_MNEMONIC_DIVSD:
+	case ZYDIS_MNEMONIC_DIVPS:
+	case ZYDIS_MNEMONIC_DIVPD:
+	case ZYDIS_MNEMONIC_VDIVSS:
+	case ZYDIS_MNEMONIC_VDIVSD:
+	case ZYDIS_MNEMONIC_VDIVPS:
+	case ZYDIS_MNEMONIC_VDIVPD:
+	case ZYDIS_MNEMONIC_SQRTSS:
+	case ZYDIS_MNEMONIC_SQRTSD:
+	case ZYDIS_MNEMONIC_SQRTPS:
+	case ZYDIS_MNEMONIC_SQRTPD:
+	case ZYDIS_MNEMONIC_VSQRTSS:
+	case ZYDIS_MNEMONIC_VSQRTSD:
+	case ZYDIS_MNEMONIC_VSQRTPS:
+	case ZYDIS_MNEMONIC_VSQRTPD:
+	case ZYDIS_MNEMONIC_FDIV:
+	case ZYDIS_MNEMONIC_FDIVP:
+	case ZYDIS_MNEMONIC_FDIVR:
+	case ZYDIS_MNEMONIC_FDIVRP:
+	case ZYDIS_MNEMONIC_FSQRT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool waits_for_stores(const ZydisDecodedInstruction *x)
+{
+	return x->mnemonic == ZYDIS_MNEMONIC_MFENCE || x->mnemonic == ZYDIS_MNEMONIC_SFENCE || x->mnemonic == ZYDIS_MNEMONIC_LFENCE ||
+	       x->mnemonic == ZYDIS_MNEMONIC_CPUID;
+}
+
+static struct facts facts_of(const ZydisDecoder *decoder, const struct code *c, const struct code_instruction *i)
+{
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction x;
+	size_t at = i->at - c->start;
+	struct facts f = {0};
+
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, c->bytes + at, c->size - at, &x, operands)))
+		return f;
+	for (size_t k = 0; k < x.operand_count; k++) {
+		const ZydisDecodedOperand *o = &operands[k];
+
+		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY)
+			note_memory(&x, o, &f);
+		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			continue;
+		if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+			note_register(o->reg.value, &f.reads);
+		if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+			note_register(o->reg.value, &f.writes);
+	}
+	f.divides = divides(&x);
+	f.locks = (x.attributes & ZYDIS_ATTRIB_HAS_LOCK) || (x.mnemonic == ZYDIS_MNEMONIC_XCHG && f.stores);
+	f.waits_for_stores = waits_for_stores(&x);
+	return f;
+}
+
+static bool same_place(const ZydisDecodedOperandMem *a, const ZydisDecodedOperandMem *b)
+{
+	return a->base == b->base && a->index == b->index && a->scale == b->scale && llabs(a->disp.value - b->disp.value) < 32;
+}
+
+static uint16_t bit(enum culprit c)
+{
+	return (uint16_t)(1U << c);
+}
+
+/* What a result that is not there yet may wait for: of an instruction whose own the later one reads. */
+static uint16_t of_result(const struct facts *f)
+{
+	uint16_t all = bit(CULPRIT_DEPENDENT);
+
+	if (f->loads)
+		all |= bit(CULPRIT_DCACHE) | bit(CULPRIT_DTLB);
+	if (f->divides)
+		all |= bit(CULPRIT_DIVIDER);
+	return all;
+}
+
+/* Of what the instruction itself does. */
+static uint16_t of_itself(const struct facts *f, const struct code_instruction *x)
+{
+	uint16_t all = 0;
+
+	if (f->loads)
+		all |= bit(CULPRIT_DCACHE) | bit(CULPRIT_DTLB);
+	if (f->stores)
+		all |= bit(CULPRIT_STORE) | bit(CULPRIT_DTLB);
+	if (f->divides)
+		all |= bit(CULPRIT_DIVIDER);
+	if (f->locks || f->waits_for_stores)
+		all |= bit(CULPRIT_LOCK);
+	if (x->flow == CODE_KERNEL)
+		all |= bit(CULPRIT_KERNEL);
+	return all;
+}
+
+/* Of the instructions before it in its block: those whose results it needs, whatever is in between; a store that it loads from; and the one just
+ * before it, of which a sample may be off by one. */
+static uint16_t of_those_before(const struct facts *all, uint32_t first, uint32_t i)
+{
+	uint64_t needed = all[i].reads;
+	uint16_t found = 0;
+
+	for (uint32_t k = i; k-- > first && i - k <= WINDOW;) {
+		const struct facts *f = &all[k];
+
+		if (f->writes & needed)
+			found |= of_result(f);
+		needed &= ~f->writes;
+		if (all[i].loads && f->stores && same_place(&all[i].loaded, &f->stored) && f->stored_bits != all[i].loaded_bits)
+			found |= bit(CULPRIT_FORWARD);
+	}
+	return found;
+}
+
+/* Ways into each block. */
+struct ways {
+	bool branched, indirect; /* by a branch, taken or not; by a jump, a return or a table */
+};
+
+static struct ways *find_ways(const struct flow *f)
+{
+	struct ways *all = calloc(f->n_blocks + 1, sizeof(*all));
+
+	for (size_t i = 0; all && i < f->n_edges; i++) {
+		const struct flow_edge *e = &f->edges[i];
+
+		if (e->to >= f->n_blocks)
+			continue;
+		if (e->from == flow_entry(f) || e->kind == FLOW_TABLE || e->kind == FLOW_LOST) {
+			all[e->to].indirect = true;
+			continue;
+		}
+		if (f->all[f->blocks[e->from].first + f->blocks[e->from].n - 1].flow == CODE_BRANCH)
+			all[e->to].branched = true;
+	}
+	return all;
+}
+
+/* Of how the CPU comes to it. Only the first of what it fetches at a time waits for code; what follows a call was fetched again. */
+static uint16_t of_the_way(const struct flow *f, const struct ways *w, const struct flow_block *b, uint32_t i)
+{
+	const struct code_instruction *x = &f->all[i];
+	bool first = i == b->first, returned = !first && x[-1].flow == CODE_CALL;
+	uint16_t all = 0;
+
+	if ((first && (w->branched || w->indirect)) || returned)
+		all |= bit(CULPRIT_BRANCH);
+	if (x->at % LINE_BYTES + x->length > LINE_BYTES || x->at % LINE_BYTES == 0 || ((first && w->indirect) || returned))
+		all |= bit(CULPRIT_ICACHE);
+	return all;
+}
+
+int culprits_find(const struct flow *f, const struct code *c, struct culprits *ret)
+{
+	_cleanup_free_ struct facts *all = calloc(f->n + 1, sizeof(*all));
+	_cleanup_free_ struct ways *ways = find_ways(f);
+	_cleanup_free_ uint16_t *of = calloc(f->n + 1, sizeof(*of));
+	ZydisDecoder decoder;
+
+	if (!all || !ways || !of || !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+		return -ENOMEM;
+	for (size_t i = 0; i < f->n; i++)
+		all[i] = facts_of(&decoder, c, &f->all[i]);
+	for (size_t b = 0; b < f->n_blocks; b++) {
+		const struct flow_block *block = &f->blocks[b];
+
+		for (uint32_t i = block->first; i < block->first + block->n; i++) {
+			of[i] = of_itself(&all[i], &f->all[i]) | of_those_before(all, block->first, i) | of_the_way(f, &ways[b], block, i);
+			/* The sample of a thread that comes back from the kernel, or from the call, finds what follows. */
+			if (i > block->first && f->all[i - 1].flow == CODE_KERNEL)
+				of[i] |= bit(CULPRIT_KERNEL);
+			if (f->all[i].flow == CODE_CALL)
+				of[i] |= bit(CULPRIT_CALL);
+		}
+	}
+	ret->of = TAKE_PTR(of);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an instruction may have waited for. After Anderson et al., Continuous Profiling (TOCS 1997, section 6.3): all causes are taken to be possible,
+ * and those are ruled out that the code around it cannot have. What is left is listed, the likeliest first. */
+#pragma once
+
+#include "annotate/classes.h"
+
+enum culprit {
+	CULPRIT_KERNEL,	   /* a system call, or a fault that the kernel serves */
+	CULPRIT_LOCK,	   /* an atomic access, or a fence: earlier stores have to be done */
+	CULPRIT_DIVIDER,   /* a division or square root, which the CPU has one unit for */
+	CULPRIT_DCACHE,	   /* a load that it needs was not in the cache */
+	CULPRIT_DTLB,	   /* ... or its page's address was not */
+	CULPRIT_FORWARD,   /* a load of what a store just before it wrote in another size */
+	CULPRIT_STORE,	   /* no room for one more store */
+	CULPRIT_BRANCH,	   /* a branch to it, or its target, was predicted wrongly */
+	CULPRIT_ICACHE,	   /* the code was not in the cache, or its page's address was not */
+	CULPRIT_DEPENDENT, /* static: a result of an instruction before it, by its latency */
+	CULPRIT_CALL,	   /* the code that it calls, which is not shown here */
+	N_CULPRITS,
+};
+/* "data cache", ... */
+const char *culprit_name(enum culprit c);
+
+struct culprits {
+	uint16_t *of; /* of each instruction: a bit for each that is possible, whether it stalls or not. Owned */
+};
+
+/* *ret is the caller's (culprits_free). -ENOMEM. */
+int culprits_find(const struct flow *f, const struct code *c, struct culprits *ret);
+void culprits_free(struct culprits *c);
