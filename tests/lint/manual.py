@@ -7,7 +7,7 @@ import sys
 
 import tree
 
-COMMANDS = ("run", "attach", "system", "report", "diff", "merge", "export", "validate", "check", "list", "collect", "top")
+COMMANDS = ("run", "attach", "system", "report", "diff", "merge", "export", "validate", "check", "list", "collect", "top", "annotate")
 
 
 def read(path):

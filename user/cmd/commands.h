@@ -15,3 +15,4 @@ int cmd_validate(int argc, char **argv);
 int cmd_collect(int argc, char **argv);
 int cmd_db(int argc, char **argv);
 int cmd_top(int argc, char **argv);
+int cmd_annotate(int argc, char **argv);

@@ -27,6 +27,7 @@ static const struct {
 	{"export", cmd_export, "--to coz|pprof|trace [-o FILE] PROFILE...", "write profiles in formats of other tools"},
 	{"collect", cmd_collect, "[OPTION]...", "sample the machine, always, and count in a database (root)"},
 	{"top", cmd_top, "[OPTION]...", "show where the time goes, by such a database"},
+	{"annotate", cmd_annotate, "[OPTION]... FUNCTION|FILE:LINE", "show the instructions of a function, and what they may wait for"},
 	{"db", cmd_db, "info|merge|compact|export [OPTION]...", "look after such databases"},
 	{"validate", cmd_validate, "-l FILE:LINE [OPTION]... [--] COMMAND...", "compare predictions for a line with the line really slowed"},
 	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to fix the rest"},

@@ -132,6 +132,21 @@ const char *places_function(struct places *p, uint64_t offset)
 	return p->text;
 }
 
+const struct elf_object *places_object(const struct places *p)
+{
+	return p->object;
+}
+
+struct line_table *places_lines(struct places *p)
+{
+	if (!p->lines_tried && p->object) {
+		p->lines_tried = true;
+		if (line_table_open(p->object, &p->lines, NULL) < 0)
+			p->lines = NULL;
+	}
+	return p->lines;
+}
+
 const char *places_line(struct places *p, uint64_t offset)
 {
 	struct line_location at;
@@ -139,12 +154,7 @@ const char *places_line(struct places *p, uint64_t offset)
 
 	if (!p->object || elf_object_offset_to_vaddr(p->object, offset, &addr) < 0)
 		return NULL;
-	if (!p->lines_tried) {
-		p->lines_tried = true;
-		if (line_table_open(p->object, &p->lines, NULL) < 0)
-			p->lines = NULL;
-	}
-	if (!p->lines || line_table_at(p->lines, addr, &at) < 0)
+	if (!places_lines(p) || line_table_at(p->lines, addr, &at) < 0)
 		return NULL;
 	free(p->text);
 	if (asprintf(&p->text, "%s:%u", at.file, at.line) < 0)

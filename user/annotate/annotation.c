@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "annotate/annotation.h"
+
+#include "base/cleanup.h"
+#include "elf/object.h"
+
+#include <Zydis/Zydis.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void annotation_free(struct annotation *a)
+{
+	flow_free(&a->flow);
+	code_close(&a->code);
+	culprits_free(&a->culprits);
+	model_free(&a->model);
+	free(a->samples);
+	*a = (struct annotation){0};
+}
+
+static void place(struct annotation *a, const struct annotation_sample *samples, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		size_t i = flow_find(&a->flow, samples[k].vaddr);
+
+		a->all += (double)samples[k].n;
+		if (i != SIZE_MAX && a->flow.all[i].at == samples[k].vaddr)
+			a->samples[i] += (double)samples[k].n;
+		else
+			a->between += (double)samples[k].n;
+	}
+}
+
+int annotation_make(const struct elf_object *o, const struct elf_symbol *s, const struct annotation_sample *samples, size_t n, struct annotation *ret,
+		    struct error *e)
+{
+	_cleanup_(annotation_free) struct annotation a = {0};
+	int r = flow_read(o, s->addr, s->size, &a.flow);
+
+	if (r == 0)
+		r = code_open(o, s->addr, a.flow.size, &a.code);
+	if (r < 0)
+		return r == -ENOMEM ? fail(e, ENOMEM, "out of memory") : fail(e, -r, "the code of '%s' is not in the file", s->name);
+	a.samples = calloc(a.flow.n + 1, sizeof(*a.samples));
+	if (!a.samples || culprits_find(&a.flow, &a.code, &a.culprits) < 0)
+		return fail(e, ENOMEM, "out of memory");
+	place(&a, samples, n);
+	if (model_make(&a.flow, &a.code, a.samples, NULL, &a.model, &a.unmodelled) == -ENOMEM)
+		return fail(e, ENOMEM, "out of memory");
+	*ret = a;
+	a = (struct annotation){0};
+	return 0;
+}
+
+/* "call memcpy" */
+static bool put_target(const struct annotation *a, const struct elf_object *o, const struct code_instruction *x, ZydisMnemonic mnemonic, char *text,
+		       size_t size)
+{
+	_cleanup_free_ char *name = NULL;
+	struct elf_symbol s;
+
+	if (x->target - a->flow.start < a->flow.size) {
+		(void)snprintf(text, size, "%s %" PRIx64, ZydisMnemonicGetString(mnemonic), x->target);
+		return true;
+	}
+	if (elf_object_function_at(o, x->target, &s) < 0)
+		return false;
+	name = elf_demangle(s.function);
+	(void)snprintf(text, size, "%s %s", ZydisMnemonicGetString(mnemonic), name ? name : s.name);
+	return true;
+}
+
+void annotation_text(const struct annotation *a, const struct elf_object *o, size_t instruction, char *text, size_t size)
+{
+	const struct code_instruction *x = &a->flow.all[instruction];
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	ZydisDecodedInstruction d;
+	ZydisFormatter formatter;
+	ZydisDecoder decoder;
+	size_t at = x->at - a->code.start;
+
+	(void)snprintf(text, size, "(bad)");
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, a->code.bytes + at, a->code.size - at, &d, operands)))
+		return;
+	if (x->direct && put_target(a, o, x, d.mnemonic, text, size))
+		return;
+	(void)ZydisFormatterFormatInstruction(&formatter, &d, operands, d.operand_count_visible, text, size, x->at, NULL);
+}

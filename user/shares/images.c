@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* What of a database is asked for. */
+#include "shares/private.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "database/database.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+/* All of one image together. */
+struct image {
+	struct counts c;
+	size_t sorted; /* so many rows it had when they were sorted last */
+};
+
+struct choosing {
+	const struct shares_choice *c;
+	struct shares *out;
+	int (*cb)(struct counts *c, void *arg);
+	void *arg;
+	struct error *e;
+};
+
+struct images {
+	struct image *all;
+	size_t n;
+};
+
+static bool fits(const char *glob, const char *s)
+{
+	return !glob || fnmatch(glob, s, 0) == 0;
+}
+
+const char *shares_called(const struct counts_image *i)
+{
+	const char *kind = counts_kind_name(i->kind);
+
+	return i->kind == COUNTS_FILE || (i->kind == COUNTS_KERNEL && *i->path) ? i->path : kind;
+}
+
+static bool wanted_event(struct choosing *s, const char *name)
+{
+	if (s->c->event ? strcmp(name, s->c->event) != 0 : strcmp(name, "cycles") != 0 && strcmp(name, "cpu-clock") != 0)
+		return false;
+	if (!s->out->event)
+		s->out->event = strdup(name);
+	return s->out->event && strcmp(s->out->event, name) == 0;
+}
+
+static bool wanted_who(const struct choosing *s, const struct counts_who *w)
+{
+	return fits(s->c->process, w->process) && fits(s->c->cgroup, w->cgroup) && fits(s->c->host, w->host);
+}
+
+static bool wanted_image(const struct choosing *s, const struct counts_image *i)
+{
+	const char *path = shares_called(i), *slash = strrchr(path, '/');
+
+	if (s->c->build_id && strncmp(i->build_id, s->c->build_id, strlen(s->c->build_id)) != 0)
+		return false;
+	return fits(s->c->image, path) || (slash && fits(s->c->image, slash + 1));
+}
+
+/* Keeps of @c the rows that are wanted. */
+static void choose_rows(struct choosing *s, struct counts *c)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < c->n_rows; i++)
+		if (wanted_who(s, &c->who[c->rows[i].who]) && wanted_event(s, c->events[c->rows[i].event].name))
+			c->rows[used++] = c->rows[i];
+	c->n_rows = used;
+}
+
+/* Adds @c to the others of its image, without who it was; takes over what it has. */
+static int keep(struct counts *c, void *arg)
+{
+	struct images *s = arg;
+
+	if (counts_forget_who(c) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->n; i++) {
+		struct image *image = &s->all[i];
+
+		if (!counts_same_image(&image->c.image, &c->image))
+			continue;
+		if (counts_append(&image->c, c) < 0)
+			return -ENOMEM;
+		/* Of hundreds of hours: not after each. */
+		if (image->c.n_rows > 2 * image->sorted) {
+			counts_sort(&image->c);
+			image->sorted = image->c.n_rows;
+		}
+		return 0;
+	}
+	if (array_room(s->all, s->n) < 0)
+		return -ENOMEM;
+	s->all[s->n++] = (struct image){*c, c->n_rows};
+	*c = (struct counts){0};
+	return 0;
+}
+
+static int take(struct counts *c, void *arg)
+{
+	struct choosing *s = arg;
+	struct shares *out = s->out;
+	bool idle = c->image.kind == COUNTS_IDLE;
+	int r;
+
+	if (c->image.kind == COUNTS_SAMPLER)
+		return 0;
+	if (!idle && !wanted_image(s, &c->image))
+		return 0;
+	choose_rows(s, c);
+	if (!c->n_rows)
+		return 0;
+	out->files++;
+	out->from_s = out->from_s && out->from_s < c->begin_s ? out->from_s : c->begin_s;
+	out->to_s = out->to_s > c->begin_s + c->seconds ? out->to_s : c->begin_s + c->seconds;
+	for (size_t i = 0; i < c->n_rows; i++) {
+		if (idle) {
+			out->idle += c->rows[i].count;
+			continue;
+		}
+		out->samples += c->rows[i].count;
+		out->amount += (double)c->rows[i].count * (double)c->events[c->rows[i].event].every;
+	}
+	if (idle)
+		return 0;
+	r = s->cb(c, s->arg);
+	return r < 0 ? fail(s->e, ENOMEM, "out of memory") : 0;
+}
+
+static uint64_t samples_of(const struct counts *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->n_rows; i++)
+		n += c->rows[i].count;
+	return n;
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	uint64_t x = samples_of(&((const struct image *)a)->c), y = samples_of(&((const struct image *)b)->c);
+
+	return x > y ? -1 : x < y;
+}
+
+int chosen_each(struct database *d, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
+		struct error *e)
+{
+	struct choosing s = {c, out, cb, arg, e};
+
+	return database_each(d, c->from_s, c->to_s, take, &s, e);
+}
+
+int chosen_images(struct database *d, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
+		  struct error *e)
+{
+	struct images images = {0};
+	int r = chosen_each(d, c, out, keep, &images, e);
+
+	if (images.n)
+		qsort(images.all, images.n, sizeof(*images.all), by_samples);
+	for (size_t i = 0; i < images.n; i++) {
+		if (r == 0) {
+			counts_sort(&images.all[i].c);
+			r = cb(&images.all[i].c, arg);
+			if (r < 0)
+				(void)fail(e, -r, "out of memory");
+		}
+		counts_free(&images.all[i].c);
+	}
+	free(images.all);
+	return r < 0 ? r : 0;
+}
