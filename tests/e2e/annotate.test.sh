@@ -67,13 +67,15 @@ of = json.load(open("out.json", encoding="utf-8"))
 rows = [x for b in of["blocks"] for x in b["instructions"]]
 found = sum(x["samples"] for x in rows)
 most = sorted(rows, key=lambda x: -x["samples"])[:2]
+# Or at the one after it.
+near = most + [rows[i - 1] for i, x in enumerate(rows) if i and x in most]
 if of["samples"] < 50 or found < 0.98 * of["samples"]:
     print(f" {of['function']}: {found} of {of['samples']} samples;")
-if not any(x.get("line") == int(sys.argv[1]) and x["file"].endswith("/causes.c") for x in most):
-    print(f" {of['function']}: {[x.get('line') for x in most]};")
+if not any(x.get("line") == int(sys.argv[1]) and x["file"].endswith("/causes.c") for x in near):
+    print(f" {of['function']}: {[x.get('line') for x in near]};")
 if not any(sys.argv[2] in x["possible"] for x in most):
     print(f" {of['function']}: {most};")
-if not of["model"] or not any(x.get("cycles") for x in rows):
+if of["skid"] not in ("none", "next", None) or not of["model"] or not any(x.get("cycles") for x in rows):
     print(f" {of['function']}: no cycles;")
 P
 	)
@@ -86,6 +88,7 @@ grep -qE '^chase in .*/causes: [0-9]+ of [0-9]+ samples' out || why+=' no head;'
 grep -qE 'causes.c:12 +at = next\[at\];' out || why+=' no source;'
 grep -qE '^ +[0-9]+ +[0-9.]+ % +[0-9.]+ +[0-9a-f]+  [a-z]' out || why+=' no instruction;'
 grep -q 'may wait for: ' out || why+=' no cause;'
+grep -q '^- Samples are at the instruction' out || why+=' it is not said where samples are;'
 [ "$(awk '{ if (length($0) > n) n = length($0) } END { print n }' out)" -le 80 ] || why+=' wider than 80 columns;'
 [ ! -s complaint ] || why+=' a complaint;'
 verdict 'source and instructions' "$why" complaint out

@@ -153,7 +153,7 @@ edge layering user/cmd/cmd.c '"elf/no_such_file.h"'
 edge layering user/cmd/cmd.c HEADER_BY_MACRO
 sees layering "a package without a rule" put user/extra/extra.c
 sees readme_agrees "a package that the page does not have" sed -i '/^| `dwarf` /d' user/README.md
-sees readme_agrees "a package that the page has use another" sed -i '/^| `report` /s/`base`/`base`, `elf`/' user/README.md
+sees readme_agrees "a package that the page has use another" sed -i '/^| `report` /s/`base`/`base`, `target`/' user/README.md
 sees readme_agrees "packages in the wrong order" sed -i '/^| `base` /{h;d};/^| `cmd` /G' user/README.md
 edge skeletons_in_bpf_side_only user/cmd/cmd.c '"cozbpf.skel.h"'
 edge skeletons_in_bpf_side_only tools/bench.c '"probe.skel.h"'

@@ -83,10 +83,27 @@ static void causes_are_those_that_are_left(void **state)
 		_cleanup_(code_close) struct code code = {0};
 
 		read_flow(cases[i].function, &f, &code);
-		assert_int_equal(culprits_find(&f, &code, &c), 0);
+		assert_int_equal(culprits_find(&f, &code, SKID_NONE, &c), 0);
 		if (c.of[cases[i].instruction] != cases[i].possible)
 			fail_msg("%s, %zu: %#x, not %#x", cases[i].function, cases[i].instruction, c.of[cases[i].instruction], cases[i].possible);
 	}
+}
+
+/* Samples at the one after it: what the load waits for is found there, and what each branch waits for where it leads to. */
+static void skid_moves_causes(void **state)
+{
+	_cleanup_(culprits_free) struct culprits c = {0};
+	_cleanup_(flow_free) struct flow f = {0};
+	_cleanup_(code_close) struct code code = {0};
+
+	(void)state;
+	read_flow("chases", &f, &code);
+	assert_int_equal(culprits_find(&f, &code, SKID_NEXT, &c), 0);
+	assert_int_equal(c.of[2], LOADED);
+	assert_int_equal(c.of[3], LOADED | BIT(DEPENDENT));
+	assert_int_equal(c.of[1], BIT(BRANCH) | BIT(DEPENDENT));
+	/* Wherever they are, it is one of three answers. */
+	assert_in_range(skid_measure(), SKID_NONE, SKID_UNKNOWN);
 }
 
 static double of_block(const struct flow *f, const struct model *m, size_t b)
@@ -150,6 +167,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(causes_are_those_that_are_left),
+		cmocka_unit_test(skid_moves_causes),
 		cmocka_unit_test(cycles_are_those_of_the_model),
 	};
 

@@ -246,15 +246,11 @@ static void values_out_of_range_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(speedups_follow_the_weights),
-		cmocka_unit_test(a_deck_holds_every_cell),
-		cmocka_unit_test(few_experiments_are_spread),
-		cmocka_unit_test(a_seed_repeats_and_another_differs),
-		cmocka_unit_test(samples_are_equally_likely),
-		cmocka_unit_test(fixed_and_degenerate_plans),
-		cmocka_unit_test(the_last_ones_slow),
-		cmocka_unit_test(plenty_makes_experiments_short), cmocka_unit_test(in_bursts_they_are_shorter),
-		cmocka_unit_test(values_out_of_range_are_refused),
+		cmocka_unit_test(speedups_follow_the_weights), cmocka_unit_test(a_deck_holds_every_cell),
+		cmocka_unit_test(few_experiments_are_spread),  cmocka_unit_test(a_seed_repeats_and_another_differs),
+		cmocka_unit_test(samples_are_equally_likely),  cmocka_unit_test(fixed_and_degenerate_plans),
+		cmocka_unit_test(the_last_ones_slow),	       cmocka_unit_test(plenty_makes_experiments_short),
+		cmocka_unit_test(in_bursts_they_are_shorter),  cmocka_unit_test(values_out_of_range_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

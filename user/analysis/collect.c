@@ -158,8 +158,8 @@ static double tick_ns(const struct profile_startup *run)
 	return (double)(run->tick_overhead_ns ? run->tick_overhead_ns : run->hit_overhead_ns);
 }
 
-/* When each experiment was, in ns: since its run's first one, and a run after the other, farther apart than any is long. Files that do not say when have
- * the number of the experiment instead. The caller's; NULL: no memory. */
+/* When each experiment was, in ns: since its run's first one, and a run after the other, farther apart than any is long. Files that do not say when
+ * have the number of the experiment instead. The caller's; NULL: no memory. */
 static uint64_t *places_in_time(const struct profile *p)
 {
 	uint64_t *when = calloc(p->n_experiments + 1, sizeof(*when)), first = 0, longest = 0;

@@ -24,7 +24,7 @@ struct observation {
 	uint32_t experiment;
 	uint32_t burst; /* the first experiment of its burst; itself where there are none */
 	bool in_burst;
-	uint64_t when;	/* its place in time: those of another run are farther away than any of the same one */
+	uint64_t when; /* its place in time: those of another run are farther away than any of the same one */
 	uint16_t key;  /* speedup in thousandths; 0 only for exactly none */
 	bool timed;    /* READ_TIMED has a span */
 	bool few;      /* one visit or none: no span, READ_TIMED is READ_WHOLE */

@@ -76,13 +76,13 @@ static size_t find_bursts(const struct fit_point *points, size_t n, size_t *begi
 	return found;
 }
 
-/* The points in the order of their bursts, as they are drawn: those of a burst together, since they have the load of its time in common. Where there are
- * no bursts each point is one. */
+/* The points in the order of their bursts, as they are drawn: those of a burst together, since they have the load of its time in common. Where there
+ * are no bursts each point is one. */
 struct deck {
 	const struct fit_point *points;
 	const size_t *begin;
 	size_t n_bursts;
-	bool robust; /* fits are */
+	bool robust;		 /* fits are */
 	struct fit_point *drawn; /* room for that many of the largest burst */
 };
 

@@ -13,7 +13,7 @@
 struct fit_point {
 	double speedup; /* above 0, at most 1 */
 	double effect;
-	double weight; /* above 0: what one point is worth, in visits say */
+	double weight;	/* above 0: what one point is worth, in visits say */
 	uint32_t burst; /* points of one have more in common than others */
 };
 
@@ -25,8 +25,9 @@ struct fit {
 };
 
 /* Least squares; @robust: with Huber's weights (Huber, Annals of Mathematical Statistics 35, 1964), so that one disturbed experiment does not bend
- * the curve. Not where points differ since their loads do: the mean of all is asked for then, and what is far from most belongs to it. A knee is taken if the corrected Akaike criterion prefers it (Hurvich and Tsai, Biometrika 76, 1989); it takes six points at
- * three speedups, and no piece is steeper than a line that is all of a visit. Pure; the points stay as they are. */
+ * the curve. Not where points differ since their loads do: the mean of all is asked for then, and what is far from most belongs to it. A knee is
+ * taken if the corrected Akaike criterion prefers it (Hurvich and Tsai, Biometrika 76, 1989); it takes six points at three speedups, and no piece is
+ * steeper than a line that is all of a visit. Pure; the points stay as they are. */
 struct fit fit_curve(const struct fit_point *points, size_t n, bool robust);
 /* The same without a knee. */
 struct fit fit_straight(const struct fit_point *points, size_t n, bool robust);

@@ -44,8 +44,9 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s, cons
 		r = code_open(o, s->addr, a.flow.size, &a.code);
 	if (r < 0)
 		return r == -ENOMEM ? fail(e, ENOMEM, "out of memory") : fail(e, -r, "the code of '%s' is not in the file", s->name);
+	a.skid = skid_measure();
 	a.samples = calloc(a.flow.n + 1, sizeof(*a.samples));
-	if (!a.samples || culprits_find(&a.flow, &a.code, &a.culprits) < 0)
+	if (!a.samples || culprits_find(&a.flow, &a.code, a.skid, &a.culprits) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	place(&a, samples, n);
 	if (model_make(&a.flow, &a.code, a.samples, NULL, &a.model, &a.unmodelled) == -ENOMEM)

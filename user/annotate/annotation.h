@@ -14,6 +14,7 @@ struct annotation {
 	struct flow flow;
 	struct code code;
 	struct culprits culprits;
+	enum skid skid;		 /* of samples, as measured here */
 	struct model model;	 /* cycles NULL: there is none */
 	struct error unmodelled; /* why not; "" where there is one */
 	double *samples;	 /* of each instruction. Owned */

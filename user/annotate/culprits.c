@@ -253,23 +253,55 @@ static uint16_t of_the_way(const struct flow *f, const struct ways *w, const str
 	return all;
 }
 
-int culprits_find(const struct flow *f, const struct code *c, struct culprits *ret)
+/* What each instruction waits for once it is there: not for code. */
+static void find_own(const struct flow *f, const struct facts *all, uint16_t *own)
+{
+	for (size_t b = 0; b < f->n_blocks; b++) {
+		const struct flow_block *block = &f->blocks[b];
+
+		for (uint32_t i = block->first; i < block->first + block->n; i++)
+			own[i] = of_itself(&all[i], &f->all[i]) | of_those_before(all, block->first, i);
+	}
+}
+
+/* The same of those that come just before each block: the last ones of the blocks that lead there. */
+static void find_before(const struct flow *f, const uint16_t *own, uint16_t *before)
+{
+	for (size_t i = 0; i < f->n_edges; i++) {
+		const struct flow_edge *e = &f->edges[i];
+
+		if (e->from < f->n_blocks && e->to < f->n_blocks)
+			before[e->to] |= own[f->blocks[e->from].first + f->blocks[e->from].n - 1];
+	}
+}
+
+static uint16_t with_skid(const uint16_t *own, const uint16_t *before, const struct flow_block *b, uint32_t i, enum skid skid)
+{
+	uint16_t last = i > b->first ? own[i - 1] : *before;
+
+	return skid == SKID_NONE ? own[i] : skid == SKID_NEXT ? last : own[i] | last;
+}
+
+int culprits_find(const struct flow *f, const struct code *c, enum skid skid, struct culprits *ret)
 {
 	_cleanup_free_ struct facts *all = calloc(f->n + 1, sizeof(*all));
 	_cleanup_free_ struct ways *ways = find_ways(f);
-	_cleanup_free_ uint16_t *of = calloc(f->n + 1, sizeof(*of));
+	_cleanup_free_ uint16_t *of = calloc(f->n + 1, sizeof(*of)), *own = calloc(f->n + 1, sizeof(*own));
+	_cleanup_free_ uint16_t *before = calloc(f->n_blocks + 1, sizeof(*before));
 	ZydisDecoder decoder;
 
-	if (!all || !ways || !of || !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+	if (!all || !ways || !of || !own || !before || !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		return -ENOMEM;
 	for (size_t i = 0; i < f->n; i++)
 		all[i] = facts_of(&decoder, c, &f->all[i]);
+	find_own(f, all, own);
+	find_before(f, own, before);
 	for (size_t b = 0; b < f->n_blocks; b++) {
 		const struct flow_block *block = &f->blocks[b];
 
 		for (uint32_t i = block->first; i < block->first + block->n; i++) {
-			of[i] = of_itself(&all[i], &f->all[i]) | of_those_before(all, block->first, i) | of_the_way(f, &ways[b], block, i);
-			/* The sample of a thread that comes back from the kernel, or from the call, finds what follows. */
+			of[i] = with_skid(own, &before[b], block, i, skid) | of_the_way(f, &ways[b], block, i);
+			/* The sample of a thread that comes back from the kernel finds what follows. */
 			if (i > block->first && f->all[i - 1].flow == CODE_KERNEL)
 				of[i] |= bit(CULPRIT_KERNEL);
 			if (f->all[i].flow == CODE_CALL)

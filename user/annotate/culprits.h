@@ -3,7 +3,8 @@
  * and those are ruled out that the code around it cannot have. What is left is listed, the likeliest first. */
 #pragma once
 
-#include "annotate/classes.h"
+#include "annotate/flow.h"
+#include "annotate/skid.h"
 
 enum culprit {
 	CULPRIT_KERNEL,	   /* a system call, or a fault that the kernel serves */
@@ -23,9 +24,10 @@ enum culprit {
 const char *culprit_name(enum culprit c);
 
 struct culprits {
-	uint16_t *of; /* of each instruction: a bit for each that is possible, whether it stalls or not. Owned */
+	uint16_t *of; /* of samples at each instruction: a bit for each that is possible, whether it stalls or not. Owned */
 };
 
-/* *ret is the caller's (culprits_free). -ENOMEM. */
-int culprits_find(const struct flow *f, const struct code *c, struct culprits *ret);
+/* @skid: of the samples. What waits for code is found at itself in any case, since nothing older is there. *ret is the caller's (culprits_free).
+ * -ENOMEM. */
+int culprits_find(const struct flow *f, const struct code *c, enum skid skid, struct culprits *ret);
 void culprits_free(struct culprits *c);

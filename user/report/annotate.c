@@ -165,6 +165,12 @@ static void put_instruction(struct printing *x, uint32_t i)
 		put_culprits(x, a->culprits.of[i]);
 }
 
+static const char *const skid_words[] = {
+	[SKID_NONE] = "Samples are at the instruction that waited, as measured here.",
+	[SKID_NEXT] = "Samples are at the instruction after the one that waited, as measured here.",
+	[SKID_UNKNOWN] = "Samples are at the instruction that waited or at the one after it: which could not be measured.",
+};
+
 static void put_head(const struct printing *x)
 {
 	const struct annotation *a = x->p->a;
@@ -182,6 +188,7 @@ static void put_head(const struct printing *x)
 		paragraph(&x->r, 2, "- %zu jumps lead to where nobody knows, %zu into the middle of an instruction.", a->flow.lost, a->flow.inside);
 	if (a->between > 0)
 		paragraph(&x->r, 2, "- %.0f samples are at no instruction's begin.", a->between);
+	paragraph(&x->r, 2, "- %s", skid_words[a->skid]);
 	if (a->model.cycles)
 		paragraph(&x->r, 2, "- cycles: that an instruction takes at least, by LLVM's model of %s%s.", a->model.cpu,
 			  a->model.left_out ? ", in the blocks with the most samples" : "");
@@ -271,7 +278,12 @@ int annotate_json(FILE *out, const struct annotate_page *p)
 	    json_add_string(o, "event", p->of->event) | json_add_number(o, "samples", (double)p->of->samples) |
 	    json_add_number(o, "all_samples", (double)p->of->total) | json_add_number(o, "cut", (double)a->flow.cut) |
 	    json_add_number(o, "no_instruction", (double)a->flow.holes) | json_add_number(o, "lost_jumps", (double)a->flow.lost) |
-	    json_add_number(o, "jumps_inside", (double)a->flow.inside) | json_add_string(o, "model", a->model.cycles ? a->model.cpu : NULL);
+	    json_add_number(o, "jumps_inside", (double)a->flow.inside) |
+	    json_add_string(o, "skid",
+			    a->skid == SKID_NONE   ? "none"
+			    : a->skid == SKID_NEXT ? "next"
+						   : NULL) |
+	    json_add_string(o, "model", a->model.cycles ? a->model.cpu : NULL);
 	for (size_t b = 0; r == 0 && b < a->flow.n_blocks; b++)
 		r = add_block(blocks, p, &a->flow.blocks[b]);
 	if (r == 0)

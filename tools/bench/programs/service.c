@@ -36,8 +36,8 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Sixteen multiplications in one line, so that what counts the loop is little beside them. They are a chain in a register, which goes at one speed whatever
- * else runs. */
+/* Sixteen multiplications in one line, so that what counts the loop is little beside them. They are a chain in a register, which goes at one speed
+ * whatever else runs. */
 #define UNIT(x) __asm__ volatile(".rept 16\n\timul %1, %0\n\t.endr" : "+r"(x) : "r"(6364136223846793005U))
 
 __attribute__((noinline)) static uint64_t alone(uint64_t units, uint64_t x)
