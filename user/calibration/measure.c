@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,12 +64,21 @@ static struct {
 	volatile struct payments got; /* the handler adds */
 } shim;
 
-/* Notes how long the clock stood still, by what came meanwhile; where that was more than one event, the gap says nothing. */
+/* How often another thread had the CPU in between. */
+static long switches(void)
+{
+	struct rusage used;
+
+	return getrusage(RUSAGE_THREAD, &used) == 0 ? used.ru_nivcsw + used.ru_nvcsw : 0;
+}
+
+/* Notes how long the clock stood still, by what came meanwhile; where that was more than one event, or another thread ran, the gap says nothing. */
 static void *watch(void *arg)
 {
 	struct watcher *w = arg;
 	const volatile struct abi_calibration *c = w->counts;
 	uint64_t ticks = 0, kicks = 0, asking = 0, last;
+	long switched;
 	struct payments paid = {0};
 	size_t at = 0;
 	cpu_set_t set;
@@ -78,6 +88,7 @@ static void *watch(void *arg)
 	(void)sched_setaffinity(0, sizeof(set), &set);
 	w->tid = gettid();
 	__atomic_store_n(&w->ready, true, __ATOMIC_RELEASE);
+	switched = switches();
 	last = clock_monotonic_ns();
 	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
 		uint64_t now = clock_monotonic_ns();
@@ -87,7 +98,7 @@ static void *watch(void *arg)
 
 		if (now - last > LEAST_GAP_NS) {
 			int kind = c->kicks > kicks ? KICKED : ORDINARY;
-			bool one = c->kicks <= kicks + 1 && (!w->asks || c->ticks == ticks + 1);
+			bool one = c->kicks <= kicks + 1 && (!w->asks || c->ticks == ticks + 1) && switches() == switched;
 
 			if (one && w->n[kind] < WANTED) {
 				if (kind == KICKED) {
@@ -101,6 +112,7 @@ static void *watch(void *arg)
 			kicks = c->kicks;
 			asking = c->asking_ns;
 			paid = shim.got;
+			switched = switches();
 			now = clock_monotonic_ns();
 		}
 		last = now;
