@@ -23,7 +23,9 @@
 #define WARM_UP_NS (200 * NSEC_PER_MSEC)
 
 /* A burst is so many blocks of the plan, each with one experiment at 0 %: of a load that comes and goes an experiment says something beside those of
- * its own burst, and whether these tell a pace, they tell each other (analysis/drift.c). */
+ * its own burst, and whether these tell a pace, they tell each other (analysis/drift.c). The first burst is one block, which says how long the other
+ * experiments are to be: it comes when the program has just been found, and what that is like is not to have a large part where programs are
+ * restarted often. */
 #define BLOCKS_IN_BURST 3
 #define SLOWDOWN_OVER_NS (60 * NSEC_PER_SEC)
 
@@ -249,6 +251,12 @@ static int select_drawn(struct runner *r, uint64_t now, struct backend_interval 
 	}
 }
 
+/* Of how many experiments is a burst? */
+static size_t burst_size(const struct runner *r)
+{
+	return (size_t)((r->n_bursts ? BLOCKS_IN_BURST : 1) / r->o.zero_share + 0.5);
+}
+
 static bool in_bursts(const struct runner *r)
 {
 	return r->o.duty > 0 || r->o.most_slowdown > 0;
@@ -460,7 +468,7 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	r->state = WAITING;
 	r->burst_ns += x.elapsed;
 	r->growth += x.growth;
-	if (in_bursts(r) && ++r->burst >= (size_t)(BLOCKS_IN_BURST / r->o.zero_share + 0.5))
+	if (in_bursts(r) && ++r->burst >= burst_size(r))
 		return rest(r, end.time_ns);
 	return 0;
 }
@@ -570,4 +578,9 @@ void runner_get_status(const struct runner *r, struct runner_status *ret)
 int runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n)
 {
 	return tally_list(r->tally, ret, ret_n);
+}
+
+int runner_places(const struct runner *r, struct backend_sample **ret, size_t *ret_n)
+{
+	return tally_places(r->tally, ret, ret_n);
 }
