@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-TYPES = {"startup", "experiment", "throughput-point", "latency-point", "runtime", "samples"}
+TYPES = {"startup", "experiment", "throughput-point", "latency-point", "runtime", "samples", "addresses"}
 
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared", "waits.def"), encoding="utf-8") as kinds:
@@ -61,7 +61,7 @@ def read(path):
             runtimes.append(record["time"])
             sampled = record.get("samples", 0)
             unattributed = record.get("unattributed", 0)
-        elif not WAIT.fullmatch(record["location"]):
+        elif kind == "samples" and not WAIT.fullmatch(record["location"]):
             samples[record["location"]] = samples.get(record["location"], 0) + record["count"]
     return runs, experiments, runtimes, sampled, unattributed, samples
 

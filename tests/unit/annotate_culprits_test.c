@@ -26,8 +26,13 @@ __asm__(".text\n"
 		FUNCTION("divides", "nop; xor %edx, %edx; div %rcx; add %rax, %rsi; ret\n")
 			FUNCTION("locks", "nop; lock addl $1, (%rdi); xchg %eax, (%rsi); mfence; ret\n")
 				FUNCTION("stores", "nop; mov %rax, (%rdi); add $1, %rcx; ret\n")
+					FUNCTION("faults", "nop; add $1, %rcx; mov %rax, (%rdi); ret\n")
 	/* Written in one size, read in another. */
 	FUNCTION("forwards", "nop; movb $1, -8(%rsp); mov -8(%rsp), %rax; ret\n")
+	/* The same by addresses relative to the instruction; and another place. */
+	FUNCTION("far", "nop; movb $1, locks(%rip); mov locks(%rip), %rax; movb $1, locks(%rip); mov locks+64(%rip), %rax; ret\n")
+	/* All by the one unit that multiplies. */
+	FUNCTION("multiplies", "nop; imul %rsi, %rax; imul %rsi, %rcx; imul %rsi, %rdx; imul %rsi, %rdi; imul %rsi, %r8; imul %rsi, %r9; ret\n")
 		FUNCTION("computes", "nop; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; lea (%rax, %rax), %rcx; ret\n")
 			FUNCTION("branches", "nop; test %edi, %edi; je 1f; add $1, %eax; 1: sub $1, %eax; ret\n")
 				FUNCTION("calls", "nop; call chases; mov %eax, %ecx; syscall; mov %eax, %edx; ret\n")
@@ -57,17 +62,19 @@ static void causes_are_those_that_are_left(void **state)
 	} cases[] = {
 		{"chases", 1, LOADED | BIT(BRANCH)},
 		{"chases", 2, LOADED | BIT(DEPENDENT)},
-		{"divides", 1, 0},
+		{"divides", 1, BIT(SLOTS)},
 		{"divides", 2, BIT(DIVIDER) | BIT(DEPENDENT)},
 		{"divides", 3, BIT(DIVIDER) | BIT(DEPENDENT)},
 		{"locks", 1, BIT(LOCK) | BIT(STORE) | LOADED},
 		{"locks", 2, BIT(LOCK) | BIT(STORE) | LOADED},
 		{"locks", 3, BIT(LOCK)},
 		{"stores", 1, BIT(STORE) | BIT(DTLB)},
-		{"stores", 2, 0},
+		{"stores", 2, BIT(SLOTS)},
 		{"forwards", 2, LOADED | BIT(FORWARD)},
-		{"computes", 1, 0},
+		{"computes", 1, BIT(SLOTS)},
 		{"computes", 2, BIT(DEPENDENT)},
+		{"far", 2, LOADED | BIT(FORWARD)},
+		{"far", 4, LOADED},
 		{"branches", 2, BIT(DEPENDENT)},
 		{"branches", 3, BIT(BRANCH)},
 		{"branches", 4, BIT(BRANCH)},
@@ -83,14 +90,15 @@ static void causes_are_those_that_are_left(void **state)
 		_cleanup_(code_close) struct code code = {0};
 
 		read_flow(cases[i].function, &f, &code);
-		assert_int_equal(culprits_find(&f, &code, SKID_NONE, &c), 0);
-		if (c.of[cases[i].instruction] != cases[i].possible)
-			fail_msg("%s, %zu: %#x, not %#x", cases[i].function, cases[i].instruction, c.of[cases[i].instruction], cases[i].possible);
+		assert_int_equal(culprits_find(&f, &code, NULL, false, SKID_NONE, &c), 0);
+		if (culprits_of(&c, cases[i].instruction, true) != cases[i].possible)
+			fail_msg("%s, %zu: %#x, not %#x", cases[i].function, cases[i].instruction, culprits_of(&c, cases[i].instruction, true),
+				 cases[i].possible);
 	}
 }
 
-/* Samples at the one after it: what the load waits for is found there, and what each branch waits for where it leads to. */
-static void skid_moves_causes(void **state)
+/* Samples at the one after it are those of the one that waited, but where a loop begins: two ways lead there. */
+static void skid_is_corrected(void **state)
 {
 	_cleanup_(culprits_free) struct culprits c = {0};
 	_cleanup_(flow_free) struct flow f = {0};
@@ -98,10 +106,48 @@ static void skid_moves_causes(void **state)
 
 	(void)state;
 	read_flow("chases", &f, &code);
-	assert_int_equal(culprits_find(&f, &code, SKID_NEXT, &c), 0);
-	assert_int_equal(c.of[2], LOADED);
-	assert_int_equal(c.of[3], LOADED | BIT(DEPENDENT));
-	assert_int_equal(c.of[1], BIT(BRANCH) | BIT(DEPENDENT));
+	assert_int_equal(culprits_find(&f, &code, NULL, false, SKID_NEXT, &c), 0);
+	assert_int_equal(c.waited[1], 1);
+	assert_int_equal(c.waited[2], 1);
+	assert_int_equal(c.waited[3], 2);
+	assert_int_equal(c.waited[4], 3); /* the only way there */
+	assert_int_equal(c.of[1], LOADED | BIT(BRANCH));
+	assert_int_equal(culprits_of(&c, 1, true), LOADED | BIT(BRANCH) | BIT(ICACHE) | BIT(DEPENDENT)); /* and that of both ways */
+	assert_int_equal(c.of[2], LOADED | BIT(DEPENDENT));
+	culprits_free(&c);
+	/* What was called comes in between; a system call does not. */
+	flow_free(&f);
+	code_close(&code);
+	read_flow("calls", &f, &code);
+	assert_int_equal(culprits_find(&f, &code, NULL, false, SKID_NEXT, &c), 0);
+	assert_int_equal(c.waited[2], 2);
+	assert_int_equal(c.waited[4], 3);
+	assert_int_equal(c.of[3], BIT(KERNEL));
+	culprits_free(&c);
+	assert_int_equal(culprits_find(&f, &code, NULL, false, SKID_NONE, &c), 0);
+	assert_int_equal(c.waited[4], 4);
+	culprits_free(&c);
+	/* A fault is served, and the store executed again: what stands before it has nothing to wait for. */
+	flow_free(&f);
+	code_close(&code);
+	read_flow("faults", &f, &code);
+	assert_int_equal(culprits_find(&f, &code, NULL, true, SKID_NEXT, &c), 0);
+	assert_int_equal(c.waited[2], 2);
+	assert_int_equal(c.waited[3], 2);
+	assert_int_equal(culprits_of(&c, 2, true), BIT(STORE) | BIT(DTLB) | BIT(KERNEL));
+	assert_int_equal(culprits_of(&c, 2, false), BIT(STORE) | BIT(DTLB));
+	culprits_free(&c);
+	assert_int_equal(culprits_find(&f, &code, NULL, false, SKID_NEXT, &c), 0);
+	assert_int_equal(c.waited[2], 1);
+	assert_int_equal(culprits_of(&c, 2, true), BIT(STORE) | BIT(DTLB));
+	culprits_free(&c);
+	/* ... but where it may wait for a load, that is where the samples go, and the fault with them. */
+	flow_free(&f);
+	code_close(&code);
+	read_flow("locks", &f, &code);
+	assert_int_equal(culprits_find(&f, &code, NULL, true, SKID_NEXT, &c), 0);
+	assert_int_equal(c.waited[2], 1);
+	assert_true(c.of[1] & BIT(KERNEL));
 	/* Wherever they are, it is one of three answers. */
 	assert_in_range(skid_measure(), SKID_NONE, SKID_UNKNOWN);
 }
@@ -150,6 +196,27 @@ static void cycles_are_those_of_the_model(void **state)
 	flow_free(&f);
 }
 
+static void units_that_are_taken_are_a_cause(void **state)
+{
+	_cleanup_(culprits_free) struct culprits c = {0};
+	_cleanup_(code_close) struct code code = {0};
+	struct model m;
+	struct flow f;
+
+	(void)state;
+	if (access("/usr/bin/llvm-mca", X_OK) < 0)
+		skip();
+	model_of("multiplies", &f, &m);
+	flow_free(&f);
+	read_flow("multiplies", &f, &code);
+	assert_int_equal(culprits_find(&f, &code, m.ports, false, SKID_NONE, &c), 0);
+	for (size_t i = 2; i < 7; i++)
+		assert_true(c.of[i] & BIT(PORTS));
+	assert_false(c.of[7] & BIT(PORTS));
+	model_free(&m);
+	flow_free(&f);
+}
+
 static int open_self(void **state)
 {
 	(void)state;
@@ -167,8 +234,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(causes_are_those_that_are_left),
-		cmocka_unit_test(skid_moves_causes),
+		cmocka_unit_test(skid_is_corrected),
 		cmocka_unit_test(cycles_are_those_of_the_model),
+		cmocka_unit_test(units_that_are_taken_are_a_cause),
 	};
 
 	return cmocka_run_group_tests(tests, open_self, close_self);

@@ -61,6 +61,30 @@ static void samples_are_summed_by_line(void **state)
 	free(list);
 }
 
+/* By place: of a call chain the first frame alone, of waits none. */
+static void samples_are_summed_by_place(void **state)
+{
+	static const struct backend_sample samples[] = {{.addr = 0x3010, .count = 5},
+							{.addr = 0x1000, .count = 3, .more = true},
+							{.addr = 0x3010, .count = 3},
+							{.addr = 0x10ff, .count = 9, .wait = true}};
+	struct backend_sample *list;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(tally_places(tally, &list, &n), 0);
+	assert_int_equal(n, 0);
+	drain(samples, 4);
+	drain(samples, 1);
+	assert_int_equal(tally_places(tally, &list, &n), 0);
+	assert_int_equal(n, 2);
+	assert_int_equal(list[0].addr, 0x1000);
+	assert_int_equal(list[0].count, 3);
+	assert_int_equal(list[1].addr, 0x3010);
+	assert_int_equal(list[1].count, 10);
+	free(list);
+}
+
 /* Three samples with A, C and B in their call chains, C at two addresses; and four of A alone. */
 static void a_chain_counts_once_for_each_line(void **state)
 {
@@ -354,6 +378,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(samples_are_summed_by_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(samples_are_summed_by_place, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_chain_counts_once_for_each_line, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lines_that_inlined_it_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(inlined_copies_are_counted, set_up, tear_down),

@@ -108,7 +108,7 @@ static void files_keep_it(void **state)
 	if (profile_writer_open(path, PROFILE_JSON, getuid(), getgid(), &w, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(profile_write_startup(w, &s), 0);
-	assert_int_equal(profile_write_log(w, &t, NULL, 0), 0);
+	assert_int_equal(profile_write_log(w, &t, &(struct profile){0}), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_int_equal(profile_read(&p, path, &e), 0);
 	assert_int_equal(p.machine.own_ns, 20);

@@ -32,13 +32,15 @@ static void everything_moves(void **state)
 			"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n"
 			"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"
 			"{\"type\":\"runtime\",\"time\":10}\n{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":3,\"ns\":30}\n"
-			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":3,\"ns\":30}\n");
+			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":3,\"ns\":30}\n"
+			"{\"type\":\"addresses\",\"path\":\"a\",\"counts\":\"1:1\"}\n");
 	read_text(&two, "{\"type\":\"startup\",\"time\":2}\n"
 			"{\"type\":\"experiment\",\"selected\":\"b.c:1\",\"speedup\":0.5,\"duration\":6,\"selected_samples\":1}\n"
 			"no record\n{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"
 			"{\"type\":\"runtime\",\"time\":20,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"b.c:1\",\"count\":4}\n"
 			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":4}\n"
-			"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":5,\"ns\":100,\"inlined\":\"2\\ta.c:1\\tb.c:9\\n\"}\n");
+			"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":5,\"ns\":100,\"inlined\":\"2\\ta.c:1\\tb.c:9\\n\"}\n"
+			"{\"type\":\"addresses\",\"path\":\"b\",\"counts\":\"1:1\"}\n");
 	assert_int_equal(profile_merge(&all, &one), 0);
 	assert_int_equal(profile_merge(&all, &two), 0);
 	assert_int_equal(one.n_runs + one.n_experiments + one.n_samples + two.n_experiments, 0);
@@ -61,6 +63,9 @@ static void everything_moves(void **state)
 	assert_int_equal(all.sampled, 19);
 	assert_int_equal(all.unattributed, 3);
 	assert_string_equal(all.samples[0].inlined, "2\ta.c:1\tb.c:9\n");
+	assert_int_equal(all.n_addresses, 2);
+	assert_string_equal(all.addresses[1].path, "b");
+	assert_int_equal(one.n_addresses, 0);
 	assert_int_equal(all.bad_lines, 1);
 	assert_int_equal(all.first_bad_line, 3);
 	/* An empty one changes nothing. */

@@ -115,9 +115,11 @@ static void logs_supersede_within_a_run(void **state)
 {
 	static const char text[] = "startup\ttime=1\n"
 				   "runtime\ttime=10\nsamples\tlocation=a\tcount=1\nsamples\tlocation=b\tcount=1\n"
+				   "addresses\tpath=a\tcounts=1:5\n"
 				   "runtime\ttime=20\tunattributed=4\nsamples\tlocation=b\tcount=5\nsamples\tlocation=a\tcount=3\n"
+				   "addresses\tpath=a\tcounts=1:7\naddresses\tpath=a\n"
 				   "startup\ttime=2\n"
-				   "runtime\ttime=100\tunattributed=30\nsamples\tlocation=a\tcount=1000\n";
+				   "runtime\ttime=100\tunattributed=30\nsamples\tlocation=a\tcount=1000\naddresses\tpath=a\tcounts=1:1000\n";
 	struct profile p = {0};
 
 	(void)state;
@@ -130,6 +132,10 @@ static void logs_supersede_within_a_run(void **state)
 	assert_string_equal(p.samples[0].location, "a");
 	assert_int_equal(p.samples[0].count, 1003);
 	assert_int_equal(p.samples[1].count, 5);
+	assert_int_equal(p.n_addresses, 2);
+	assert_string_equal(p.addresses[0].counts, "1:7");
+	assert_string_equal(p.addresses[1].counts, "1:1000");
+	assert_int_equal(p.bad_lines, 1); /* the one without counts */
 	profile_free(&p);
 }
 

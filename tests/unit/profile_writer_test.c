@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/error.h"
+#include "profile/addresses.h"
 #include "profile/reader.h"
 #include "profile/writer.h"
 
@@ -90,6 +91,8 @@ static struct profile_point points[] = {
 	{.kind = PROFILE_LATENCY, .name = "l", .arrivals = 3, .departures = 2, .difference = -2},
 };
 static struct profile_samples samples[] = {{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4"}, {"c.c:1", 2, NULL, 7000000}};
+static struct profile_addresses addresses[] = {{.path = "/a/b", .build = "0f", .inode = 7, .changed_ns = 9, .counts = "10:3 1f4:39"}};
+static const struct profile logged = {.samples = samples, .n_samples = 2, .addresses = addresses, .n_addresses = 1};
 
 static void write_all(enum profile_format format)
 {
@@ -101,7 +104,7 @@ static void write_all(enum profile_format format)
 	assert_int_equal(open_writer(format, &w, &e), 0);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 777, .samples = 41, .unattributed = 3}, samples, 2), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 777, .samples = 41, .unattributed = 3}, &logged), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 }
 
@@ -121,10 +124,12 @@ static void json_is_as_specified(void **state)
 				     "\"effective_ns\":7,\"timed_visits\":4}\n"));
 	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"q\\t\\\"\\n\\u001b?\",\"delta\":1}\n"));
 	assert_non_null(strstr(text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
-	assert_non_null(strstr(text, "{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/"
-				     "b.c:12\",\"count\":40,\"ns\":0,"
-				     "\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
-				     "{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2,\"ns\":7000000}\n"));
+	assert_non_null(strstr(
+		text, "{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/"
+		      "b.c:12\",\"count\":40,\"ns\":0,"
+		      "\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
+		      "{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2,\"ns\":7000000}\n"
+		      "{\"type\":\"addresses\",\"path\":\"/a/b\",\"build\":\"0f\",\"inode\":7,\"changed_ns\":9,\"counts\":\"10:3 1f4:39\"}\n"));
 }
 
 static void text_is_as_specified(void **state)
@@ -168,6 +173,63 @@ static void what_is_written_reads_back(void **state)
 	assert_int_equal(p.samples[0].count, 80);
 	assert_string_equal(p.samples[0].inlined, samples[0].inlined);
 	assert_null(p.samples[1].inlined);
+	assert_int_equal(p.n_addresses, 2);
+	assert_string_equal(p.addresses[1].counts, "10:3 1f4:39");
+	profile_free(&p);
+}
+
+struct places {
+	size_t n;
+	uint64_t offsets, counts; /* their sums */
+};
+
+static int add_place(const struct profile_place *at, void *arg)
+{
+	struct places *all = arg;
+
+	all->n++;
+	all->offsets += at->offset;
+	all->counts += at->count;
+	return all->n == 1000 ? 7 : 0;
+}
+
+/* In as many records as a reader takes. */
+static void places_read_back(void **state)
+{
+	struct profile_addresses of = {.path = "/a/b", .inode = 7}, broken = {.counts = "10:3 11:x 12:5"};
+	struct profile_place places[900];
+	struct places all = {0};
+	struct profile made = {0}, p = {0};
+	struct profile_writer *w = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < 900; i++)
+		places[i] = (struct profile_place){0x7fff00001000 + 16 * i, i ? i : UINT64_MAX - 900ull * 899 / 2};
+	assert_int_equal(profile_addresses_add(&made, &of, places, 900), 0);
+	assert_true(made.n_addresses > 1);
+	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, &made), 0);
+	assert_int_equal(profile_writer_close(w), 0);
+	assert_int_equal(profile_read(&p, path, NULL), 0);
+	assert_int_equal(p.bad_lines, 0);
+	assert_int_equal(p.n_addresses, made.n_addresses);
+	for (size_t i = 0; i < p.n_addresses; i++) {
+		assert_string_equal(p.addresses[i].path, "/a/b");
+		assert_null(p.addresses[i].build);
+		assert_int_equal(p.addresses[i].inode, 7);
+		assert_int_equal(profile_addresses_each(&p.addresses[i], add_place, &all), 0);
+	}
+	assert_int_equal(all.n, 900);
+	assert_int_equal(all.offsets, 900 * 0x7fff00001000 + 16ull * 900 * 899 / 2);
+	assert_true(all.counts == UINT64_MAX);
+	/* Up to what is none. */
+	all = (struct places){0};
+	assert_int_equal(profile_addresses_each(&broken, add_place, &all), 0);
+	assert_int_equal(all.n, 1);
+	assert_int_equal(all.counts, 3);
+	all.n = 999;
+	assert_int_equal(profile_addresses_each(&p.addresses[0], add_place, &all), 7);
+	profile_free(&made);
 	profile_free(&p);
 }
 
@@ -388,13 +450,13 @@ static void torn_tails_are_mended(void **state)
 	(void)state;
 	put_file("{\"type\":\"startup\",\"time\":1}\n{\"type\":\"experiment\",\"sel");
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, NULL, 0), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"samples\":0,\"unattributed\":0}\n");
 	put_file("{\"type\":\"startup\",\"time\":1}"); /* whole, but for its newline */
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, NULL, 0), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 6}, NULL, 0), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}), 0);
+	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 6}, &(struct profile){0}), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"samples\":0,\"unattributed\":0}\n"
 					"{\"type\":\"runtime\",\"time\":6,\"samples\":0,\"unattributed\":0}\n");
@@ -472,7 +534,7 @@ static void samples_survive_unchanged(void **state)
 					     .kernel_cpu_ns = p.machine.kernel_ns,
 					     .scope_cpu_ns = p.machine.scope_ns,
 					     .foreign_cpu_ns = p.machine.foreign_ns};
-		assert_int_equal(profile_write_log(w, &t, p.samples, p.n_samples), 0);
+		assert_int_equal(profile_write_log(w, &t, &p), 0);
 		assert_int_equal(profile_writer_close(w), 0);
 		(void)snprintf(command, sizeof(command), "cmp '%s' '%s' >&2", sample, path);
 		assert_int_equal(system(command), 0);
@@ -487,6 +549,7 @@ int main(void)
 		cmocka_unit_test_teardown(json_is_as_specified, remove_files),
 		cmocka_unit_test_teardown(text_is_as_specified, remove_files),
 		cmocka_unit_test_teardown(what_is_written_reads_back, remove_files),
+		cmocka_unit_test_teardown(places_read_back, remove_files),
 		cmocka_unit_test_teardown(odd_numbers_stay_json, remove_files),
 		cmocka_unit_test_teardown(text_speedups_keep_apart_from_the_baseline, remove_files),
 		cmocka_unit_test_teardown(foreign_files_are_refused_and_kept, remove_files),

@@ -14,16 +14,18 @@ struct annotation {
 	struct flow flow;
 	struct code code;
 	struct culprits culprits;
-	enum skid skid;		 /* of samples, as measured here */
+	enum skid skid;		 /* of samples as they were found, measured here */
 	struct model model;	 /* cycles NULL: there is none */
 	struct error unmodelled; /* why not; "" where there is one */
-	double *samples;	 /* of each instruction. Owned */
+	double *samples;	 /* of each instruction: in which it waited, or was executed. Owned */
+	uint16_t *possible;	 /* what each may have waited for, a bit for each culprit. Owned */
+	double *called;		 /* of each call: those in what it calls. Owned */
 	double all, between;	 /* of the function, and those that found no instruction's start */
 };
 
-/* Of the code of @s in @o. *ret is the caller's (annotation_free). -ERANGE: it is not in the file; -ENOMEM. */
-int annotation_make(const struct elf_object *o, const struct elf_symbol *s, const struct annotation_sample *samples, size_t n, struct annotation *ret,
-		    struct error *e);
+/* Of the code of @s in @o. @kernel: as of culprits_find. *ret is the caller's (annotation_free). -ERANGE: it is not in the file; -ENOMEM. */
+int annotation_make(const struct elf_object *o, const struct elf_symbol *s, const struct annotation_sample *samples, size_t n, bool kernel,
+		    struct annotation *ret, struct error *e);
 void annotation_free(struct annotation *a);
 
 /* The instruction in Intel's syntax, at most @size bytes with the end; a target in the function as its address, one elsewhere by the name of its

@@ -13,6 +13,8 @@
 #define LINE_BYTES 64
 /* What a CPU takes at a time of the code that it decodes; a sample of an instruction that waits for it finds the first of them. */
 #define FETCH_BYTES 32
+/* Cycles for which it has to wait for a unit by the model for that to be a cause: in the model one passes in any case. */
+#define PORTS_LEAST 2.0
 
 /* A register, whole: general ones, flags, vectors. As many bits as there are of them here. */
 #define N_REGISTERS 49
@@ -34,7 +36,8 @@ const char *culprit_name(enum culprit c)
 		[CULPRIT_DTLB] = "DTLB",	  [CULPRIT_FORWARD] = "forwarding",
 		[CULPRIT_STORE] = "store buffer", [CULPRIT_BRANCH] = "misprediction",
 		[CULPRIT_ICACHE] = "code cache",  [CULPRIT_DEPENDENT] = "latency",
-		[CULPRIT_CALL] = "the call",
+		[CULPRIT_PORTS] = "ports",	  [CULPRIT_CALL] = "the call",
+		[CULPRIT_SLOTS] = "slots",
 	};
 
 	return names[c];
@@ -43,7 +46,16 @@ const char *culprit_name(enum culprit c)
 void culprits_free(struct culprits *c)
 {
 	free(c->of);
+	free(c->found_there);
+	free(c->waited);
 	*c = (struct culprits){0};
+}
+
+uint16_t culprits_of(const struct culprits *c, size_t instruction, bool found_there)
+{
+	uint16_t all = c->of[instruction] | (found_there ? c->found_there[instruction] : 0);
+
+	return all ? all : (uint16_t)(1U << CULPRIT_SLOTS);
 }
 
 static int register_bit(ZydisRegister r)
@@ -72,7 +84,17 @@ static void note_register(ZydisRegister r, uint64_t *set)
 		*set |= 1ULL << bit;
 }
 
-static void note_memory(const ZydisDecodedInstruction *x, const ZydisDecodedOperand *o, struct facts *f)
+/* Relative to the next instruction, an address is written otherwise in each. */
+static ZydisDecodedOperandMem place_of(const ZydisDecodedInstruction *x, const ZydisDecodedOperand *o, uint64_t at)
+{
+	ZydisDecodedOperandMem m = o->mem;
+
+	if (m.base == ZYDIS_REGISTER_RIP)
+		m.disp.value += (int64_t)(at + x->length);
+	return m;
+}
+
+static void note_memory(const ZydisDecodedInstruction *x, const ZydisDecodedOperand *o, uint64_t at, struct facts *f)
 {
 	note_register(o->mem.base, &f->reads);
 	note_register(o->mem.index, &f->reads);
@@ -81,12 +103,12 @@ static void note_memory(const ZydisDecodedInstruction *x, const ZydisDecodedOper
 		return;
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
 		f->loads = true;
-		f->loaded = o->mem;
+		f->loaded = place_of(x, o, at);
 		f->loaded_bits = o->size;
 	}
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) {
 		f->stores = true;
-		f->stored = o->mem;
+		f->stored = place_of(x, o, at);
 		f->stored_bits = o->size;
 	}
 }
@@ -142,7 +164,7 @@ static struct facts facts_of(const ZydisDecoder *decoder, const struct code *c, 
 		const ZydisDecodedOperand *o = &operands[k];
 
 		if (o->type == ZYDIS_OPERAND_TYPE_MEMORY)
-			note_memory(&x, o, &f);
+			note_memory(&x, o, i->at, &f);
 		if (o->type != ZYDIS_OPERAND_TYPE_REGISTER)
 			continue;
 		if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
@@ -160,6 +182,9 @@ static bool same_place(const ZydisDecodedOperandMem *a, const ZydisDecodedOperan
 {
 	return a->base == b->base && a->index == b->index && a->scale == b->scale && llabs(a->disp.value - b->disp.value) < 32;
 }
+
+/* Causes of instructions that need nothing but results of others, and a unit. */
+#define COMPUTES (1U << CULPRIT_DEPENDENT | 1U << CULPRIT_PORTS)
 
 static uint16_t bit(enum culprit c)
 {
@@ -253,14 +278,17 @@ static uint16_t of_the_way(const struct flow *f, const struct ways *w, const str
 	return all;
 }
 
-/* What each instruction waits for once it is there: not for code. */
-static void find_own(const struct flow *f, const struct facts *all, uint16_t *own)
+/* What each instruction waits for, wherever samples of that are. */
+static void find_own(const struct flow *f, const struct facts *all, const struct ways *ways, const double *ports, uint16_t *own)
 {
 	for (size_t b = 0; b < f->n_blocks; b++) {
 		const struct flow_block *block = &f->blocks[b];
 
-		for (uint32_t i = block->first; i < block->first + block->n; i++)
-			own[i] = of_itself(&all[i], &f->all[i]) | of_those_before(all, block->first, i);
+		for (uint32_t i = block->first; i < block->first + block->n; i++) {
+			own[i] = of_itself(&all[i], &f->all[i]) | of_those_before(all, block->first, i) | of_the_way(f, &ways[b], block, i);
+			if (ports && ports[i] >= PORTS_LEAST)
+				own[i] |= bit(CULPRIT_PORTS);
+		}
 	}
 }
 
@@ -275,39 +303,87 @@ static void find_before(const struct flow *f, const uint16_t *own, uint16_t *bef
 	}
 }
 
-static uint16_t with_skid(const uint16_t *own, const uint16_t *before, const struct flow_block *b, uint32_t i, enum skid skid)
+/* The block that alone leads to each; f->n_blocks and above: there is none, or another way. */
+static uint32_t *find_only(const struct flow *f)
 {
-	uint16_t last = i > b->first ? own[i - 1] : *before;
+	uint32_t none = flow_exit(f), *only = calloc(f->n_blocks + 1, sizeof(*only));
+	bool *has = calloc(f->n_blocks + 1, sizeof(*has));
 
-	return skid == SKID_NONE ? own[i] : skid == SKID_NEXT ? last : own[i] | last;
+	for (size_t i = 0; only && has && i < f->n_edges; i++) {
+		const struct flow_edge *e = &f->edges[i];
+
+		if (e->to >= f->n_blocks)
+			continue;
+		only[e->to] = has[e->to] && only[e->to] != e->from ? none : e->from;
+		has[e->to] = true;
+	}
+	for (size_t b = 0; only && has && b < f->n_blocks; b++)
+		if (!has[b])
+			only[b] = none;
+	if (!has) {
+		free(only);
+		only = NULL;
+	}
+	free(has);
+	return only;
 }
 
-int culprits_find(const struct flow *f, const struct code *c, enum skid skid, struct culprits *ret)
+/* Where samples are at the one after it: the instruction that waited if one was found at @i of @b. */
+static uint32_t waited_before(const struct flow *f, const struct flow_block *b, uint32_t only, uint32_t i)
+{
+	uint32_t w = i;
+
+	if (i > b->first)
+		w = i - 1;
+	else if (only < f->n_blocks)
+		w = f->blocks[only].first + f->blocks[only].n - 1;
+	/* What was called was executed in between. */
+	return f->all[w].flow == CODE_CALL ? i : w;
+}
+
+int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel, enum skid skid, struct culprits *ret)
 {
 	_cleanup_free_ struct facts *all = calloc(f->n + 1, sizeof(*all));
 	_cleanup_free_ struct ways *ways = find_ways(f);
 	_cleanup_free_ uint16_t *of = calloc(f->n + 1, sizeof(*of)), *own = calloc(f->n + 1, sizeof(*own));
-	_cleanup_free_ uint16_t *before = calloc(f->n_blocks + 1, sizeof(*before));
+	_cleanup_free_ uint16_t *before = calloc(f->n_blocks + 1, sizeof(*before)), *found_there = calloc(f->n + 1, sizeof(*found_there));
+	_cleanup_free_ uint32_t *only = find_only(f), *waited = calloc(f->n + 1, sizeof(*waited));
 	ZydisDecoder decoder;
 
-	if (!all || !ways || !of || !own || !before || !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+	if (!all || !ways || !of || !own || !before || !found_there || !only || !waited ||
+	    !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		return -ENOMEM;
 	for (size_t i = 0; i < f->n; i++)
 		all[i] = facts_of(&decoder, c, &f->all[i]);
-	find_own(f, all, own);
+	find_own(f, all, ways, ports, own);
 	find_before(f, own, before);
 	for (size_t b = 0; b < f->n_blocks; b++) {
 		const struct flow_block *block = &f->blocks[b];
 
 		for (uint32_t i = block->first; i < block->first + block->n; i++) {
-			of[i] = with_skid(own, &before[b], block, i, skid) | of_the_way(f, &ways[b], block, i);
+			bool stack = f->all[i].flow == CODE_CALL || f->all[i].flow == CODE_RETURN,
+			     may_fault = kernel && !stack && (all[i].loads || all[i].stores);
+
+			waited[i] = skid == SKID_NEXT ? waited_before(f, block, only[b], i) : i;
+			/* A fault's sample is at the instruction itself: likelier than that one waited which does nothing but compute. */
+			if (may_fault && !(own[waited[i]] & ~COMPUTES))
+				waited[i] = i;
+			if (skid == SKID_UNKNOWN || (skid == SKID_NEXT && i == block->first && waited[i] == i))
+				found_there[i] |= i > block->first ? own[i - 1] : before[b];
 			/* The sample of a thread that comes back from the kernel finds what follows. */
-			if (i > block->first && f->all[i - 1].flow == CODE_KERNEL)
-				of[i] |= bit(CULPRIT_KERNEL);
+			if (skid != SKID_NEXT && i > block->first && f->all[i - 1].flow == CODE_KERNEL)
+				found_there[i] |= bit(CULPRIT_KERNEL);
+			if (may_fault && waited[i] == i)
+				found_there[i] |= bit(CULPRIT_KERNEL);
+			else if (may_fault)
+				of[waited[i]] |= bit(CULPRIT_KERNEL);
+			of[i] |= own[i];
 			if (f->all[i].flow == CODE_CALL)
 				of[i] |= bit(CULPRIT_CALL);
 		}
 	}
 	ret->of = TAKE_PTR(of);
+	ret->found_there = TAKE_PTR(found_there);
+	ret->waited = TAKE_PTR(waited);
 	return 0;
 }

@@ -17,17 +17,24 @@ enum culprit {
 	CULPRIT_BRANCH,	   /* a branch to it, or its target, was predicted wrongly */
 	CULPRIT_ICACHE,	   /* the code was not in the cache, or its page's address was not */
 	CULPRIT_DEPENDENT, /* static: a result of an instruction before it, by its latency */
+	CULPRIT_PORTS,	   /* static: a unit that executes it is free, by the model of the CPU */
 	CULPRIT_CALL,	   /* the code that it calls, which is not shown here */
+	CULPRIT_SLOTS,	   /* static: its turn, as there is nothing else */
 	N_CULPRITS,
 };
 /* "data cache", ... */
 const char *culprit_name(enum culprit c);
 
 struct culprits {
-	uint16_t *of; /* of samples at each instruction: a bit for each that is possible, whether it stalls or not. Owned */
+	/* A bit for each that is possible, of each instruction, whether it stalls or not; and what comes in addition where samples were found at it
+	 * and belong there, as far as can be told. Owned. */
+	uint16_t *of, *found_there;
+	uint32_t *waited; /* where a sample was found at each: the instruction that waited. Owned */
 };
 
-/* @skid: of the samples. What waits for code is found at itself in any case, since nothing older is there. *ret is the caller's (culprits_free).
- * -ENOMEM. */
-int culprits_find(const struct flow *f, const struct code *c, enum skid skid, struct culprits *ret);
+/* All that are possible of @instruction; @found_there: samples were. */
+uint16_t culprits_of(const struct culprits *c, size_t instruction, bool found_there);
+/* @ports: as in struct model, or NULL. @kernel: samples of time in the kernel are there, too, at what led there. @skid: of the samples, before they
+ * are put where waited says. *ret is the caller's (culprits_free). -ENOMEM. */
+int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel, enum skid skid, struct culprits *ret);
 void culprits_free(struct culprits *c);

@@ -38,6 +38,7 @@ struct question {
 void model_free(struct model *m)
 {
 	free(m->cycles);
+	free(m->ports);
 	*m = (struct model){0};
 }
 
@@ -161,15 +162,17 @@ static size_t take_complaints(struct question *q, const char *text)
 	return news;
 }
 
-static int64_t retired(struct json_object *timeline, size_t i)
+/* When something happened to the @i-th instruction that was executed; -1: that is not said. */
+static int64_t when(struct json_object *timeline, size_t i, const char *what)
 {
-	struct json_object *x = json_object_array_get_idx(timeline, i), *when;
+	struct json_object *x = json_object_array_get_idx(timeline, i), *cycle;
 
-	return x && json_object_object_get_ex(x, "CycleRetired", &when) ? json_object_get_int64(when) : -1;
+	return x && json_object_object_get_ex(x, what, &cycle) ? json_object_get_int64(cycle) : -1;
 }
 
-/* Of one block: how much later each instruction retires than the one before it, on average. False: the answer is not about it. */
-static bool take_block(struct json_object *region, const struct flow_block *b, double *cycles)
+/* Of one block: how much later each instruction retires than the one before it, and is issued than it could be, on average. False: the answer is not
+ * about it. */
+static bool take_block(struct json_object *region, const struct flow_block *b, struct model *m)
 {
 	struct json_object *view, *timeline;
 	size_t n = (size_t)ITERATIONS * b->n;
@@ -178,11 +181,14 @@ static bool take_block(struct json_object *region, const struct flow_block *b, d
 	    !json_object_is_type(timeline, json_type_array) || json_object_array_length(timeline) != n)
 		return false;
 	for (size_t at = (size_t)WARM_UP * b->n; at < n; at++) {
-		int64_t before = retired(timeline, at - 1), now = retired(timeline, at);
+		int64_t before = when(timeline, at - 1, "CycleRetired"), now = when(timeline, at, "CycleRetired");
+		int64_t ready = when(timeline, at, "CycleReady"), issued = when(timeline, at, "CycleIssued");
+		size_t i = b->first + at % b->n;
 
-		if (before < 0 || now < before)
+		if (before < 0 || now < before || ready < 0 || issued < ready)
 			return false;
-		cycles[b->first + at % b->n] += (double)(now - before) / (ITERATIONS - WARM_UP);
+		m->cycles[i] += (double)(now - before) / (ITERATIONS - WARM_UP);
+		m->ports[i] += (double)(issued - ready) / (ITERATIONS - WARM_UP);
 	}
 	return true;
 }
@@ -196,7 +202,7 @@ static int take_answer(const struct question *q, const struct flow *f, const cha
 	    json_object_array_length(regions) == q->n_blocks)
 		r = 0;
 	for (size_t k = 0; r == 0 && k < q->n_blocks; k++)
-		if (!take_block(json_object_array_get_idx(regions, k), &f->blocks[q->blocks[k]], m->cycles))
+		if (!take_block(json_object_array_get_idx(regions, k), &f->blocks[q->blocks[k]], m))
 			r = -EIO;
 	if (r == 0 && json_object_object_get_ex(all, "TargetInfo", &info) && json_object_object_get_ex(info, "CPUName", &cpu))
 		(void)snprintf(m->cpu, sizeof(m->cpu), "%s", json_object_get_string(cpu));
@@ -231,9 +237,9 @@ static int ask(struct question *q, const struct flow *f, const struct code *c, c
 
 int model_make(const struct flow *f, const struct code *c, const double *weights, const char *cpu, struct model *ret, struct error *e)
 {
-	_cleanup_(model_free) struct model m = {.cycles = calloc(f->n + 1, sizeof(double))};
+	_cleanup_(model_free) struct model m = {.cycles = calloc(f->n + 1, sizeof(double)), .ports = calloc(f->n + 1, sizeof(double))};
 	_cleanup_(question_free) struct question q = {.unread = calloc(f->n + 1, sizeof(bool))};
-	int r = m.cycles && q.unread ? choose(f, weights, &q, &m.left_out) : -ENOMEM;
+	int r = m.cycles && m.ports && q.unread ? choose(f, weights, &q, &m.left_out) : -ENOMEM;
 
 	if (r < 0)
 		return fail(e, -r, "out of memory");

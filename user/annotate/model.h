@@ -8,6 +8,7 @@ struct error;
 
 struct model {
 	double *cycles;	 /* of each instruction of the flow: how long it is the oldest that has not retired. Owned */
+	double *ports;	 /* of each: how many cycles it is ready and no unit that executes it is free. Owned */
 	char cpu[32];	 /* what LLVM calls the CPU that was modelled */
 	size_t unknown;	 /* instructions that it does not know, which take nothing here */
 	size_t left_out; /* blocks beyond those that it was asked about */

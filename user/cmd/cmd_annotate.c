@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cozbpf annotate: which instructions of a function the samples of `cozbpf collect` found, and what they may have waited for. */
+/* cozbpf annotate: which instructions of a function were sampled, by `cozbpf collect` or by runs, what they may have waited for, and what their lines
+ * are worth. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/replace_file.h"
 #include "cmd/cmd_database.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
 #include "options/quantities.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
+#include "profile/addresses.h"
 #include "report/annotate.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -19,7 +23,7 @@
 
 struct annotate_command {
 	bool help, json, all;
-	const char *database;
+	const char *database, *html; /* NULL: not said */
 	uint64_t width;
 	struct shares_choice choice;
 };
@@ -39,6 +43,7 @@ static const struct option_row rows[] = {
 	{"all", 0, NULL, "blocks without samples as well", option_flag, offsetof(struct annotate_command, all)},
 	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole, offsetof(struct annotate_command, width), .min = 1,
 	 .max = INT_MAX},
+	{"html", 0, "FILE", "write it as one HTML file, too", option_set_word, offsetof(struct annotate_command, html)},
 	{"json", 0, NULL, "for other programs: all blocks", option_flag, offsetof(struct annotate_command, json)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct annotate_command, help)},
 };
@@ -46,52 +51,148 @@ static const struct option_row rows[] = {
 
 static void help(void)
 {
-	(void)puts("Usage: cozbpf annotate [OPTION]... FUNCTION|FILE:LINE\n"
-		   "Show the instructions of a function, with the samples of 'cozbpf collect' and what they may have waited for.\n");
+	(void)puts("Usage: cozbpf annotate [OPTION]... FUNCTION|FILE:LINE [PROFILE]...\n"
+		   "Show the instructions of a function: the samples that found them, what they may have waited for,\n"
+		   "and what lines are worth that experiments were made with. Of profiles, or of what 'cozbpf collect'\n"
+		   "has in its database.\n");
 	options_help(stdout, rows, N_ROWS);
-	(void)puts("\nExample:\n  cozbpf annotate --since 1h --image mysqld row_search_mvcc");
+	(void)puts("\nExample:\n  cozbpf annotate queue.c:88 profile.jsonl\n  cozbpf annotate --since 1h --image mysqld row_search_mvcc");
 }
 
-static int show(const struct annotate_command *c, const struct shares_code *of, struct error *e)
+static int write_html(FILE *out, void *arg)
+{
+	return annotate_html(out, arg);
+}
+
+static struct replace_file html_file(const struct annotate_command *c)
+{
+	return (struct replace_file){.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = (uid_t)-1, .gid = (gid_t)-1};
+}
+
+/* @experiments: with the program; empty if there are none. @kernel: samples of the kernel count for what led there, as in runs. */
+static int show(const struct annotate_command *c, const struct shares_code *of, const struct analysis *experiments, bool kernel, struct error *e)
 {
 	_cleanup_(annotation_free) struct annotation a = {0};
 	_cleanup_free_ struct annotation_sample *samples = calloc(of->n + 1, sizeof(*samples));
-	struct annotate_page page = {.a = &a, .of = of, .all = c->all, .width = (int)c->width};
+	struct annotate_page page = {.a = &a, .of = of, .point = analysis_visited(experiments), .all = c->all, .width = (int)c->width};
+	struct replace_file f = html_file(c);
 	int r;
 
 	if (!samples)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < of->n; i++)
 		samples[i] = (struct annotation_sample){of->all[i].vaddr, of->all[i].samples};
-	r = annotation_make(of->object, &of->symbol, samples, of->n, &a, e);
+	r = annotation_make(of->object, &of->symbol, samples, of->n, kernel, &a, e);
 	if (r < 0)
 		return r;
 	r = c->json ? annotate_json(stdout, &page) : annotate_print(stdout, &page);
-	return r < 0 ? fail(e, -r, "%s", strerror(-r)) : 0;
+	if (r < 0)
+		return fail(e, -r, "%s", strerror(-r));
+	return c->html ? replace_file(&f, write_html, &page, e) : 0;
 }
 
-static int annotate(const struct annotate_command *c, const char *name)
+/* What the function was found in, and the experiments of its program. */
+static int show_with(const struct annotate_command *c, const struct shares_code *of, const struct profile *p, bool kernel, struct error *e)
+{
+	_cleanup_(analysis_free) struct analysis a = {0};
+
+	if (analyse(p, p->n_runs ? p->runs[0].seed : 0, &a) < 0)
+		return fail(e, ENOMEM, "out of memory");
+	return show(c, of, &a, kernel, e);
+}
+
+static int of_database(const struct annotate_command *c, const char *name, struct error *e)
 {
 	_cleanup_(shares_code_free) struct shares_code of = {0};
+	_cleanup_(profile_free) struct profile experiments = {0};
+	const char *path = c->database ? c->database : CMD_DEFAULT_DATABASE, *build;
+	struct shares_source from;
 	struct database *d = NULL;
-	struct error e = {0};
 	char called[] = "annotate";
-	int r = database_open(c->database, cmd_left_out, called, &d, &e);
+	int r = database_open(path, cmd_left_out, called, &d, e);
+
+	from = shares_database(d);
+	if (r == 0)
+		r = shares_find_code(&from, &c->choice, name, &of, e);
+	database_close(d);
+	if (r < 0)
+		return r;
+	build = elf_object_build_id(of.object);
+	r = build ? cmd_experiments(called, path, c->choice.from_s, c->choice.to_s, build, &experiments, e) : 0;
+	return r < 0 && r != -ENOENT ? r : show_with(c, &of, &experiments, false, e);
+}
+
+static int add_place(const struct profile_place *at, void *arg)
+{
+	return counts_add(arg, at->offset, 0, 0, at->count);
+}
+
+/* A shares_source of a profile. */
+static int each_of_profile(void *from, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+{
+	const struct profile *p = from;
+	int r = 0;
+
+	(void)from_s;
+	(void)to_s;
+	for (size_t i = 0; r == 0 && i < p->n_addresses; i++) {
+		const struct profile_addresses *a = &p->addresses[i];
+		const struct counts_image image = {.kind = COUNTS_FILE,
+						   .path = a->path,
+						   .build_id = a->build ? a->build : (char[]){""},
+						   .inode = a->inode,
+						   .changed_ns = a->changed_ns};
+		struct counts c = {0};
+
+		if (counts_copy_image(&c.image, &image) < 0 || counts_who(&c, "", "", "") < 0 || counts_event(&c, "cpu-clock", 1) < 0 ||
+		    profile_addresses_each(a, add_place, &c) < 0)
+			r = fail(e, ENOMEM, "out of memory");
+		else
+			r = cb(&c, arg);
+		counts_free(&c);
+	}
+	return r;
+}
+
+static int of_profiles(const struct annotate_command *c, const char *name, char *const *paths, struct error *e)
+{
+	_cleanup_(shares_code_free) struct shares_code of = {0};
+	_cleanup_(profile_free) struct profile p = {0};
+	struct shares_source from = {each_of_profile, &p};
+	int r = 0;
+
+	for (char *const *path = paths; r == 0 && *path; path++)
+		r = profile_read(&p, *path, e);
+	if (r == 0 && !p.n_addresses)
+		r = fail(e, ENODATA, "'%s' has no samples by instruction: it is not of this version of cozbpf, or of Coz; make a new one", *paths);
+	if (r == 0)
+		r = shares_find_code(&from, &c->choice, name, &of, e);
+	return r < 0 ? r : show_with(c, &of, &p, true, e);
+}
+
+/* What is left to choose from a profile. */
+static bool chooses_in_database(const struct annotate_command *c)
+{
+	return c->database || c->choice.from_s || c->choice.to_s != UINT64_MAX || c->choice.event || c->choice.process || c->choice.cgroup;
+}
+
+static int annotate(const struct annotate_command *c, char *const *words)
+{
+	struct replace_file f = html_file(c);
+	struct error e = {0};
+	int r = c->html ? replace_file_check(&f, &e) : 0;
 
 	if (r == 0)
 		r = decoder_start(NULL, &e);
 	if (r == 0)
-		r = shares_find_code(d, &c->choice, name, &of, &e);
-	if (r == 0)
-		r = show(c, &of, &e);
+		r = words[1] ? of_profiles(c, words[0], words + 1, &e) : of_database(c, words[0], &e);
 	decoder_stop();
-	database_close(d);
 	return r < 0 ? log_error("annotate: %s", e.text) : 0;
 }
 
 int cmd_annotate(int argc, char **argv)
 {
-	struct annotate_command c = {.database = CMD_DEFAULT_DATABASE, .choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX}};
+	struct annotate_command c = {.choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX}};
 	struct error e = {0};
 	int first;
 
@@ -101,9 +202,12 @@ int cmd_annotate(int argc, char **argv)
 		help();
 		return 0;
 	}
-	if (first + 1 != argc)
-		return log_error(first < argc ? "annotate: one function or line, not several words" : "annotate: name a function or FILE:LINE");
+	if (first >= argc)
+		return log_error("annotate: name a function or FILE:LINE");
+	if (first + 1 < argc && chooses_in_database(&c))
+		return log_error("annotate: '%s' is to be a profile: --db, --since, --until, --event, --process and --cgroup choose in a database",
+				 argv[first + 1]);
 	if (!c.width)
 		c.width = (uint64_t)terminal_width(STDOUT_FILENO);
-	return annotate(&c, argv[first]);
+	return annotate(&c, argv + first);
 }

@@ -167,7 +167,7 @@ int cmd_report(int argc, char **argv)
 		return log_error("report: which profile? Usage: cozbpf report [OPTION]... FILE...");
 	if (report_choice_check(&c.report, &e) < 0)
 		return log_error("report: %s", e.text);
-	if (c.database && cmd_report_database(c.database, c.from_s, c.to_s, c.build, &p, &e) < 0)
+	if (c.database && cmd_experiments("report", c.database, c.from_s, c.to_s, c.build, &p, &e) < 0)
 		return log_error("report: %s", e.text);
 	for (int i = first; i < argc; i++)
 		if (profile_read(&p, argv[i], &e) < 0)

@@ -69,6 +69,8 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max);
 /* See backend_ops.inlined. */
 const char *code_map_inlined(struct code_map *m, uint64_t code);
+/* The object that @code is in, and where in its file. -ENOENT: none that has a file. */
+int code_map_file_place(const struct code_map *m, uint64_t code, size_t *ret_object, uint64_t *ret_offset);
 /* The ranges of a line (or function), merged; at most @max, the largest first if there are more. -ENOENT. Of a wait (base/waits.h) as codes of such
  * waits. */
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);

@@ -107,6 +107,20 @@ static struct code_object *object_with_lines(struct code_map *m, uint64_t code, 
 	return m->objects[object];
 }
 
+int code_map_file_place(const struct code_map *m, uint64_t code, size_t *ret_object, uint64_t *ret_offset)
+{
+	size_t object = ABI_CODE_OBJECT(code);
+	const struct code_object *o;
+
+	if (object >= m->n_objects)
+		return -ENOENT;
+	o = m->objects[object];
+	if (o->is_vdso || !o->elf || !o->rows_tried || elf_object_vaddr_to_offset(o->elf, o->rows_base + ABI_CODE_PC(code), ret_offset) < 0)
+		return -ENOENT;
+	*ret_object = object;
+	return 0;
+}
+
 size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max)
 {
 	uint64_t vaddr;

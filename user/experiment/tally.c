@@ -40,6 +40,7 @@ struct line_entry {
 
 struct address_entry {
 	uint64_t addr;
+	uint64_t count;		     /* samples of execution that it was the first frame of */
 	struct line_entry *line;     /* NULL: none */
 	struct copy_entry *copy;     /* the line's; NULL: it was not inlined */
 	struct line_entry **callers; /* further lines that its samples count for */
@@ -247,6 +248,7 @@ int tally_drain(struct tally *t)
 			t->group++;
 			found = wait;
 			add(&t->sums.samples, wait ? 0 : samples[i].count);
+			add(&a->count, wait ? 0 : samples[i].count);
 		}
 		if (a->line && count_line(t, a->line, &samples[i]) && a->copy)
 			add(&a->copy->count, samples[i].count);
@@ -439,6 +441,29 @@ int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 				.inlined = describe_copies(l),
 			};
 	qsort(list, n, sizeof(*list), larger_first);
+	*ret = n ? TAKE_PTR(list) : NULL;
+	*ret_n = n;
+	return 0;
+}
+
+static int by_place(const void *pa, const void *pb)
+{
+	const struct backend_sample *a = pa, *b = pb;
+
+	return a->addr < b->addr ? -1 : a->addr > b->addr;
+}
+
+int tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct backend_sample *list = calloc(HASH_COUNT(t->addresses) + 1, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	for (const struct address_entry *a = t->addresses; a; a = a->hh.next)
+		if (a->count)
+			list[n++] = (struct backend_sample){.addr = a->addr, .count = a->count};
+	qsort(list, n, sizeof(*list), by_place);
 	*ret = n ? TAKE_PTR(list) : NULL;
 	*ret_n = n;
 	return 0;

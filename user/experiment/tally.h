@@ -63,6 +63,9 @@ void tally_drop_recent(struct tally *t, struct tally_line *l);
 /* The next draw is over the samples from here on. */
 void tally_forget_recent(struct tally *t);
 void tally_get_sums(const struct tally *t, struct tally_sums *ret);
+/* Samples of execution per place since the start, where threads were and not what called it, by place; *ret is the caller's (free), NULL when there
+ * are none. Not of places that were forgotten for others. */
+int tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n);
 /* Samples per line since the start, largest first; *ret is the caller's (free), NULL when there are none; its strings are the tally's, those
  * of inlined copies up to the next call. */
 int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n);

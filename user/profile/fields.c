@@ -126,6 +126,13 @@ static const struct field samples_list[] = {
 };
 const struct field_table samples_fields = TABLE(samples_list, 2);
 
+static const struct field addresses_list[] = {
+	FIELD(profile_addresses, path, FIELD_STRING, true),   FIELD(profile_addresses, build, FIELD_STRING, false),
+	FIELD(profile_addresses, inode, FIELD_U64, false),    FIELD(profile_addresses, changed_ns, FIELD_U64, false),
+	FIELD(profile_addresses, counts, FIELD_STRING, true),
+};
+const struct field_table addresses_fields = TABLE(addresses_list, 0);
+
 void fields_free(const struct field_table *t, void *record)
 {
 	for (size_t i = 0; i < t->n; i++)

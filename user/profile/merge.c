@@ -77,13 +77,31 @@ static int grow(void *list, size_t n, size_t more, size_t size)
 	return 0;
 }
 
-int profile_move_samples(struct profile *p, struct profile_samples *s, size_t n)
+int profile_move_samples(struct profile *p, const struct profile_samples *s, size_t n)
 {
 	if (grow(&p->samples, p->n_samples, n, sizeof(*s)) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		p->samples[p->n_samples++] = s[i];
 	return 0;
+}
+
+int profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n)
+{
+	if (grow(&p->addresses, p->n_addresses, n, sizeof(*a)) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		p->addresses[p->n_addresses++] = a[i];
+	return 0;
+}
+
+void profile_clear_addresses(struct profile *p)
+{
+	for (size_t i = 0; i < p->n_addresses; i++)
+		fields_free(&addresses_fields, &p->addresses[i]);
+	free(p->addresses);
+	p->addresses = NULL;
+	p->n_addresses = 0;
 }
 
 void profile_clear_samples(struct profile *p)
@@ -150,9 +168,11 @@ int profile_merge(struct profile *into, struct profile *from)
 {
 	if (grow(&into->runs, into->n_runs, from->n_runs, sizeof(*into->runs)) < 0 ||
 	    grow(&into->experiments, into->n_experiments, from->n_experiments, sizeof(*into->experiments)) < 0 ||
+	    grow(&into->addresses, into->n_addresses, from->n_addresses, sizeof(*into->addresses)) < 0 ||
 	    profile_move_samples(into, from->samples, from->n_samples) < 0)
 		return -ENOMEM;
 	profile_add_up_samples(into);
+	(void)profile_move_addresses(into, from->addresses, from->n_addresses); /* there is room */
 	for (size_t i = 0; i < from->n_experiments; i++) {
 		from->experiments[i].run += into->n_runs;
 		into->experiments[into->n_experiments++] = from->experiments[i];
@@ -169,6 +189,7 @@ int profile_merge(struct profile *into, struct profile *from)
 	free(from->runs);
 	free(from->experiments);
 	free(from->samples);
+	free(from->addresses);
 	*from = (struct profile){0};
 	return 0;
 }

@@ -117,5 +117,12 @@ struct profile_samples {
 	/* ours, where it was asked for: the source around the line (profile/source_text.h), each line as its number, a tab and its text */
 	char *source;
 };
+/* Ours: which instructions of an executable or library the samples found. A file has as many of these records as it needs. */
+struct profile_addresses {
+	char *path;
+	char *build; /* build id, hexadecimal; NULL: it has none, and only its inode and time of change say which file it was */
+	uint64_t inode, changed_ns;
+	char *counts; /* see profile_addresses_each */
+};
 #define PROFILE_MAX_INLINED 4000 /* bytes of it */
 #define PROFILE_MAX_SOURCE 4000

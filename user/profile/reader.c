@@ -31,6 +31,8 @@ struct parser {
 	struct json_tokener *tok;
 	struct profile_samples *log;
 	size_t n_log;
+	struct profile_addresses *log_addresses;
+	size_t n_log_addresses;
 	struct profile_runtime log_time;
 	bool in_experiment; /* points belong to the last experiment */
 	size_t good;
@@ -63,6 +65,11 @@ static void clear_log(struct parser *ps)
 	free(ps->log);
 	ps->log = NULL;
 	ps->n_log = 0;
+	for (size_t i = 0; i < ps->n_log_addresses; i++)
+		fields_free(&addresses_fields, &ps->log_addresses[i]);
+	free(ps->log_addresses);
+	ps->log_addresses = NULL;
+	ps->n_log_addresses = 0;
 	ps->log_kept = 0;
 }
 
@@ -78,6 +85,10 @@ static int end_run(struct parser *ps)
 	if (r)
 		return r;
 	ps->n_log = 0; /* they have moved */
+	r = profile_move_addresses(&ps->p, ps->log_addresses, ps->n_log_addresses);
+	if (r)
+		return r;
+	ps->n_log_addresses = 0;
 	ps->kept += ps->log_kept;
 	clear_log(ps);
 	profile_add_count(&ps->p.runtime_ns, ps->log_time.time);
@@ -122,6 +133,12 @@ static int add_samples(struct parser *ps, const struct profile_samples *s)
 	return append(&ps->log, &ps->n_log, s, sizeof(*s), MAX_SAMPLES);
 }
 
+static int add_addresses(struct parser *ps, const struct profile_addresses *a)
+{
+	ps->in_experiment = false;
+	return append(&ps->log_addresses, &ps->n_log_addresses, a, sizeof(*a), MAX_SAMPLES);
+}
+
 /* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line; other errors end the
  * reading. */
 static int add_record(struct parser *ps, const struct record *rec)
@@ -148,6 +165,8 @@ static int add_record(struct parser *ps, const struct record *rec)
 		return 0;
 	case RECORD_SAMPLES:
 		return add_samples(ps, &rec->samples);
+	case RECORD_ADDRESSES:
+		return add_addresses(ps, &rec->addresses);
 	case RECORD_IGNORED:
 		break;
 	}
@@ -169,7 +188,7 @@ static int parse_line(struct parser *ps, const char *line, size_t len)
 		record_free(&rec);
 		return r;
 	}
-	*(rec.type == RECORD_SAMPLES ? &ps->log_kept : &ps->kept) += size;
+	*(rec.type == RECORD_SAMPLES || rec.type == RECORD_ADDRESSES ? &ps->log_kept : &ps->kept) += size;
 	ps->good++;
 	return 0;
 }
@@ -332,6 +351,7 @@ void profile_free(struct profile *p)
 		fields_free(&experiment_fields, &x->x);
 	}
 	profile_clear_samples(p);
+	profile_clear_addresses(p);
 	free(p->runs);
 	free(p->experiments);
 	*p = (struct profile){0};

@@ -29,6 +29,8 @@ struct profile {
 	size_t n_experiments;
 	struct profile_samples *samples; /* merged over runs, one per location, in the order of strcmp */
 	size_t n_samples;
+	struct profile_addresses *addresses; /* of all runs, as they come */
+	size_t n_addresses;
 	uint64_t runtime_ns;		/* summed over runs */
 	uint64_t sampled;		/* samples that have a location, summed over runs; 0: as many as @samples say */
 	uint64_t unattributed;		/* those that have none */

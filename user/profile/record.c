@@ -65,6 +65,7 @@ static const struct {
 	{"progress-point", RECORD_POINT, &throughput_fields, parse_throughput},
 	{"latency-point", RECORD_POINT, &latency_fields, parse_latency},
 	{"samples", RECORD_SAMPLES, &samples_fields, NULL},
+	{"addresses", RECORD_ADDRESSES, &addresses_fields, NULL},
 	{"startup", RECORD_STARTUP, &startup_time_fields, parse_startup},
 	{"runtime", RECORD_RUNTIME, &runtime_fields, parse_runtime},
 	{"shutdown", RECORD_IGNORED, &nothing, NULL},
@@ -81,6 +82,7 @@ static const struct {
 	[RECORD_POINT] = {sizeof(struct profile_point), &latency_fields}, /* the name, whichever the kind */
 	[RECORD_RUNTIME] = {0, &nothing},
 	[RECORD_SAMPLES] = {sizeof(struct profile_samples), &samples_fields},
+	[RECORD_ADDRESSES] = {sizeof(struct profile_addresses), &addresses_fields},
 };
 
 static int parse(const struct source *src, struct record *ret)

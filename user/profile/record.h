@@ -26,7 +26,7 @@ extern const struct field_table experiment_fields;
 extern const struct field_table startup_time_fields, startup_fields;
 extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields, throughput_settled_fields,
 	throughput_cost_fields, latency_fields, runtime_fields, machine_fields;
-extern const struct field_table samples_fields;
+extern const struct field_table samples_fields, addresses_fields;
 /* Of a struct profile_latency. */
 extern const struct field_table latency_measured_fields;
 
@@ -73,7 +73,7 @@ int source_counts(const struct source *src, const char *key, uint32_t limit, str
 /* What the record of a latency point holds beside its counters (latency.c). -ENOENT: nothing that is well-formed; -ENOMEM. */
 int latency_parse(const struct source *src, struct profile_latency **ret);
 
-enum record_type { RECORD_IGNORED, RECORD_STARTUP, RECORD_EXPERIMENT, RECORD_POINT, RECORD_RUNTIME, RECORD_SAMPLES };
+enum record_type { RECORD_IGNORED, RECORD_STARTUP, RECORD_EXPERIMENT, RECORD_POINT, RECORD_RUNTIME, RECORD_SAMPLES, RECORD_ADDRESSES };
 
 struct record {
 	enum record_type type;
@@ -83,6 +83,7 @@ struct record {
 		struct profile_experiment experiment;
 		struct profile_point point;
 		struct profile_samples samples;
+		struct profile_addresses addresses;
 		struct profile_runtime runtime;
 	};
 };

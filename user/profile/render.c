@@ -245,3 +245,9 @@ void render_samples(struct buffer *b, enum profile_format format, const struct p
 {
 	end(b, begin(b, format, "samples", &samples_fields, s));
 }
+
+void render_addresses(struct buffer *b, enum profile_format format, const struct profile_addresses *a)
+{
+	if (format == PROFILE_JSON)
+		end(b, begin(b, format, "addresses", &addresses_fields, a));
+}

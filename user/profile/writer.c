@@ -283,15 +283,17 @@ int profile_write_experiment(struct profile_writer *w, const struct profile_expe
 	return flush(w, &b);
 }
 
-int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile_samples *samples, size_t n)
+int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile *p)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
 	if (buffer_open(&b) < 0)
 		return failed(w, -ENOMEM);
 	render_runtime(&b, w->format, t);
-	for (size_t i = 0; i < n; i++)
-		render_samples(&b, w->format, &samples[i]);
+	for (size_t i = 0; i < p->n_samples; i++)
+		render_samples(&b, w->format, &p->samples[i]);
+	for (size_t i = 0; i < p->n_addresses; i++)
+		render_addresses(&b, w->format, &p->addresses[i]);
 	return flush(w, &b);
 }
 

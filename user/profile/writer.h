@@ -22,9 +22,9 @@ int profile_writer_open(const char *path, enum profile_format format, uid_t uid,
 int profile_write_startup(struct profile_writer *w, const struct profile_startup *s);
 /* The experiment and one record for each point, in one write. */
 int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points, size_t n_points);
-/* The log at a run's end (or between): run time so far and the samples since the start. */
-int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile_samples *samples, size_t n);
 struct profile;
+/* The log at a run's end (or between): run time so far and @p's samples, which are those since the start. */
+int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile *p);
 /* Prints the whole of @p as one run of Coz's text form, which knows no more than that. -ENOMEM, -EIO. */
 int profile_print_coz(FILE *out, const struct profile *p);
 /* 0, or the first error met. NULL is allowed. */

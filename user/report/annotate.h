@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The instructions of a function, with its source: text and JSON. */
+/* The instructions of a function, with its source and what is known of the worth of its lines: text, HTML and JSON. */
 #pragma once
 
+#include "analysis/analysis.h"
 #include "annotate/annotation.h"
 #include "shares/code.h"
 
@@ -10,10 +11,13 @@
 struct annotate_page {
 	const struct annotation *a;
 	const struct shares_code *of;
-	bool all;  /* not only blocks that have samples worth mentioning */
-	int width; /* columns; 0: 100 */
+	const struct analysis_point *point; /* of a causal profile of the program; NULL: there is none */
+	bool all;			    /* not only blocks that have samples worth mentioning */
+	int width;			    /* columns; 0: 100 */
 };
 
 /* Negative errno. */
 int annotate_print(FILE *out, const struct annotate_page *p);
 int annotate_json(FILE *out, const struct annotate_page *p);
+/* All blocks, as a file of its own, like report_html. */
+int annotate_html(FILE *out, const struct annotate_page *p);

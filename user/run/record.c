@@ -11,7 +11,9 @@
 #include "base/open_file.h"
 #include "code/map.h"
 #include "experiment/runner.h"
+#include "elf/object.h"
 #include "points/points.h"
+#include "profile/addresses.h"
 #include "profile/merge.h"
 #include "profile/source_text.h"
 #include "profile/writer.h"
@@ -22,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -215,6 +218,49 @@ int run_take_samples(struct run *r, struct error *e)
 	return err < 0 ? fail(e, -err, "cannot collect the samples: %s", strerror(-err)) : 0;
 }
 
+/* What all of @places are in. */
+static int add_places(struct run *r, size_t object, const struct profile_place *places, size_t n)
+{
+	const struct elf_object *elf = n ? code_map_elf(r->code, object, NULL) : NULL;
+	struct profile_addresses of = {0};
+	struct stat st;
+
+	if (!elf || fstat(elf_object_fd(elf), &st) < 0)
+		return 0;
+	of.path = (char *)(uintptr_t)code_map_path(r->code, object);
+	of.build = (char *)(uintptr_t)elf_object_build_id(elf);
+	of.inode = st.st_ino;
+	of.changed_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	return profile_addresses_add(&r->profile, &of, places, n);
+}
+
+/* By instruction: those of one file come one after another. */
+static int take_addresses(struct run *r)
+{
+	_cleanup_free_ struct backend_sample *all = NULL;
+	_cleanup_free_ struct profile_place *places = NULL;
+	size_t n = 0, used = 0, object = 0, next;
+	int err = runner_places(r->runner, &all, &n);
+
+	profile_clear_addresses(&r->profile);
+	places = calloc(n + 1, sizeof(*places));
+	if (err == 0 && !places)
+		err = -ENOMEM;
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		uint64_t offset;
+
+		if (code_map_file_place(r->code, all[i].addr, &next, &offset) < 0)
+			continue;
+		if (next != object) {
+			err = add_places(r, object, places, used);
+			object = next;
+			used = 0;
+		}
+		places[used++] = (struct profile_place){offset, all[i].count};
+	}
+	return err < 0 ? err : add_places(r, object, places, used);
+}
+
 int run_write_log(struct run *r, struct error *e)
 {
 	struct runner_status status;
@@ -223,6 +269,9 @@ int run_write_log(struct run *r, struct error *e)
 
 	if (err < 0)
 		return err;
+	err = take_addresses(r);
+	if (err < 0)
+		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
 	if (r->injection.mode == RUN_INJECT_TRIAL)
 		run_keep_trial(r, true);
 	runner_get_status(r->runner, &status);
@@ -233,6 +282,6 @@ int run_write_log(struct run *r, struct error *e)
 	if (r->options.report.with_source)
 		(void)profile_take_sources(&r->profile, opener_open, file_rights_usual());
 	if (r->writer && !r->write_error)
-		r->write_error = profile_write_log(r->writer, &t, r->profile.samples, r->profile.n_samples);
+		r->write_error = profile_write_log(r->writer, &t, &r->profile);
 	return 0;
 }

@@ -114,12 +114,12 @@ static int say_none(const struct finding *f, struct error *e)
 	return fail(e, ENOENT, "no image that was sampled and can be read has '%s'", f->name);
 }
 
-int shares_find_code(struct database *d, const struct shares_choice *c, const char *name, struct shares_code *ret, struct error *e)
+int shares_find_code(const struct shares_source *from, const struct shares_choice *c, const char *name, struct shares_code *ret, struct error *e)
 {
 	_cleanup_(shares_free) struct shares totals = {0};
 	_cleanup_(shares_code_free) struct shares_code out = {0};
 	struct finding f = {.name = name, .out = &out};
-	int r = split(&f) < 0 || places_open(&out.places) < 0 ? fail(e, ENOMEM, "out of memory") : chosen_images(d, c, &totals, take_image, &f, e);
+	int r = split(&f) < 0 || places_open(&out.places) < 0 ? fail(e, ENOMEM, "out of memory") : chosen_images(from, c, &totals, take_image, &f, e);
 
 	if (r == 0 && !out.samples)
 		r = say_none(&f, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One function of a database's images, with the samples of each place in it. */
+/* One function of the images that were sampled, with the samples of each place in it. */
 #pragma once
 
 #include "elf/object.h"
@@ -25,5 +25,5 @@ struct shares_code {
 
 /* The function called @name, or the one that "FILE:LINE" is in, of the image with the most samples that has it and samples in it. *ret is the
  * caller's (shares_code_free). -ENOENT: there is none, and @e says what there is instead; -ENOMEM and what reading gives. */
-int shares_find_code(struct database *d, const struct shares_choice *c, const char *name, struct shares_code *ret, struct error *e);
+int shares_find_code(const struct shares_source *from, const struct shares_choice *c, const char *name, struct shares_code *ret, struct error *e);
 void shares_code_free(struct shares_code *c);

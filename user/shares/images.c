@@ -151,19 +151,29 @@ static int by_samples(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-int chosen_each(struct database *d, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
-		struct error *e)
+static int each_of_database(void *from, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+{
+	return database_each(from, from_s, to_s, cb, arg, e);
+}
+
+struct shares_source shares_database(struct database *d)
+{
+	return (struct shares_source){each_of_database, d};
+}
+
+int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
+		void *arg, struct error *e)
 {
 	struct choosing s = {c, out, cb, arg, e};
 
-	return database_each(d, c->from_s, c->to_s, take, &s, e);
+	return from->each(from->from, c->from_s, c->to_s, take, &s, e);
 }
 
-int chosen_images(struct database *d, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
-		  struct error *e)
+int chosen_images(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
+		  void *arg, struct error *e)
 {
 	struct images images = {0};
-	int r = chosen_each(d, c, out, keep, &images, e);
+	int r = chosen_each(from, c, out, keep, &images, e);
 
 	if (images.n)
 		qsort(images.all, images.n, sizeof(*images.all), by_samples);

@@ -7,13 +7,13 @@
 
 #include <stdbool.h>
 
-/* Calls @cb with what each file of the database has of what @c chooses, until it returns non-zero; 0 or -ENOMEM. @out gets what they have in all. */
-int chosen_each(struct database *d, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
-		struct error *e);
+/* Calls @cb with what each file of @from has of what @c chooses, until it returns non-zero; 0 or -ENOMEM. @out gets what they have in all. */
+int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
+		void *arg, struct error *e);
 /* The same with all of one image together, sorted, without whose it was; the image with the most samples first. A positive value of @cb ends it, too.
  */
-int chosen_images(struct database *d, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
-		  struct error *e);
+int chosen_images(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
+		  void *arg, struct error *e);
 /* What an image is called in tables. */
 const char *shares_called(const struct counts_image *i);
 

@@ -158,14 +158,15 @@ static int list_sums(struct summing *s)
 
 int shares_of(struct database *d, const struct shares_choice *c, struct shares *ret, struct error *e)
 {
+	struct shares_source from = shares_database(d);
 	struct summing s = {.c = c, .out = ret};
 	bool by_place = c->by == SHARES_FUNCTION || c->by == SHARES_LINE;
 	int r, listed;
 
 	*ret = (struct shares){0};
 	r = by_place && places_open(&s.places) < 0 ? fail(e, ENOMEM, "out of memory")
-	    : by_place				   ? chosen_images(d, c, ret, name_places, &s, e)
-						   : chosen_each(d, c, ret, add_rows, &s, e);
+	    : by_place				   ? chosen_images(&from, c, ret, name_places, &s, e)
+						   : chosen_each(&from, c, ret, add_rows, &s, e);
 	places_close(s.places);
 	listed = list_sums(&s);
 	if (r == 0 && listed < 0)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct counts_image;
+struct counts;
 struct database;
 struct error;
 
@@ -39,6 +39,13 @@ struct shares {
 	char **unread; /* owned; images whose functions cannot be named, with the reason, the largest first */
 	size_t n_unread;
 };
+
+/* Where samples are read: @each is called as database_each is, with @from as its database. */
+struct shares_source {
+	int (*each)(void *from, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
+	void *from;
+};
+struct shares_source shares_database(struct database *d);
 
 /* -ENOMEM and what reading gives, with @e. Nothing that fits is no error. */
 int shares_of(struct database *d, const struct shares_choice *c, struct shares *ret, struct error *e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cozbpf report --db: the experiments of `cozbpf collect`, of one build. */
+/* The experiments of `cozbpf collect` in a database, of one build. */
 #include "cmd/cmd_database.h"
 
 #include "base/array.h"
@@ -23,6 +23,7 @@ struct builds {
 	struct build *all;
 	size_t n;
 	const char *wanted;
+	const char *command; /* that asks for them */
 	struct profile *into;
 	char *first; /* owned: the first file that was taken */
 	struct error *e;
@@ -35,14 +36,14 @@ static const char *build_of(const struct profile *p)
 	return s && s->build ? s->build : s && s->command ? s->command : "";
 }
 
-static int read_one(const char *path, struct profile *ret)
+static int read_one(const struct builds *b, const char *path, struct profile *ret)
 {
 	struct error why = {0};
 	int r = profile_read(ret, path, &why);
 
 	/* One that a crash has left without a record. */
 	if (r < 0 && r != -ENOMEM)
-		(void)log_error("report: %s: left out", why.text);
+		(void)log_error("%s: %s: left out", b->command, why.text);
 	return r;
 }
 
@@ -51,7 +52,7 @@ static int note_build(const char *path, void *arg)
 	_cleanup_(profile_free) struct profile p = {0};
 	struct builds *b = arg;
 	struct build *x = NULL;
-	int r = read_one(path, &p);
+	int r = read_one(b, path, &p);
 
 	if (r < 0 || !p.n_runs)
 		return r == -ENOMEM ? fail(b->e, ENOMEM, "out of memory") : 0;
@@ -80,12 +81,12 @@ static int take_one(const char *path, void *arg)
 	_cleanup_(profile_free) struct profile p = {0};
 	struct builds *b = arg;
 	struct error why = {0};
-	int r = read_one(path, &p);
+	int r = read_one(b, path, &p);
 
 	if (r < 0 || !p.n_runs || strcmp(build_of(&p), b->wanted) != 0)
 		return r == -ENOMEM ? fail(b->e, ENOMEM, "out of memory") : 0;
 	if (b->first && profile_check_same(b->into, b->first, &p, path, &why) < 0) {
-		(void)log_error("report: %s: left out", why.text);
+		(void)log_error("%s: %s: left out", b->command, why.text);
 		return 0;
 	}
 	if (!b->first)
@@ -105,19 +106,18 @@ static int choose(struct builds *b, const char *path, const char *build)
 		return build ? fail(b->e, ENOENT, "'%s' has no experiments of build '%s' in that time", path, build)
 			     : fail(b->e, ENOENT, "'%s' has no experiments of that time; 'cozbpf collect --experiments' makes some", path);
 	b->wanted = best->name;
-	for (size_t i = 0; i < b->n; i++)
+	for (size_t i = 0; !build && i < b->n; i++)
 		if (&b->all[i] != best)
-			(void)log_error("report: %zu experiments of another build are left out: --build-id %.12s shows them", b->all[i].experiments,
-					b->all[i].name);
+			(void)log_error("%s: %zu experiments of another build are left out: --build-id %.12s shows them", b->command,
+					b->all[i].experiments, b->all[i].name);
 	return 0;
 }
 
-int cmd_report_database(const char *path, uint64_t from_s, uint64_t to_s, const char *build, struct profile *ret, struct error *e)
+int cmd_experiments(const char *command, const char *path, uint64_t from_s, uint64_t to_s, const char *build, struct profile *ret, struct error *e)
 {
-	struct builds b = {.into = ret, .e = e};
+	struct builds b = {.command = command, .into = ret, .e = e};
 	struct database *d = NULL;
-	char name[] = "report";
-	int r = database_open(path, cmd_left_out, name, &d, e);
+	int r = database_open(path, cmd_left_out, (void *)(uintptr_t)command, &d, e);
 
 	if (r == 0)
 		r = database_each_profile(d, from_s, to_s, note_build, &b, e);

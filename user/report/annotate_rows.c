@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "report/annotate_rows.h"
+
+#include "base/cleanup.h"
+#include "base/open_file.h"
+#include "elf/object.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEFAULT_WIDTH 100
+#define MOST_SOURCE (4U << 20)
+#define MOST_WORTH 3 /* lines that the notes speak of */
+#define WORTH_AT 1   /* of analysis_curve_speedups */
+#define LONG_BLOCK 100
+#define FEW_BEFORE 3
+#define ONE_INSTRUCTION 0.3 /* from this share of a line's samples on, an instruction is named */
+
+void annotate_rows_begin(struct annotate_rows *x, const struct annotate_page *p, FILE *out, bool utf8, struct notes *notes)
+{
+	static const struct report_hints no_hints;
+	int width = p->width ? p->width : DEFAULT_WIDTH;
+
+	*x = (struct annotate_rows){.r = {.out = out, .h = &no_hints, .utf8 = utf8, .width = width, .table_width = width, .notes = notes}, .p = p};
+}
+
+void annotate_rows_end(struct annotate_rows *x)
+{
+	for (size_t i = 0; i < x->n_sources; i++)
+		free(x->sources[i].text);
+	x->n_sources = 0;
+}
+
+/* With the rights of who owns the executable: its debug information can name any path. */
+static char *read_source(const struct elf_object *o, const char *path)
+{
+	struct file_rights as = {0};
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+	char *text;
+	ssize_t n;
+
+	if (path[0] != '/' || fstat(elf_object_fd(o), &st) < 0)
+		return NULL;
+	as.uid = st.st_uid;
+	as.gid = st.st_gid;
+	fd = open_file(path, &as);
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MOST_SOURCE)
+		return NULL;
+	text = malloc((size_t)st.st_size + 1);
+	n = text ? read(fd, text, (size_t)st.st_size) : -1;
+	if (n < 0) {
+		free(text);
+		return NULL;
+	}
+	text[n] = '\0';
+	return text;
+}
+
+/* The text of a line, the caller's; NULL: it is not known. */
+static char *source_of(struct annotate_rows *x, const struct line_location *at)
+{
+	const struct annotate_source *file = NULL;
+	const char *line, *end;
+
+	for (size_t i = 0; i < x->n_sources && !file; i++)
+		if (x->sources[i].name == at->file)
+			file = &x->sources[i];
+	if (!file && x->n_sources < ANNOTATE_MOST_FILES) {
+		x->sources[x->n_sources] = (struct annotate_source){at->file, read_source(x->p->of->object, at->file)};
+		file = &x->sources[x->n_sources++];
+	}
+	line = file ? file->text : NULL;
+	for (uint32_t k = 1; line && k < at->line; k++) {
+		line = strchr(line, '\n');
+		line += line != NULL;
+	}
+	if (!line)
+		return NULL;
+	line += strspn(line, " \t");
+	end = strchrnul(line, '\n');
+	return strndup(line, (size_t)(end - line));
+}
+
+/* Is the line called @selected at @at? */
+static bool is_at(const char *selected, const struct line_location *at)
+{
+	const char *colon = strrchr(selected, ':');
+	size_t n = colon ? (size_t)(colon - selected) : 0;
+
+	return colon && strtoul(colon + 1, NULL, 10) == at->line && strlen(at->file) == n && memcmp(selected, at->file, n) == 0;
+}
+
+const struct analysis_line *annotate_effect(const struct annotate_page *p, const struct line_location *at)
+{
+	for (size_t i = 0; p->point && i < p->point->n_lines; i++)
+		if (!p->point->lines[i].wait && is_at(p->point->lines[i].selected, at))
+			return &p->point->lines[i];
+	return NULL;
+}
+
+static bool location(const struct annotate_page *p, size_t instruction, struct line_location *ret)
+{
+	return p->of->lines && line_table_at(p->of->lines, p->a->flow.all[instruction].at, ret) == 0;
+}
+
+bool annotate_line_begins(struct annotate_rows *x, size_t instruction, struct annotate_line *ret)
+{
+	_cleanup_free_ char *source = NULL, *name = NULL;
+	struct line_location at;
+
+	if (!location(x->p, instruction, &at) || (x->at.file == at.file && x->at.line == at.line))
+		return false;
+	x->at = at;
+	source = source_of(x, &at);
+	if (asprintf(&name, "%s:%u", strrchr(at.file, '/') ? strrchr(at.file, '/') + 1 : at.file, at.line) < 0)
+		name = NULL;
+	*ret = (struct annotate_line){text_clean(&x->r, name ? name : ""), text_clean(&x->r, source ? source : ""), annotate_effect(x->p, &at)};
+	return true;
+}
+
+void annotate_line_free(struct annotate_line *l)
+{
+	free(l->name);
+	free(l->text);
+}
+
+double annotate_share(const struct annotation *a, double samples)
+{
+	return a->all > 0 ? samples / a->all : 0;
+}
+
+double annotate_block(const struct annotation *a, const struct flow_block *b)
+{
+	double sum = 0;
+
+	for (uint32_t i = b->first; i < b->first + b->n; i++)
+		sum += a->samples[i] + a->called[i];
+	return sum;
+}
+
+bool annotate_is_shown(const struct annotation *a, const struct flow_block *b, uint32_t instruction)
+{
+	double near = 0;
+
+	for (uint32_t i = instruction; i < b->first + b->n && i <= instruction + FEW_BEFORE; i++)
+		near += a->samples[i] + a->called[i];
+	return b->n <= LONG_BLOCK || near > 0;
+}
+
+static char *made(char *text, int r)
+{
+	if (r < 0)
+		abort();
+	return text;
+}
+
+char *annotate_causes(uint16_t possible)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	for (int c = 0; f && c < N_CULPRITS; c++)
+		if (possible >> c & 1)
+			(void)fprintf(f, "%s%s", ftello(f) ? ", " : "", culprit_name((enum culprit)c));
+	return made(text, f && fclose(f) == 0 ? 0 : -1);
+}
+
+char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *l)
+{
+	struct analysis_change c = analysis_shown(l, WORTH_AT);
+	char effect[NUMBER_ROOM], *text = NULL;
+	int r;
+
+	text_effect(&x->r, c.effect, c.low, c.high, effect);
+	if (isfinite(c.effect))
+		r = asprintf(&text, "worth %s %% if %.0f %% faster (%s)", effect, 100 * analysis_curve_speedups[WORTH_AT], verdict_name(l->verdict));
+	else
+		r = asprintf(&text, "worth is not known (%s)", verdict_name(l->verdict));
+	return made(text, r);
+}
+
+/* The same of what, and with all that the curve says. */
+static char *worth_long(const struct annotate_rows *x, const struct analysis_line *l)
+{
+	struct analysis_change c = analysis_shown(l, WORTH_AT);
+	_cleanup_free_ char *verdict = text_verdict_long(l), *point = text_clean(&x->r, x->p->point->name);
+	char effect[NUMBER_ROOM], *text = NULL;
+	int r;
+
+	text_effect(&x->r, c.effect, c.low, c.high, effect);
+	r = asprintf(&text, "worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
+		     x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit", point, 100 * analysis_curve_speedups[WORTH_AT], verdict);
+	return made(text, r);
+}
+
+char *annotate_function(const struct annotate_rows *x)
+{
+	_cleanup_free_ char *function = elf_demangle(x->p->of->symbol.function);
+
+	return text_clean(&x->r, function ? function : x->p->of->symbol.function);
+}
+
+/* The samples of a line that was tried, and its instruction with the most. */
+struct worth {
+	double samples, most;
+	size_t at;
+};
+
+static void add_up(const struct annotate_page *p, struct worth *all)
+{
+	const struct analysis_line *effect = NULL;
+	struct line_location at, last = {0};
+
+	for (size_t i = 0; i < p->a->flow.n; i++) {
+		double n = p->a->samples[i] + p->a->called[i];
+		struct worth *w;
+
+		if (!(n > 0) || !location(p, i, &at))
+			continue;
+		if (at.file != last.file || at.line != last.line)
+			effect = annotate_effect(p, &at);
+		last = at;
+		if (!effect)
+			continue;
+		w = &all[effect - p->point->lines];
+		w->samples += n;
+		if (n > w->most) {
+			w->most = n;
+			w->at = i;
+		}
+	}
+}
+
+static void note_line(const struct annotate_rows *x, const struct analysis_line *l, const struct worth *w)
+{
+	const struct annotation *a = x->p->a;
+	_cleanup_free_ char *worth = worth_long(x, l), *name = text_line_name(&x->r, l->selected, SIZE_MAX),
+			    *causes = annotate_causes(a->possible[w->at]), *code = NULL;
+	const char *slash = strrchr(name, '/');
+	char text[ANNOTATE_TEXT_ROOM];
+
+	annotation_text(a, x->p->of->object, w->at, text, sizeof(text));
+	code = text_clean(&x->r, text);
+	if (w->most < ONE_INSTRUCTION * w->samples)
+		note(&x->r, NOTE_PLAIN, "%s is %s. No instruction has most of its samples.", slash ? slash + 1 : name, worth);
+	else
+		note(&x->r, NOTE_PLAIN, "%s is %s. %.0f %% of its samples are at one instruction, %" PRIx64 " %s%s%s.", slash ? slash + 1 : name,
+		     worth, 100 * w->most / w->samples, a->flow.all[w->at].at, code, *causes ? "; may wait for: " : "", causes);
+}
+
+static void note_worth(const struct annotate_rows *x)
+{
+	const struct analysis_point *point = x->p->point;
+	_cleanup_free_ struct worth *all = point ? calloc(point->n_lines + 1, sizeof(*all)) : NULL;
+	_cleanup_free_ char *function = annotate_function(x);
+	size_t told = 0;
+
+	if (!all)
+		return;
+	add_up(x->p, all);
+	for (size_t i = 0; i < point->n_lines && told < MOST_WORTH; i++) {
+		const struct analysis_line *l = &point->lines[i];
+
+		if (strcmp(l->selected, x->p->of->symbol.function) == 0 || strcmp(l->selected, function) == 0) {
+			_cleanup_free_ char *worth = worth_long(x, l);
+
+			note(&x->r, NOTE_PLAIN, "The function is %s.", worth);
+			told++;
+		} else if (all[i].samples > 0 && (l->verdict == VERDICT_HELPS || l->verdict == VERDICT_HURTS)) {
+			note_line(x, l, &all[i]);
+			told++;
+		}
+	}
+}
+
+static const char *const skid_words[] = {
+	[SKID_NONE] = "Samples are at the instruction that waited, as measured here.",
+	[SKID_NEXT] = "Samples were found at the instruction after the one that waited, as measured here, and are shown where it waited.",
+	[SKID_UNKNOWN] = "Samples are at the instruction that waited or at the one after it: which could not be measured.",
+};
+
+void annotate_notes(const struct annotate_rows *x)
+{
+	const struct annotation *a = x->p->a;
+
+	note_worth(x);
+	if (a->flow.cut || a->flow.holes)
+		note(&x->r, NOTE_PLAIN, "Left out: %zu bytes beyond the first %u, %zu bytes that are no instruction.", a->flow.cut, FLOW_MOST_BYTES,
+		     a->flow.holes);
+	if (a->flow.lost || a->flow.inside)
+		note(&x->r, NOTE_PLAIN, "%zu jump%s to where nobody knows, %zu into the middle of an instruction.", a->flow.lost,
+		     a->flow.lost == 1 ? "" : "s", a->flow.inside);
+	if (a->between > 0)
+		note(&x->r, NOTE_PLAIN, "%.0f samples are at no instruction's begin.", a->between);
+	note(&x->r, NOTE_PLAIN, "%s", skid_words[a->skid]);
+	if (a->model.cycles && *a->model.cpu)
+		note(&x->r, NOTE_PLAIN, "cycles: that an instruction takes at least, by LLVM's model of %s%s.", a->model.cpu,
+		     a->model.left_out ? ", in the blocks with the most samples" : "");
+	else if (*a->unmodelled.text)
+		note(&x->r, NOTE_PLAIN, "No cycles: %s.", a->unmodelled.text);
+}
