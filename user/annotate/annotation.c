@@ -17,6 +17,7 @@ void annotation_free(struct annotation *a)
 	code_close(&a->code);
 	culprits_free(&a->culprits);
 	model_free(&a->model);
+	free(a->found);
 	free(a->samples);
 	free(a->called);
 	free(a->possible);
@@ -30,7 +31,7 @@ static void place(struct annotation *a, const struct annotation_sample *samples,
 
 		a->all += (double)samples[k].n;
 		if (i != SIZE_MAX && a->flow.all[i].at == samples[k].vaddr)
-			a->samples[i] += (double)samples[k].n;
+			a->found[i] += (double)samples[k].n;
 		/* Of a call chain: the call that a thread was to come back from. */
 		else if (i != SIZE_MAX && a->flow.all[i].flow == CODE_CALL)
 			a->called[i] += (double)samples[k].n;
@@ -45,16 +46,14 @@ static void place(struct annotation *a, const struct annotation_sample *samples,
 /* To the instructions that waited. */
 static int move_samples(struct annotation *a)
 {
-	_cleanup_free_ double *found = a->samples;
-
 	a->samples = calloc(a->flow.n + 1, sizeof(*a->samples));
 	a->possible = calloc(a->flow.n + 1, sizeof(*a->possible));
 	if (!a->samples || !a->possible)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->flow.n; i++)
-		a->samples[a->culprits.waited[i]] += found[i];
+		a->samples[a->culprits.waited[i]] += a->found[i];
 	for (size_t i = 0; i < a->flow.n; i++)
-		a->possible[i] = culprits_of(&a->culprits, i, a->culprits.waited[i] == i && found[i] >= FOUND_THERE * a->samples[i]);
+		a->possible[i] = culprits_of(&a->culprits, i, a->culprits.waited[i] == i && a->found[i] >= FOUND_THERE * a->samples[i]);
 	return 0;
 }
 
@@ -69,12 +68,12 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s, cons
 	if (r < 0)
 		return r == -ENOMEM ? fail(e, ENOMEM, "out of memory") : fail(e, -r, "the code of '%s' is not in the file", s->name);
 	a.skid = skid_measure();
-	a.samples = calloc(a.flow.n + 1, sizeof(*a.samples));
+	a.found = calloc(a.flow.n + 1, sizeof(*a.found));
 	a.called = calloc(a.flow.n + 1, sizeof(*a.called));
-	if (!a.samples || !a.called)
+	if (!a.found || !a.called)
 		return fail(e, ENOMEM, "out of memory");
 	place(&a, samples, n);
-	if (model_make(&a.flow, &a.code, a.samples, NULL, &a.model, &a.unmodelled) == -ENOMEM ||
+	if (model_make(&a.flow, &a.code, a.found, NULL, &a.model, &a.unmodelled) == -ENOMEM ||
 	    culprits_find(&a.flow, &a.code, a.model.ports, kernel, a.skid, &a.culprits) < 0 || move_samples(&a) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	*ret = a;

@@ -17,7 +17,8 @@ struct annotation {
 	enum skid skid;		 /* of samples as they were found, measured here */
 	struct model model;	 /* cycles NULL: there is none */
 	struct error unmodelled; /* why not; "" where there is one */
-	double *samples;	 /* of each instruction: in which it waited, or was executed. Owned */
+	double *found;		 /* samples at each instruction, as they were found. Owned */
+	double *samples;	 /* of each: in which it waited, or was executed. Owned */
 	uint16_t *possible;	 /* what each may have waited for, a bit for each culprit. Owned */
 	double *called;		 /* of each call: those in what it calls. Owned */
 	double all, between;	 /* of the function, and those that found no instruction's start */

@@ -210,8 +210,9 @@ static uint16_t of_itself(const struct facts *f, const struct code_instruction *
 
 	if (f->loads)
 		all |= bit(CULPRIT_DCACHE) | bit(CULPRIT_DTLB);
+	/* One that is atomic waits until no store is left. */
 	if (f->stores)
-		all |= bit(CULPRIT_STORE) | bit(CULPRIT_DTLB);
+		all |= (f->locks ? 0 : bit(CULPRIT_STORE)) | bit(CULPRIT_DTLB);
 	if (f->divides)
 		all |= bit(CULPRIT_DIVIDER);
 	if (f->locks || f->waits_for_stores)
@@ -286,7 +287,7 @@ static void find_own(const struct flow *f, const struct facts *all, const struct
 
 		for (uint32_t i = block->first; i < block->first + block->n; i++) {
 			own[i] = of_itself(&all[i], &f->all[i]) | of_those_before(all, block->first, i) | of_the_way(f, &ways[b], block, i);
-			if (ports && ports[i] >= PORTS_LEAST)
+			if (ports && ports[i] >= PORTS_LEAST && !all[i].divides)
 				own[i] |= bit(CULPRIT_PORTS);
 		}
 	}

@@ -206,7 +206,7 @@ char *annotate_function(const struct annotate_rows *x)
 	return text_clean(&x->r, function ? function : x->p->of->symbol.function);
 }
 
-/* The samples of a line that was tried, and its instruction with the most. */
+/* The samples of a line that was tried, and the instruction that waited in the most of them. They were drawn by where they were found. */
 struct worth {
 	double samples, most;
 	size_t at;
@@ -218,7 +218,7 @@ static void add_up(const struct annotate_page *p, struct worth *all)
 	struct line_location at, last = {0};
 
 	for (size_t i = 0; i < p->a->flow.n; i++) {
-		double n = p->a->samples[i] + p->a->called[i];
+		double n = p->a->found[i] + p->a->called[i];
 		struct worth *w;
 
 		if (!(n > 0) || !location(p, i, &at))
@@ -232,7 +232,7 @@ static void add_up(const struct annotate_page *p, struct worth *all)
 		w->samples += n;
 		if (n > w->most) {
 			w->most = n;
-			w->at = i;
+			w->at = p->a->culprits.waited[i];
 		}
 	}
 }

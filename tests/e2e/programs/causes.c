@@ -74,13 +74,13 @@ KERNEL store_buffer(void)
 /* A branch on bits that were drawn. */
 KERNEL misprediction(void)
 {
-	static unsigned int at;
+	static unsigned int part;
+	const unsigned char *at = drawn + part * (DRAWN / 8), *end = at + DRAWN / 8;
 	uint64_t n = 0;
 
-	for (int i = 0; i < 50000; i++) {
-		at = (at + 1) % DRAWN;
-		__asm__ volatile("testb $16, (%1); jz 1f; add $3, %0; jmp 2f; 1: sub $5, %0; 2:" : "+r"(n) : "r"(drawn + at) : "cc");
-	}
+	part = (part + 1) % 8;
+	for (; at < end; at++)
+		__asm__ volatile("testb $16, (%1); jz 1f; add $3, %0; jmp 2f; 1: sub $5, %0; 2:" : "+r"(n) : "r"(at) : "cc");
 }
 
 /* Roots of roots would be the divider; products of products are nothing but slow. */
