@@ -11,8 +11,6 @@
 /* So many instructions back something may still be on its way. */
 #define WINDOW 16
 #define LINE_BYTES 64
-/* What a CPU takes at a time of the code that it decodes; a sample of an instruction that waits for it finds the first of them. */
-#define FETCH_BYTES 32
 /* Cycles for which it has to wait for a unit by the model for that to be a cause: in the model one passes in any case. */
 #define PORTS_LEAST 2.0
 
@@ -222,8 +220,7 @@ static uint16_t of_itself(const struct facts *f, const struct code_instruction *
 	return all;
 }
 
-/* Of the instructions before it in its block: those whose results it needs, whatever is in between; a store that it loads from; and the one just
- * before it, of which a sample may be off by one. */
+/* Of the instructions before it in its block: those whose results it needs, whatever is in between, and a store that it loads from. */
 static uint16_t of_those_before(const struct facts *all, uint32_t first, uint32_t i)
 {
 	uint64_t needed = all[i].reads;
@@ -307,25 +304,16 @@ static void find_before(const struct flow *f, const uint16_t *own, uint16_t *bef
 /* The block that alone leads to each; f->n_blocks and above: there is none, or another way. */
 static uint32_t *find_only(const struct flow *f)
 {
-	uint32_t none = flow_exit(f), *only = calloc(f->n_blocks + 1, sizeof(*only));
-	bool *has = calloc(f->n_blocks + 1, sizeof(*has));
+	uint32_t *only = malloc((f->n_blocks + 1) * sizeof(*only));
 
-	for (size_t i = 0; only && has && i < f->n_edges; i++) {
+	for (size_t b = 0; only && b < f->n_blocks; b++)
+		only[b] = UINT32_MAX;
+	for (size_t i = 0; only && i < f->n_edges; i++) {
 		const struct flow_edge *e = &f->edges[i];
 
-		if (e->to >= f->n_blocks)
-			continue;
-		only[e->to] = has[e->to] && only[e->to] != e->from ? none : e->from;
-		has[e->to] = true;
+		if (e->to < f->n_blocks)
+			only[e->to] = only[e->to] == UINT32_MAX || only[e->to] == e->from ? e->from : flow_exit(f);
 	}
-	for (size_t b = 0; only && has && b < f->n_blocks; b++)
-		if (!has[b])
-			only[b] = none;
-	if (!has) {
-		free(only);
-		only = NULL;
-	}
-	free(has);
 	return only;
 }
 

@@ -17,7 +17,7 @@ enum culprit {
 	CULPRIT_BRANCH,	   /* a branch to it, or its target, was predicted wrongly */
 	CULPRIT_ICACHE,	   /* the code was not in the cache, or its page's address was not */
 	CULPRIT_DEPENDENT, /* static: a result of an instruction before it, by its latency */
-	CULPRIT_PORTS,	   /* static: a unit that executes it is free, by the model of the CPU */
+	CULPRIT_PORTS,	   /* static: no unit that executes it is free, by the model of the CPU */
 	CULPRIT_CALL,	   /* the code that it calls, which is not shown here */
 	CULPRIT_SLOTS,	   /* static: its turn, as there is nothing else */
 	N_CULPRITS,

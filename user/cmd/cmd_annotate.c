@@ -164,7 +164,7 @@ static int of_profiles(const struct annotate_command *c, const char *name, char 
 	for (char *const *path = paths; r == 0 && *path; path++)
 		r = profile_read(&p, *path, e);
 	if (r == 0 && !p.n_addresses)
-		r = fail(e, ENODATA, "'%s' has no samples by instruction: it is not of this version of cozbpf, or of Coz; make a new one", *paths);
+		r = fail(e, ENODATA, "'%s' has no samples by instruction: it was written by an older cozbpf or by Coz; make a new one", *paths);
 	if (r == 0)
 		r = shares_find_code(&from, &c->choice, name, &of, e);
 	return r < 0 ? r : show_with(c, &of, &p, true, e);

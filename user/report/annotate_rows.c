@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/open_file.h"
 #include "elf/object.h"
+#include "profile/source_text.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -89,10 +90,9 @@ static char *source_of(struct annotate_rows *x, const struct line_location *at)
 /* Is the line called @selected at @at? */
 static bool is_at(const char *selected, const struct line_location *at)
 {
-	const char *colon = strrchr(selected, ':');
-	size_t n = colon ? (size_t)(colon - selected) : 0;
+	size_t n;
 
-	return colon && strtoul(colon + 1, NULL, 10) == at->line && strlen(at->file) == n && memcmp(selected, at->file, n) == 0;
+	return source_line_number(selected, &n) == at->line && strlen(at->file) == n && memcmp(selected, at->file, n) == 0;
 }
 
 const struct analysis_line *annotate_effect(const struct annotate_page *p, const struct line_location *at)
