@@ -121,10 +121,14 @@ of, fill, report = (json.load(open(name, encoding="utf-8")) for name in ("out.js
 rows = [x for b in of["blocks"] for x in b["instructions"]]
 lines = {int(x["selected"].rpartition(":")[2]): x for x in report["points"][0]["lines"]}
 shown = [x for x in rows if "effects" in x]
+# As the report's columns do, it leaves out what no experiment came near.
+def same_effects(x):
+    pairs = [(e["change"]["effect"], c["effect"]) for e, c in zip(x["effects"], lines[x["line"]]["curve"]["at"])]
+    return any(told is not None for told, _ in pairs) and all(told in (None, known) for told, known in pairs)
 # At the load or at what comes after it in the loop.
 if of["point"] != "progress" or not shown or any(x["line"] not in (12, 13) for x in shown):
     print(f" point {of['point']}, effects at {[x['line'] for x in shown]};")
-elif any([e["change"]["effect"] for e in x["effects"]] != [c["effect"] for c in lines[x["line"]]["curve"]["at"]] for x in shown):
+elif not all(same_effects(x) for x in shown):
     print(f" effects {shown[0]['effects']} for {lines[shown[0]['line']]['curve']['at']};")
 if of["samples"] < 100 or sum(x["samples"] for x in rows) < 0.98 * of["samples"]:
     print(f" {of['samples']} samples, {sum(x['samples'] for x in rows)} at instructions;")

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import fnmatch
 import json
+import math
 import os
 import re
 import signal
@@ -46,6 +47,10 @@ ATTACHED = {"attach": "never", "attach-auto": "auto", "attach-always": "always"}
 
 class Failure(Exception):
     """The case could not be measured."""
+
+
+class Unmeasured(Failure):
+    """No experiment got to some speedup, as in a short run on a busy machine."""
 
 
 class Skip(Exception):
@@ -263,7 +268,7 @@ class Runner:
             print(f"    {profile.fidelity()}")
         missing = [s for s in case.speedups if table[by][s] is None]
         if missing:
-            raise Failure(f"nothing measured at {', '.join(f'{s} %' for s in missing)}")
+            raise Unmeasured(f"nothing measured at {', '.join(f'{s} %' for s in missing)}")
         error = {s: table[by][s] - wanted[s] for s in case.speedups}
         show("error", error, f"of {by}, mean {mean_size(error.values()):.2f}, worst {worst_size(error.values()):.2f}")
         group = self.errors.setdefault(case.group, {})
@@ -451,8 +456,10 @@ class Runner:
             except Skip as e:
                 print(f"    SKIP: {e}")
                 return None
-            except (Failure, OSError, KeyError) as e:
-                print(f"    FAIL: {e if not isinstance(e, KeyError) else f'{e} is missing'}")
+            except (Unmeasured, KeyError) as e:
+                distance, complaint = math.inf, f"{e}" if isinstance(e, Unmeasured) else f"{e} is missing"
+            except (Failure, OSError) as e:
+                print(f"    FAIL: {e}")
                 return False
             if distance <= bar and not complaint:
                 print(f"    PASS: {distance:.2f}, at most {bar:g}", flush=True)

@@ -192,12 +192,13 @@ static bool independent(const struct contrast *c, const struct scatter *s)
 #define FEWER 4.6
 
 /* Do threads execute while they wait? Said if chance would show it in one of a thousand runs, however many lines there are (chi-squared, for its
- * variance as well as it is known). */
+ * variance as well as it is known), and if they surely do more so than SPINNING (noncentral chi-squared, whose variance is 2 (lines + 2 lambda)). */
 static bool spins(const struct trend *t)
 {
 	double variance = t->left / t->freedom, chance = (t->lines + 4 * sqrt(2 * t->lines) + 6) * t->freedom / (t->freedom - FEWER);
+	double least = SPINNING * SPINNING * t->zz, deviation = sqrt(variance * (2 * t->lines * variance + 4 * least));
 
-	return t->freedom >= MIN_FREEDOM && t->explained > variance * chance && t->explained - variance * t->lines > SPINNING * SPINNING * t->zz;
+	return t->freedom >= MIN_FREEDOM && t->explained > variance * chance && t->explained - variance * t->lines > least + BEYOND * deviation;
 }
 
 static double slope_of(const struct scatter *s)
