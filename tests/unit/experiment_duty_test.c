@@ -16,28 +16,29 @@ static double time_in_experiments(void)
 	return ns;
 }
 
-/* A tenth of the time, in bursts of nine, of which three are at 0 %; the first has three alone. */
+/* A tenth of the time, in bursts of four, of which two are at 0 %; the first has two alone. */
 static void experiments_take_their_share(void **state)
 {
 	double share;
 
 	(void)state;
 	options.duty = 0.1;
+	options.zero_share = 0.5;
 	open_runner();
 	run_until(600 * SECOND);
 	share = time_in_experiments() / (600.0 * (double)SECOND);
 	assert_true(share > 0.08 && share < 0.12);
 	assert_true(n_records > 60);
-	assert_int_equal(records[2].burst, 1);
-	for (size_t i = 3; i + 9 <= n_records; i += 9) {
+	assert_int_equal(records[1].burst, 1);
+	for (size_t i = 2; i + 4 <= n_records; i += 4) {
 		size_t zeros = 0;
 
-		assert_int_equal(records[i].burst, 2 + i / 9);
-		assert_int_equal(records[i + 8].burst, 2 + i / 9);
+		assert_int_equal(records[i].burst, 2 + (i - 2) / 4);
+		assert_int_equal(records[i + 3].burst, 2 + (i - 2) / 4);
 
-		for (size_t k = 0; k < 9; k++)
+		for (size_t k = 0; k < 4; k++)
 			zeros += records[i + k].speedup == 0;
-		assert_int_equal(zeros, 3);
+		assert_int_equal(zeros, 2);
 	}
 }
 

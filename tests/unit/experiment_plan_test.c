@@ -221,10 +221,10 @@ static void plenty_makes_experiments_short(void **state)
 
 static void in_bursts_they_are_shorter(void **state)
 {
-	const struct plan_pace pace = {500, 4000, 0, true};
+	const struct plan_pace pace = {250, 4000, 0, true};
 
 	(void)state;
-	assert_int_equal(plan_length(50000000, 500000000, &pace), 80000000); /* 40 visits */
+	assert_int_equal(plan_length(50000000, 500000000, &pace), 100000000); /* 25 visits */
 }
 
 static void values_out_of_range_are_refused(void **state)

@@ -116,13 +116,13 @@ static size_t find_zeros(const struct observation *obs, size_t n, bool lengths, 
 	return found;
 }
 
-/* How many neighbours predict best; 0: none do better than the baseline. */
-static size_t choose_window(const struct zero *z, size_t n)
+/* How many neighbours predict best, of @fewest or more; 0: none do better than the baseline. */
+static size_t choose_window(const struct zero *z, size_t n, size_t fewest)
 {
 	double usual = prediction_error(z, n, 0), least = usual;
 	size_t best = 0;
 
-	for (size_t k = 2; k <= n / 2; k *= 2) {
+	for (size_t k = fewest; k <= n / 2; k *= 2) {
 		double e = prediction_error(z, n, k);
 
 		if (e < least) {
@@ -142,7 +142,8 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 	if (!z)
 		return -ENOMEM;
 	n_zeros = find_zeros(obs, n, lengths, *(const bool *)arg, z);
-	k = n_zeros < MIN_ZEROS ? 0 : choose_window(z, n_zeros);
+	/* A burst has two zeros, which have only each other. */
+	k = n_zeros < MIN_ZEROS ? 0 : choose_window(z, n_zeros, obs[0].in_burst ? 1 : 2);
 	if (!k)
 		return 0;
 	mean = z[0].pace + (double)(z[n_zeros].paces_before / z[n_zeros].weights_before);

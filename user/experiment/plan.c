@@ -13,7 +13,7 @@
 /* An experiment's edges cut through a visit and a sample: with so many of them that is a part of the scatter, not all of it. */
 #define VISITS_WANTED 500
 /* At a duty cycle the load differs from burst to burst, by more than a few visits do: many short bursts say more than few long ones. */
-#define VISITS_IN_BURST 40
+#define VISITS_IN_BURST 25
 #define SAMPLES_WANTED 25
 /* An experiment is no shorter than one in so many parts of the run before it. */
 #define PARTS_OF_RUN 100

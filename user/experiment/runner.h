@@ -32,7 +32,7 @@ struct runner_options {
 	double fixed_speedup;	/* negative: random */
 	const double *grid;	/* speedups to draw from, each in (0,1] */
 	size_t n_grid, n_slow;	/* by the last n_slow of them the line is slowed for real instead */
-	double zero_share;	/* probability of 0 %, 0.25..0.5 by default 1/3 */
+	double zero_share;	/* probability of 0 % */
 	const char *const *point_names;
 	const enum profile_point_kind *point_kinds;
 	size_t n_points; /* may grow: runner_add_point */
