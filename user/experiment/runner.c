@@ -22,8 +22,8 @@
 /* From the end of a rest to the first experiment: what its line is drawn from. */
 #define WARM_UP_NS (200 * NSEC_PER_MSEC)
 
-/* A burst is so many blocks of the plan, each with one experiment at 0 %: of a load that comes and goes an experiment says something by those of its
- * own burst, and two of them tell whether these know its pace (analysis/drift.c). More would be the same load again, in place of another one. The
+/* A burst is so many blocks of the plan, each with one experiment at 0 %: where the load changes, an experiment is compared with those at 0 % of its
+ * own burst, and two of them show how well they predict each other (analysis/drift.c). More experiments would only meet the same load again. The
  * first burst is one block, which says how long the other experiments are to be: it comes when the program has just been found, and what that is
  * like is not to have a large part where programs are restarted often. */
 #define BLOCKS_IN_BURST 2

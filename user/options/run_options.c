@@ -183,7 +183,7 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 		o.granularity = is_file_line(o.fixed_line) ? RUN_BY_LINE : RUN_BY_FUNCTION;
 	if (o.n_grid == 0 && o.fixed_speedup < 0)
 		o.fixed_speedup = 0; /* --speedups 0 */
-	/* In bursts of few experiments the others go by those at 0 % of the same burst alone. */
+	/* In a burst, experiments are compared with those at 0 % of the same burst alone, which are few. */
 	if (o.zero_share == 0)
 		o.zero_share = (o.duty > 0 && o.duty < 1) || o.most_slowdown > 0 ? 1.0 / 2 : 1.0 / 3;
 	*ret = o;
