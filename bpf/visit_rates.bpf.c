@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* How often functions, probes and system calls of one process are passed, to propose progress points for it. Nothing of the ledger. */
+/* How often functions, probes and system calls of one process are passed, to propose progress points for it; and how often blocks of a function are
+ * executed. Nothing of the ledger. */
 #include "bpf/kernel.h"
 #include "shared/visit_rates.h"
 
@@ -7,6 +8,7 @@
 #include <bpf/bpf_tracing.h>
 
 const volatile unsigned int visit_rates_process = 0;
+bool visit_rates_open = true; /* counts, other than while probes come and go */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -20,7 +22,7 @@ static __always_inline void visit_rates_add(u64 i)
 	u32 key = (u32)i;
 	u64 *n = bpf_map_lookup_elem(&visit_rates, &key);
 
-	if (n)
+	if (n && visit_rates_open)
 		__sync_fetch_and_add(n, 1);
 }
 

@@ -4,6 +4,7 @@
 #include "fuzz.h"
 
 #include "annotate/classes.h"
+#include "annotate/counted.h"
 #include "annotate/flow.h"
 
 #include <stdlib.h>
@@ -114,6 +115,26 @@ static void check_classes(const struct flow *f, const struct classes *c)
 	}
 }
 
+/* Any instruction may have been sampled. */
+static void check_places(const struct flow *f, const struct classes *c)
+{
+	double *found = calloc(f->n + 1, sizeof(*found));
+	struct counted_place *all = NULL;
+	size_t n;
+
+	fuzz_must(found != NULL);
+	for (size_t i = 0; found && i < f->n; i++)
+		found[i] = f->all[i].at % 7 == 0;
+	fuzz_must(counted_places(f, c, found, &all, &n) == 0);
+	for (size_t i = 0; i < n; i++) {
+		size_t at = flow_find(f, all[i].vaddr);
+
+		fuzz_must(at < f->n && f->all[at].at == all[i].vaddr && f->all[at].cost < CODE_NOP5 && all[i].class < c->n);
+	}
+	free(all);
+	free(found);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned char *bytes = malloc(size + 1);
@@ -131,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_flow(&f);
 	fuzz_must(classes_of(&f, &c) == 0);
 	check_classes(&f, &c);
+	check_places(&f, &c);
 	followed = f.lost == 0;
 	classes_free(&c);
 	flow_free(&f);

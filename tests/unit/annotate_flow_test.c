@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Control flow of functions that stand here as assembly, and which blocks and edges of random graphs execute equally often. */
 #include "annotate/classes.h"
+#include "annotate/counted.h"
 #include "annotate/flow.h"
 #include "base/cleanup.h"
 #include "base/rng.h"
@@ -244,11 +245,54 @@ static int close_self(void **state)
 	return 0;
 }
 
+/* Blocks that have a probe, or share a class with one that has. @sampled: the block whose last instruction a sample was found at, or -1. */
+static void check_places(const char *function, int sampled, const char *wanted)
+{
+	_cleanup_(classes_free) struct classes c = {0};
+	_cleanup_(flow_free) struct flow f = {0};
+	_cleanup_free_ struct counted_place *all = NULL;
+	_cleanup_free_ double *found = NULL;
+	char got[40] = "";
+	size_t n;
+
+	read_flow(function, &f);
+	assert_int_equal(classes_of(&f, &c), 0);
+	found = calloc(f.n + 1, sizeof(*found));
+	assert_non_null(found);
+	if (sampled >= 0)
+		found[f.blocks[sampled].first + f.blocks[sampled].n - 1] = 1;
+	assert_int_equal(counted_places(&f, &c, found, &all, &n), 0);
+	for (uint32_t b = 0; b < f.n_blocks; b++)
+		for (size_t i = 0; i < n; i++)
+			if (all[i].class == c.blocks[b])
+				(void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u ", b);
+	if (strcmp(got, wanted) != 0)
+		fail_msg("%s: '%s', not '%s'", function, got, wanted);
+}
+
+static void probes_stand_where_instructions_surely_begin(void **state)
+{
+	(void)state;
+	check_places("diamond", -1, "0 1 2 3 ");
+	check_places("loop", -1, "0 1 2 ");
+	/* A table's targets are not sure until one was seen; then what comes after it is as well. */
+	check_places("by_table", -1, "0 1 5 ");
+	check_places("by_table", 2, "0 1 2 3 5 ");
+	/* A call may never come back. */
+	check_places("calls", -1, "0 2 ");
+	check_places("calls", 0, "0 1 2 ");
+	check_places("by_pointer", -1, "0 1 2 ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(edges_are_those_of_the_code),	  cmocka_unit_test(what_is_left_out_is_counted), cmocka_unit_test(places_are_found),
-		cmocka_unit_test(blocks_of_a_class_are_together), cmocka_unit_test(classes_are_those_of_cycles),
+		cmocka_unit_test(edges_are_those_of_the_code),
+		cmocka_unit_test(what_is_left_out_is_counted),
+		cmocka_unit_test(places_are_found),
+		cmocka_unit_test(probes_stand_where_instructions_surely_begin),
+		cmocka_unit_test(blocks_of_a_class_are_together),
+		cmocka_unit_test(classes_are_those_of_cycles),
 	};
 
 	return cmocka_run_group_tests(tests, open_self, close_self);

@@ -21,6 +21,8 @@ void annotation_free(struct annotation *a)
 	free(a->samples);
 	free(a->called);
 	free(a->possible);
+	free(a->executed);
+	free(a->executed_errors);
 	*a = (struct annotation){0};
 }
 

@@ -7,6 +7,7 @@
 #include "base/replace_file.h"
 #include "cmd/cmd_database.h"
 #include "cmd/commands.h"
+#include "counting/counting.h"
 #include "decoder/decoder.h"
 #include "options/quantities.h"
 #include "options/run_option_rows.h"
@@ -14,6 +15,7 @@
 #include "profile/addresses.h"
 #include "report/annotate.h"
 #include "report/report.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,8 +25,8 @@
 
 struct annotate_command {
 	bool help, json, all;
-	const char *database, *html; /* NULL: not said */
-	uint64_t width;
+	const char *database, *html;  /* NULL: not said */
+	uint64_t width, count_s, pid; /* count_s: 0: nothing is counted */
 	struct shares_choice choice;
 };
 
@@ -40,6 +42,9 @@ static const struct option_row rows[] = {
 	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word, CHOICE(build_id)},
 	{"process", 0, "GLOB", "only processes of that name", option_set_word, CHOICE(process)},
 	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word, CHOICE(cgroup)},
+	{"count", 0, "TIME", "count for so long how often each block is executed now;\nthat slows the process down, by far", option_set_span,
+	 offsetof(struct annotate_command, count_s)},
+	{"pid", 'p', "PID", "the process to count in", option_set_whole, offsetof(struct annotate_command, pid), .min = 1, .max = INT_MAX},
 	{"all", 0, NULL, "blocks without samples as well", option_flag, offsetof(struct annotate_command, all)},
 	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole, offsetof(struct annotate_command, width), .min = 1,
 	 .max = INT_MAX},
@@ -83,6 +88,8 @@ static int show(const struct annotate_command *c, const struct shares_code *of, 
 	for (size_t i = 0; i < of->n; i++)
 		samples[i] = (struct annotation_sample){of->all[i].vaddr, of->all[i].samples};
 	r = annotation_make(of->object, &of->symbol, samples, of->n, kernel, &a, e);
+	if (r == 0 && c->count_s)
+		r = counting_run((pid_t)c->pid, of->object, &a, of->total, (double)c->count_s, e);
 	if (r < 0)
 		return r;
 	r = c->json ? annotate_json(stdout, &page) : annotate_print(stdout, &page);
@@ -176,12 +183,39 @@ static bool chooses_in_database(const struct annotate_command *c)
 	return c->database || c->choice.from_s || c->choice.to_s != UINT64_MAX || c->choice.event || c->choice.process || c->choice.cgroup;
 }
 
-static int annotate(const struct annotate_command *c, char *const *words)
+/* Is it there to be counted in? Then samples are those of its name, unless said otherwise: *ret is a glob for that, the caller's. */
+static int choose_process(struct annotate_command *c, bool of_database, char **ret, struct error *e)
 {
+	_cleanup_close_ int fd = -1;
+	struct process_facts facts;
+	size_t n = 0;
+	int r = process_open((pid_t)c->pid, &fd, e);
+
+	if (r < 0 || !of_database || c->choice.process)
+		return r;
+	if (process_read((pid_t)c->pid, &facts) < 0)
+		return fail(e, ESRCH, "there is no process %d", (int)c->pid);
+	*ret = calloc(2, sizeof(facts.comm));
+	if (!*ret)
+		return fail(e, ENOMEM, "out of memory");
+	for (const char *s = facts.comm; *s; s++) {
+		if (strchr("*?[]\\", *s))
+			(*ret)[n++] = '\\';
+		(*ret)[n++] = *s;
+	}
+	c->choice.process = *ret;
+	return 0;
+}
+
+static int annotate(struct annotate_command *c, char *const *words)
+{
+	_cleanup_free_ char *process = NULL;
 	struct replace_file f = html_file(c);
 	struct error e = {0};
 	int r = c->html ? replace_file_check(&f, &e) : 0;
 
+	if (r == 0 && c->pid)
+		r = choose_process(c, !words[1], &process, &e);
 	if (r == 0)
 		r = decoder_start(NULL, &e);
 	if (r == 0)
@@ -207,6 +241,8 @@ int cmd_annotate(int argc, char **argv)
 	if (first + 1 < argc && chooses_in_database(&c))
 		return log_error("annotate: '%s' is to be a profile: --db, --since, --until, --event, --process and --cgroup choose in a database",
 				 argv[first + 1]);
+	if (!c.count_s != !c.pid)
+		return log_error("annotate: --count and --pid go together: for how long to count, and in which process");
 	if (!c.width)
 		c.width = (uint64_t)terminal_width(STDOUT_FILENO);
 	return annotate(&c, argv + first);

@@ -7,10 +7,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
-/* Columns before the code. */
+/* Columns before the code, and what counts add to them. */
 #define MARGIN 25
+#define COUNTED 8
+
+static int margin(const struct annotate_rows *x)
+{
+	return x->p->a->executed ? MARGIN + COUNTED : MARGIN;
+}
 
 /* What is left of a line after @used columns. */
 static int room(const struct annotate_rows *x, int used)
@@ -43,15 +50,16 @@ static void put_line(struct annotate_rows *x, uint32_t i)
 
 	if (!annotate_line_begins(x, i, &l))
 		return;
-	(void)fprintf(x->r.out, "%*s%s  %.*s\n", MARGIN, "", l.name, cut(l.text, room(x, MARGIN + 2 + (int)text_columns(l.name))), l.text);
+	(void)fprintf(x->r.out, "%*s%s  %.*s\n", margin(x), "", l.name, cut(l.text, room(x, margin(x) + 2 + (int)text_columns(l.name))), l.text);
 	if (l.effect)
-		put_indented(x, MARGIN, "", annotate_worth(x, l.effect));
+		put_indented(x, margin(x), "", annotate_worth(x, l.effect));
 }
 
-static void put_instruction(struct annotate_rows *x, uint32_t i)
+static void put_instruction(struct annotate_rows *x, const struct flow_block *b, uint32_t i)
 {
 	const struct annotation *a = x->p->a;
-	char text[ANNOTATE_TEXT_ROOM], cycles[16] = "";
+	double took = annotate_cycles(x->p, b, i);
+	char text[ANNOTATE_TEXT_ROOM], cycles[16] = "", each[16] = "";
 	_cleanup_free_ char *clean = NULL;
 
 	put_line(x, i);
@@ -60,15 +68,17 @@ static void put_instruction(struct annotate_rows *x, uint32_t i)
 	if (a->model.cycles)
 		(void)snprintf(cycles, sizeof(cycles), "%.1f", a->model.cycles[i]);
 	if (a->samples[i] > 0)
-		(void)fprintf(x->r.out, "%8.0f %5.1f %% %7s  ", a->samples[i], 100 * annotate_share(a, a->samples[i]), cycles);
+		(void)fprintf(x->r.out, "%8.0f %5.1f %% %7s", a->samples[i], 100 * annotate_share(a, a->samples[i]), cycles);
 	else
-		(void)fprintf(x->r.out, "%16s %7s  ", "", cycles);
-	(void)fprintf(x->r.out, "%6" PRIx64 "  %.*s\n", a->flow.all[i].at, cut(clean, room(x, MARGIN + 9)), clean);
+		(void)fprintf(x->r.out, "%16s %7s", "", cycles);
+	if (isfinite(took))
+		(void)snprintf(each, sizeof(each), took < 99.95 ? "%.1f" : "%.0f", took);
+	(void)fprintf(x->r.out, "%*s  %6" PRIx64 "  %.*s\n", margin(x) - MARGIN, each, a->flow.all[i].at, cut(clean, room(x, margin(x) + 9)), clean);
 	if (a->called[i] > 0)
-		(void)fprintf(x->r.out, "%8.0f %5.1f %%%*sin what it calls\n", a->called[i], 100 * annotate_share(a, a->called[i]), MARGIN - 16 + 5,
-			      "");
+		(void)fprintf(x->r.out, "%8.0f %5.1f %%%*sin what it calls\n", a->called[i], 100 * annotate_share(a, a->called[i]),
+			      margin(x) - 16 + 5, "");
 	if (annotate_share(a, a->samples[i]) >= ANNOTATE_WORTH_SHOWING && a->possible[i])
-		put_indented(x, MARGIN + 4, "may wait for: ", annotate_causes(a->possible[i]));
+		put_indented(x, margin(x) + 4, "may wait for: ", annotate_causes(a->possible[i]));
 }
 
 static void put_head(const struct annotate_rows *x)
@@ -81,14 +91,15 @@ static void put_head(const struct annotate_rows *x)
 		  100 * (double)of->samples / (double)of->total, of->event);
 	paragraph(&x->r, 0, "%zu instructions in %zu blocks.", a->flow.n, a->flow.n_blocks);
 	annotate_notes(x);
-	(void)fprintf(x->r.out, "%8s %7s %7s  %6s\n", "samples", "share", a->model.cycles ? "cycles" : "", "code");
+	(void)fprintf(x->r.out, "%8s %7s %7s%*s  %6s\n", "samples", "share", a->model.cycles ? "cycles" : "", margin(x) - MARGIN,
+		      a->executed ? "took" : "", "code");
 }
 
 /* What was left out in between. */
 static void put_gap(const struct annotate_rows *x, size_t *hidden)
 {
 	if (*hidden)
-		(void)fprintf(x->r.out, "%*s... %zu instruction%s\n", MARGIN, "", *hidden, *hidden == 1 ? "" : "s");
+		(void)fprintf(x->r.out, "%*s... %zu instruction%s\n", margin(x), "", *hidden, *hidden == 1 ? "" : "s");
 	*hidden = 0;
 }
 
@@ -101,7 +112,8 @@ int annotate_print(FILE *out, const struct annotate_page *p)
 	put_head(&x);
 	for (size_t b = 0; b < p->a->flow.n_blocks; b++) {
 		const struct flow_block *block = &p->a->flow.blocks[b];
-		bool shown = p->all || annotate_share(p->a, annotate_block(p->a, block)) >= ANNOTATE_WORTH_SHOWING;
+		bool shown = p->all || annotate_share(p->a, annotate_block(p->a, block)) >= ANNOTATE_WORTH_SHOWING, said = false;
+		char *executed;
 
 		for (uint32_t i = block->first; i < block->first + block->n; i++) {
 			if (!p->all && (!shown || !annotate_is_shown(p->a, block, i))) {
@@ -109,7 +121,10 @@ int annotate_print(FILE *out, const struct annotate_page *p)
 				continue;
 			}
 			put_gap(&x, &hidden);
-			put_instruction(&x, i);
+			if (!said && (executed = annotate_executed(&x, block)))
+				put_indented(&x, margin(&x), "", executed);
+			said = true;
+			put_instruction(&x, block, i);
 		}
 	}
 	put_gap(&x, &hidden);

@@ -7,8 +7,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 
-#define COLUMNS 6
+#define COLUMNS 7
 /* Shades of instructions, by their share of the samples of the one with the most. */
 #define SHADES 4
 /* Of a function with more instructions, blocks without samples are left out: a browser has its limits. */
@@ -69,9 +71,10 @@ static void put_code(const struct page *g, uint32_t i)
 		(void)fputs("</a>", g->h.out);
 }
 
-static void put_instruction(struct page *g, uint32_t i)
+static void put_instruction(struct page *g, const struct flow_block *b, uint32_t i)
 {
 	const struct annotation *a = g->x.p->a;
+	double took = annotate_cycles(g->x.p, b, i);
 	int shade = g->most > 0 ? (int)(SHADES * a->samples[i] / g->most + 0.999) : 0;
 
 	put_line(g, i);
@@ -79,6 +82,10 @@ static void put_instruction(struct page *g, uint32_t i)
 	put_samples(g, a->samples[i]);
 	if (a->model.cycles)
 		(void)fprintf(g->h.out, "<td class=n>%.1f", a->model.cycles[i]);
+	else
+		(void)fputs("<td>", g->h.out);
+	if (isfinite(took))
+		(void)fprintf(g->h.out, took < 99.95 ? "<td class=n>%.1f" : "<td class=n>%.0f", took);
 	else
 		(void)fputs("<td>", g->h.out);
 	(void)fprintf(g->h.out, "<td class=\"n name dim\">%" PRIx64 "<td class=name>", a->flow.all[i].at);
@@ -93,7 +100,7 @@ static void put_instruction(struct page *g, uint32_t i)
 	if (a->called[i] > 0) {
 		(void)fputs("<tr>", g->h.out);
 		put_samples(g, a->called[i]);
-		(void)fputs("<td><td><td class=dim>in what it calls<td>\n", g->h.out);
+		(void)fputs("<td><td><td><td class=dim>in what it calls<td>\n", g->h.out);
 	}
 }
 
@@ -114,15 +121,15 @@ static void put_head(struct page *g)
 	annotate_notes(&g->x);
 	html_notes(&g->h);
 	(void)fputs("<div class=scroll><table class=code>\n<thead><tr><th class=n>samples<th class=n>share<th class=n>cycles<th "
-		    "class=n>address<th>code<th>may "
-		    "wait for</thead>\n",
+		    "class=n>",
 		    g->h.out);
+	(void)fprintf(g->h.out, "%s<th class=n>address<th>code<th>may wait for</thead>\n", p->a->executed ? "took" : "");
 }
 
 static void put_gap(struct page *g)
 {
 	if (g->hidden)
-		(void)fprintf(g->h.out, "<tr><td><td><td><td><td class=dim>... %zu instruction%s<td>\n", g->hidden, g->hidden == 1 ? "" : "s");
+		(void)fprintf(g->h.out, "<tr><td><td><td><td><td><td class=dim>... %zu instruction%s<td>\n", g->hidden, g->hidden == 1 ? "" : "s");
 	g->hidden = 0;
 }
 
@@ -130,6 +137,7 @@ static void put_gap(struct page *g)
 static void put_block(struct page *g, const struct flow_block *b)
 {
 	const struct annotation *a = g->x.p->a;
+	_cleanup_free_ char *executed = annotate_executed(&g->x, b);
 	bool shown = a->flow.n <= MOST_INSTRUCTIONS || annotate_block(a, b) > 0;
 
 	for (uint32_t i = b->first; i < b->first + b->n; i++) {
@@ -140,7 +148,14 @@ static void put_block(struct page *g, const struct flow_block *b)
 		put_gap(g);
 		if (i == b->first)
 			(void)fputs("<tbody>\n", g->h.out);
-		put_instruction(g, i);
+		if (executed) {
+			(void)fprintf(g->h.out, "<tr><th colspan=%d class=dim>", COLUMNS);
+			html_text(&g->h, executed);
+			(void)fputc('\n', g->h.out);
+			free(executed);
+			executed = NULL;
+		}
+		put_instruction(g, b, i);
 	}
 }
 

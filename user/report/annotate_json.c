@@ -24,7 +24,7 @@ static int add_effect(struct json_object *row, const struct analysis_line *l)
 	return r;
 }
 
-static int add_instruction(struct json_object *list, const struct annotate_page *p, size_t i)
+static int add_instruction(struct json_object *list, const struct annotate_page *p, const struct flow_block *b, uint32_t i)
 {
 	struct json_object *row = json_object_new_object(), *causes = json_object_new_array();
 	const struct annotation *a = p->a;
@@ -43,6 +43,8 @@ static int add_instruction(struct json_object *list, const struct annotate_page 
 		r |= json_add_number(row, "called", a->called[i]);
 	if (a->model.cycles)
 		r |= json_add_number(row, "cycles", a->model.cycles[i]);
+	if (a->executed)
+		r |= json_add_number(row, "took", annotate_cycles(p, b, i));
 	if (p->of->lines && line_table_at(p->of->lines, a->flow.all[i].at, &at) == 0)
 		r |= json_add_string(row, "file", at.file) | json_add_number(row, "line", at.line) | add_effect(row, annotate_effect(p, &at));
 	for (int c = 0; r == 0 && c < N_CULPRITS; c++)
@@ -60,8 +62,11 @@ static int add_block(struct json_object *list, const struct annotate_page *p, co
 		json_object_put(instructions);
 		return -ENOMEM;
 	}
+	if (p->a->executed)
+		r = json_add_number(row, "executed", p->a->executed[b - p->a->flow.blocks]) |
+		    json_add_number(row, "executed_error", p->a->executed_errors[b - p->a->flow.blocks]);
 	for (uint32_t i = b->first; r == 0 && i < b->first + b->n; i++)
-		r = add_instruction(instructions, p, i);
+		r = add_instruction(instructions, p, b, i);
 	return r;
 }
 
@@ -86,6 +91,8 @@ int annotate_json(FILE *out, const struct annotate_page *p)
 			    : a->skid == SKID_NEXT ? "next"
 						   : NULL) |
 	    json_add_string(o, "model", a->model.cycles ? a->model.cpu : NULL) | json_add_string(o, "point", p->point ? p->point->name : NULL);
+	if (a->executed)
+		r |= json_add_number(o, "clock_hz", a->clock_hz);
 	for (size_t b = 0; r == 0 && b < a->flow.n_blocks; b++)
 		r = add_block(blocks, p, &a->flow.blocks[b]);
 	if (r == 0)

@@ -171,6 +171,39 @@ char *annotate_causes(uint16_t possible)
 	return made(text, f && fclose(f) == 0 ? 0 : -1);
 }
 
+/* Beyond such a standard error a count says nothing. */
+#define EXECUTED_AT_ALL 0.5
+
+char *annotate_executed(const struct annotate_rows *x, const struct flow_block *b)
+{
+	static const char *const units[] = {"", " thousand", " million", " billion"};
+	const struct annotation *a = x->p->a;
+	size_t i = (size_t)(b - a->flow.blocks), unit = 0;
+	double n = a->executed ? a->executed[i] : 0;
+	char *text = NULL;
+	int r;
+
+	if (!a->executed)
+		return NULL;
+	if (!(a->executed_errors[i] <= EXECUTED_AT_ALL))
+		return made(text, asprintf(&text, "how often it is executed is not known"));
+	for (; n >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
+		n /= 1000;
+	/* 95 %, as all intervals. */
+	r = asprintf(&text, "executed %.3g%s times a second, %s%.0f %%", n, units[unit], x->r.utf8 ? "\u00b1" : "+-", 196 * a->executed_errors[i]);
+	return made(text, r);
+}
+
+double annotate_cycles(const struct annotate_page *p, const struct flow_block *b, uint32_t instruction)
+{
+	const struct annotation *a = p->a;
+	size_t i = (size_t)(b - a->flow.blocks);
+
+	if (!a->executed || !(a->executed_errors[i] <= EXECUTED_AT_ALL) || !(a->clock_hz > 0) || !(a->samples[instruction] > 0))
+		return NAN;
+	return a->samples[instruction] / (double)p->of->total * a->clock_hz / a->executed[i];
+}
+
 char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *l)
 {
 	struct analysis_change c = analysis_shown(l, WORTH_AT);
@@ -299,6 +332,10 @@ void annotate_notes(const struct annotate_rows *x)
 	if (a->between > 0)
 		note(&x->r, NOTE_PLAIN, "%.0f samples are at no instruction's begin.", a->between);
 	note(&x->r, NOTE_PLAIN, "%s", skid_words[a->skid]);
+	if (a->executed)
+		note(&x->r, NOTE_PLAIN,
+		     "Executions are those of a second of CPU time, counted just now. took: cycles for each, by the samples, at %.2f GHz.",
+		     a->clock_hz / 1e9);
 	if (a->model.cycles && *a->model.cpu)
 		note(&x->r, NOTE_PLAIN, "cycles: that an instruction takes at least, by LLVM's model of %s%s.", a->model.cpu,
 		     a->model.left_out ? ", in the blocks with the most samples" : "");

@@ -45,6 +45,10 @@ double annotate_share(const struct annotation *a, double samples);
 double annotate_block(const struct annotation *a, const struct flow_block *b);
 /* Is @instruction of @b shown? All of a short block are; of a long one those with samples, and a few before each. */
 bool annotate_is_shown(const struct annotation *a, const struct flow_block *b, uint32_t instruction);
+/* "executed 1.21 M times a second, ±3 %", the caller's; NULL: nothing was counted. */
+char *annotate_executed(const struct annotate_rows *x, const struct flow_block *b);
+/* How many cycles each execution of @instruction of @b took, by its samples; NAN: that is not known. */
+double annotate_cycles(const struct annotate_page *p, const struct flow_block *b, uint32_t instruction);
 /* "data cache, DTLB", the caller's; "" if nothing is possible. */
 char *annotate_causes(uint16_t possible);
 /* "worth 11.8 ±1.2 % if 50 % faster (helps)", the caller's. */

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "counting/counting.h"
+
+#include "annotate/annotation.h"
+#include "annotate/counted.h"
+#include "annotate/executions.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "counting/private.h"
+#include "elf/object.h"
+#include "shared/visit_rates.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Places are rare that are passed no more often in a second of CPU time, by samples. */
+#define RARE_BY_SAMPLES 5000
+/* What a block takes at least, roughly: cycles for each instruction, of a CPU that has so many in a second. */
+#define CYCLES 0.4
+#define CLOCK_HZ 3e9
+#define MOST_ANCHORS 1024
+
+static void forget_windows(struct counting *c)
+{
+	for (size_t i = 0; i < c->n_all; i++)
+		free((void *)(uintptr_t)c->all[i].hits);
+	free(c->all);
+	c->all = NULL;
+	c->n_all = 0;
+}
+
+static void counting_free(struct counting *c)
+{
+	forget_windows(c);
+	windows_close(c->windows);
+	free(c->places);
+	free(c->counted);
+	free(c->wanted);
+	free(c->rare);
+	free(c->useless);
+	free(c->rates);
+	free(c->errors);
+	free(c->levels);
+}
+
+static int add_place(struct counting *c, uint64_t vaddr)
+{
+	struct window_place p = {.id = (uint32_t)c->n};
+	unsigned char byte;
+
+	if (c->n >= VISIT_RATES_SITES || elf_object_vaddr_to_offset(c->o, vaddr, &p.offset) < 0)
+		return -ERANGE;
+	if (array_room(c->places, c->n) < 0)
+		return -ENOMEM;
+	/* Its page is in memory then: see file_offsets in points/uprobes.c. */
+	(void)elf_object_read(c->o, vaddr, &byte, 1);
+	c->places[c->n++] = p;
+	return 0;
+}
+
+struct gathering {
+	struct counting *c;
+	const struct flow *f;
+	size_t functions, each; /* how many there are; of so many, one is taken */
+};
+
+static int count_function(const struct elf_symbol *s, void *arg)
+{
+	(void)s;
+	(*(size_t *)arg)++;
+	return 0;
+}
+
+/* Functions that are called rarely tell how fast time goes for the program. */
+static int add_anchor(const struct elf_symbol *s, void *arg)
+{
+	struct gathering *g = arg;
+
+	if (g->functions++ % g->each || s->is_indirect || s->addr - g->f->start < g->f->size || code_cost_at(g->c->o, s->addr) >= CODE_NOP5)
+		return 0;
+	return add_place(g->c, s->addr) == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int gather(struct counting *c, const struct annotation *a, const struct classes *classes, struct error *e)
+{
+	struct gathering g = {.c = c, .f = &a->flow};
+	size_t functions = 0;
+	int r;
+
+	if (a->flow.inside)
+		return fail(e, ENODATA, "its instructions overlap: a probe on one would change another");
+	r = counted_places(&a->flow, classes, a->found, &c->counted, &c->n_counted);
+	for (size_t i = 0; r == 0 && i < c->n_counted; i++)
+		r = add_place(c, c->counted[i].vaddr);
+	if (r == -ERANGE)
+		return fail(e, ENODATA, "it has more than %d blocks", VISIT_RATES_SITES);
+	(void)elf_object_each_function(c->o, count_function, &functions);
+	g.each = functions / MOST_ANCHORS + 1;
+	if (r == 0)
+		r = elf_object_each_function(c->o, add_anchor, &g);
+	c->wanted = calloc(c->n + 1, sizeof(*c->wanted));
+	c->rare = calloc(c->n + 1, sizeof(*c->rare));
+	c->useless = calloc(c->n + 1, sizeof(*c->useless));
+	c->rates = calloc(c->n + 1, sizeof(*c->rates));
+	c->errors = calloc(c->n + 1, sizeof(*c->errors));
+	c->levels = calloc(c->n + 1, sizeof(*c->levels));
+	return r < 0 || !c->wanted || !c->rare || !c->useless || !c->rates || !c->errors || !c->levels ? fail(e, ENOMEM, "out of memory") : 0;
+}
+
+/* Rough rates of places with samples: so much of the time, in so many instructions. It may well be less often, where they wait. @part: of the
+ * process' CPU time that one sample is. */
+static void rate_by_samples(struct counting *c, const struct annotation *a, const struct classes *classes, double part)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		double samples = 0, cycles = 0;
+
+		for (size_t b = 0; i < c->n_counted && b < a->flow.n_blocks; b++) {
+			const struct flow_block *block = &a->flow.blocks[b];
+
+			if (classes->blocks[b] != c->counted[i].class)
+				continue;
+			cycles += fmax(1, CYCLES * block->n);
+			for (uint32_t k = block->first; k < block->first + block->n; k++)
+				samples += a->samples[k];
+		}
+		c->rates[i] = cycles > 0 ? samples * part * CLOCK_HZ / cycles : 0;
+		c->rare[i] = c->rates[i] < RARE_BY_SAMPLES;
+	}
+}
+
+/* Of the first CPU, as the kernel says now. */
+static double clock_hz(void)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/cpuinfo", "re");
+	double mhz = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "cpu MHz : %lf", &mhz) == 1)
+			break;
+	return mhz * 1e6;
+}
+
+static int keep(const struct counting *c, const struct classes *classes, struct annotation *a)
+{
+	a->executed = calloc(a->flow.n_blocks + 1, sizeof(*a->executed));
+	a->executed_errors = calloc(a->flow.n_blocks + 1, sizeof(*a->executed_errors));
+	if (!a->executed || !a->executed_errors)
+		return -ENOMEM;
+	a->clock_hz = clock_hz();
+	for (size_t b = 0; b < a->flow.n_blocks; b++) {
+		a->executed_errors[b] = INFINITY;
+		for (size_t i = 0; i < c->n_counted; i++)
+			if (c->counted[i].class == classes->blocks[b]) {
+				a->executed[b] = c->rates[i];
+				a->executed_errors[b] = c->errors[i];
+			}
+	}
+	return 0;
+}
+
+int counting_run(pid_t pid, const struct elf_object *o, struct annotation *a, uint64_t all_samples, double seconds, struct error *e)
+{
+	_cleanup_(counting_free) struct counting c = {.o = o};
+	_cleanup_(classes_free) struct classes classes = {0};
+	int r = classes_of(&a->flow, &classes);
+
+	if (r < 0)
+		return fail(e, -r, "out of memory");
+	r = gather(&c, a, &classes, e);
+	if (r == 0)
+		r = windows_open(pid, o, &c.windows, e);
+	if (r == 0) {
+		rate_by_samples(&c, a, &classes, 1 / fmax((double)all_samples, 1));
+		r = counting_rounds(&c, seconds, e);
+	}
+	return r == 0 && keep(&c, &classes, a) < 0 ? fail(e, ENOMEM, "out of memory") : r;
+}

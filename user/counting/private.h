@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What counting is made of, and windows: probes at some places of a process, for a moment. Internal to the package. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct counted_place;
+struct elf_object;
+struct error;
+struct executions_window;
+struct windows;
+
+struct window_place {
+	uint64_t offset; /* in the file */
+	uint32_t id;	 /* of its counter: below VISIT_RATES_SITES, and always the same */
+};
+
+/* What is to be closed by windows_close. */
+int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, struct error *e);
+void windows_close(struct windows *w); /* NULL is allowed */
+
+/* Probes at those of @places that @wanted says, until the process had @cpu_s of CPU time or ten times as long has passed. @hits: of each place.
+ * *ret_cpu_s: its CPU time meanwhile. @look: it ends soon if none of them is hit at first, since the process does something else. */
+int windows_count(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, double cpu_s, bool look, uint64_t *hits,
+		  double *ret_cpu_s, struct error *e);
+
+struct counting {
+	const struct elf_object *o;
+	struct windows *windows;
+	struct window_place *places; /* those of the function first, in the order of @counted; then anchors */
+	struct counted_place *counted;
+	size_t n, n_counted;
+	size_t rarest;		       /* the place that was the last to turn out to be frequent */
+	bool nothing_rarer;	       /* it has to count as rare all the same */
+	bool *wanted, *rare, *useless; /* useless: it is never hit, and not of the function */
+	double *rates, *errors;
+	uint32_t *levels, n_levels;
+	struct executions_window *all; /* hits are owned */
+	size_t n_all;
+};
+
+/* Fills in the levels and rates of all places, and windows, for @seconds. */
+int counting_rounds(struct counting *c, double seconds, struct error *e);

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "counting/private.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "elf/object.h"
+#include "kernel/probe.h"
+#include "kernel/uprobe_multi.h"
+#include "shared/visit_rates.h"
+#include "visit_rates.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How often it is looked how much CPU time the process had. */
+#define LOOK_NS (2 * NSEC_PER_MSEC)
+#define PATIENCE 10
+
+/* The kernel takes some hundredths of a second to let go of probes, after they are gone from the code. Meanwhile the next windows begin. */
+#define CLOSERS 4
+
+struct closer {
+	pthread_t thread;
+	bool runs;
+	int fd;
+};
+
+struct windows {
+	struct closer closers[CLOSERS];
+	size_t next_closer;
+	struct visit_rates_bpf *skel;
+	pid_t pid;
+	clockid_t cpu_clock;
+	char path[64]; /* of the file, by its descriptor */
+	int cpus;
+	uint64_t *before; /* counters, VISIT_RATES_SITES of them */
+	uint64_t *each;	  /* one counter, of each CPU */
+};
+
+static int gone(const struct windows *w, struct error *e)
+{
+	return fail(e, ESRCH, "process %d ended while it was counted", (int)w->pid);
+}
+
+static int load(struct windows *w, struct error *e)
+{
+	w->skel = visit_rates_bpf__open();
+	if (!w->skel)
+		return fail(e, errno, "cannot open the BPF program that counts: %s", strerror(errno));
+	(void)bpf_program__set_autoload(w->skel->progs.visit_rates_call, false);
+	(void)bpf_program__set_expected_attach_type(w->skel->progs.visit_rates_probe, (enum bpf_attach_type)UPROBE_MULTI);
+	w->skel->data->visit_rates_open = false;
+	if (visit_rates_bpf__load(w->skel) < 0)
+		return fail(e, errno, "cannot load the BPF program that counts: %s", strerror(errno));
+	return 0;
+}
+
+int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, struct error *e)
+{
+	struct windows *w;
+	int r;
+
+	if (!feature_usable("uprobe_multi", NULL))
+		return fail(e, ENOTSUP, "to count at many places at once takes links of many probes (Linux 6.6), and root");
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return fail(e, ENOMEM, "out of memory");
+	w->pid = pid;
+	w->cpus = libbpf_num_possible_cpus();
+	(void)snprintf(w->path, sizeof(w->path), "/proc/self/fd/%d", elf_object_fd(o));
+	w->before = calloc(VISIT_RATES_SITES, sizeof(*w->before));
+	w->each = w->cpus > 0 ? calloc((size_t)w->cpus, sizeof(*w->each)) : NULL;
+	r = w->before && w->each ? load(w, e) : fail(e, ENOMEM, "out of memory");
+	if (r == 0 && clock_getcpuclockid(pid, &w->cpu_clock) != 0)
+		r = fail(e, ESRCH, "there is no process %d", (int)pid);
+	if (r < 0) {
+		windows_close(w);
+		return r;
+	}
+	*ret = w;
+	return 0;
+}
+
+static void *close_link(void *arg)
+{
+	struct closer *c = arg;
+
+	(void)close(c->fd);
+	return NULL;
+}
+
+static void wait_for_closer(struct closer *c)
+{
+	if (c->runs)
+		(void)pthread_join(c->thread, NULL);
+	c->runs = false;
+}
+
+static void detach(struct windows *w, int fd)
+{
+	struct closer *c = &w->closers[w->next_closer++ % CLOSERS];
+
+	wait_for_closer(c);
+	c->fd = fd;
+	c->runs = pthread_create(&c->thread, NULL, close_link, c) == 0;
+	if (!c->runs)
+		(void)close(fd);
+}
+
+void windows_close(struct windows *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < CLOSERS; i++)
+		wait_for_closer(&w->closers[i]);
+	visit_rates_bpf__destroy(w->skel);
+	free(w->before);
+	free(w->each);
+	free(w);
+}
+
+static int cpu_time(const struct windows *w, double *ret)
+{
+	struct timespec t;
+
+	if (clock_gettime(w->cpu_clock, &t) < 0)
+		return -ESRCH;
+	*ret = (double)timespec_ns(t) / (double)NSEC_PER_SEC;
+	return 0;
+}
+
+static uint64_t counter(const struct windows *w, uint32_t id)
+{
+	uint64_t sum = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(w->skel->maps.visit_rates), &id, w->each) < 0)
+		return w->before[id];
+	for (int k = 0; k < w->cpus; k++)
+		sum += w->each[k];
+	return sum;
+}
+
+static bool some_hits(const struct windows *w, const struct window_place *places, const bool *wanted, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i] && counter(w, places[i].id) != w->before[places[i].id])
+			return true;
+	return false;
+}
+
+/* What was counted since the last call. */
+static void read_hits(const struct windows *w, const struct window_place *places, const bool *wanted, size_t n, uint64_t *hits)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint64_t now = wanted[i] ? counter(w, places[i].id) : 0;
+
+		hits[i] = wanted[i] ? now - w->before[places[i].id] : 0;
+		if (wanted[i])
+			w->before[places[i].id] = now;
+	}
+}
+
+/* A descriptor that holds the probes, or a negative errno. */
+static int attach(const struct windows *w, const struct window_place *places, const bool *wanted, size_t n)
+{
+	_cleanup_free_ uint64_t *numbers = calloc(2 * n + 1, sizeof(*numbers));
+	struct uprobe_multi m = {.path = w->path, .offsets = numbers, .cookies = numbers + n, .pid = w->pid};
+
+	if (!numbers)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (!wanted[i])
+			continue;
+		numbers[m.n] = places[i].offset;
+		numbers[n + m.n] = places[i].id;
+		m.n++;
+	}
+	return uprobe_multi_link(bpf_program__fd(w->skel->progs.visit_rates_probe), &m);
+}
+
+/* Until the process has had its CPU time. @while_hit: or has hit nothing after a first look. */
+static int wait_for(const struct windows *w, double cpu_s, const struct window_place *places, const bool *while_hit, size_t n, double *ret_cpu_s)
+{
+	const struct timespec look = {.tv_nsec = LOOK_NS};
+	uint64_t since = clock_monotonic_ns();
+	double from = 0, now;
+	int r = cpu_time(w, &from);
+
+	for (now = from; r == 0 && now - from < cpu_s && (double)(clock_monotonic_ns() - since) < PATIENCE * cpu_s * (double)NSEC_PER_SEC;) {
+		(void)nanosleep(&look, NULL);
+		r = cpu_time(w, &now);
+		if (r == 0 && while_hit && now > from && !some_hits(w, places, while_hit, n))
+			break;
+		while_hit = now > from ? NULL : while_hit;
+	}
+	*ret_cpu_s = now - from;
+	return r;
+}
+
+int windows_count(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, double cpu_s, bool look, uint64_t *hits,
+		  double *ret_cpu_s, struct error *e)
+{
+	int fd = attach(w, places, wanted, n), r;
+
+	if (fd == -ESRCH)
+		return gone(w, e);
+	if (fd < 0)
+		return fail(e, -fd, "cannot put probes into process %d: %s", (int)w->pid, strerror(-fd));
+	w->skel->data->visit_rates_open = true;
+	r = wait_for(w, cpu_s, places, look ? wanted : NULL, n, ret_cpu_s);
+	w->skel->data->visit_rates_open = false;
+	detach(w, fd);
+	read_hits(w, places, wanted, n, hits);
+	return r < 0 ? gone(w, e) : 0;
+}
