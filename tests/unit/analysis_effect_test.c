@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Effects against arithmetic: experiments whose periods are known. */
 #include "analysis/analysis.h"
+#include "analysis/effect.h"
+#include "analysis/stats.h"
 #include "analysis_sample.h"
 
 #include <stdarg.h>
@@ -328,6 +330,40 @@ static void fine_grids_are_joined(void **state)
 	profile_free(&p);
 }
 
+#define PAIRS 40
+
+/* The standard deviation of the period of pairs at 0 %, of which one is as much too fast as the other is too slow. */
+static double scatter_of_pairs(bool in_burst)
+{
+	struct observation obs[2 * PAIRS] = {0};
+	double periods[RESAMPLES];
+	struct rng r;
+
+	rng_seed(&r, 5);
+	for (uint32_t i = 0; i < PAIRS; i++) {
+		double off = 0.2 * (rng_unit(&r) - 0.5);
+
+		for (int half = 0; half < 2; half++) {
+			/* Not next to each other, as those of two lines. */
+			struct observation *o = &obs[i + half * PAIRS];
+
+			o->num[READ_WHOLE] = half ? 1 - off : 1 + off;
+			o->den[READ_WHOLE] = o->weight = 1;
+			o->burst = i;
+			o->in_burst = in_burst;
+		}
+	}
+	assert_int_equal(group_resample(obs, 2 * PAIRS, READ_WHOLE, &r, periods), 0);
+	return stats_deviation(periods, RESAMPLES);
+}
+
+static void experiments_of_a_burst_are_drawn_together(void **state)
+{
+	(void)state;
+	assert_true(scatter_of_pairs(false) > 0.003);
+	assert_true(scatter_of_pairs(true) < 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -343,6 +379,7 @@ int main(void)
 		cmocka_unit_test(another_rate_hardly_counts),
 		cmocka_unit_test(a_short_one_says_little),
 		cmocka_unit_test(fine_grids_are_joined),
+		cmocka_unit_test(experiments_of_a_burst_are_drawn_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

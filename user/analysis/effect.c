@@ -117,12 +117,46 @@ struct block {
 	double num, den;
 };
 
+static int by_burst(const void *a, const void *b)
+{
+	const struct observation *const *x = a, *const *y = b;
+
+	return ((*x)->burst > (*y)->burst) - ((*x)->burst < (*y)->burst);
+}
+
+/* The same of experiments in bursts: those of one stay together. They have its load in common, and where that was taken out (drift.c), those at 0 %
+ * were each compared with the other, so what is chance in one is in the other, too, with the opposite sign. */
+static struct block *make_bursts(const struct observation *obs, size_t n, enum reading how, size_t *ret_n)
+{
+	_cleanup_free_ const struct observation **order = calloc(n, sizeof(*order));
+	struct block *blocks = calloc(n + 1, sizeof(*blocks));
+	size_t made = 0;
+
+	if (!order || !blocks) {
+		free(blocks);
+		return NULL;
+	}
+	for (size_t i = 0; i < n; i++)
+		order[i] = &obs[i];
+	qsort(order, n, sizeof(*order), by_burst);
+	for (size_t i = 0; i < n; i++) {
+		made += i > 0 && order[i]->burst != order[i - 1]->burst;
+		blocks[made].num += order[i]->num[how];
+		blocks[made].den += order[i]->den[how];
+	}
+	*ret_n = made + 1;
+	return blocks;
+}
+
 /* The group as at most MAX_BLOCKS blocks; *ret_n of them, the caller's. */
 static struct block *make_blocks(const struct observation *obs, size_t n, enum reading how, size_t *ret_n)
 {
 	size_t n_blocks = n < MAX_BLOCKS ? n : MAX_BLOCKS;
-	struct block *blocks = calloc(n_blocks + 1, sizeof(*blocks));
+	struct block *blocks;
 
+	if (n && obs[0].in_burst)
+		return make_bursts(obs, n, how, ret_n);
+	blocks = calloc(n_blocks + 1, sizeof(*blocks));
 	if (!blocks)
 		return NULL;
 	for (size_t i = 0; i < n; i++) {

@@ -51,6 +51,17 @@ static void drop_window(struct counting *c)
 	free((void *)(uintptr_t)c->all[--c->n_all].hits);
 }
 
+/* At rare places, in all windows. */
+static double all_hits(const struct counting *c)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < c->n_all; k++)
+		for (size_t i = 0; i < c->n; i++)
+			sum += c->rare[i] ? (double)c->all[k].hits[i] : 0;
+	return sum;
+}
+
 /* A window with probes at rare places alone. What turns out to be frequent in it is rare no more, and the window is dropped, since the program was
  * slowed down. */
 static int count_rare(struct counting *c, uint32_t level, struct error *e)
@@ -85,6 +96,13 @@ static int count_rare(struct counting *c, uint32_t level, struct error *e)
 		/* An anchor is worth nothing then. */
 		c->useless[first] = first >= c->n_counted;
 		c->levels[first] = level && !c->useless[first] ? level - 1 : 0;
+		/* Something has to be left. */
+		if (level && !(all_hits(c) > 0)) {
+			c->rare[first] = c->nothing_rarer = true;
+			c->useless[first] = false;
+			c->levels[first] = level;
+			return 0;
+		}
 	}
 	drop_window(c);
 	return 0;
@@ -105,16 +123,6 @@ static int look_for_rare(struct counting *c, double seconds, double *ret_cpu_s, 
 	}
 	*ret_cpu_s = cpu_s;
 	return r;
-}
-
-static double all_hits(const struct counting *c)
-{
-	double sum = 0;
-
-	for (size_t k = 0; k < c->n_all; k++)
-		for (size_t i = 0; i < c->n; i++)
-			sum += c->rare[i] ? (double)c->all[k].hits[i] : 0;
-	return sum;
 }
 
 /* What is rare, while the program goes on as always. If nothing is, the rarest. */

@@ -167,7 +167,7 @@ static void read_hits(const struct windows *w, const struct window_place *places
 	}
 }
 
-/* A descriptor that holds the probes, or a negative errno. */
+/* A descriptor that holds the probes, or a negative errno; -ENOENT: none is wanted. */
 static int attach(const struct windows *w, const struct window_place *places, const bool *wanted, size_t n)
 {
 	_cleanup_free_ uint64_t *numbers = calloc(2 * n + 1, sizeof(*numbers));
@@ -182,7 +182,7 @@ static int attach(const struct windows *w, const struct window_place *places, co
 		numbers[n + m.n] = places[i].id;
 		m.n++;
 	}
-	return uprobe_multi_link(bpf_program__fd(w->skel->progs.visit_rates_probe), &m);
+	return m.n == 0 ? -ENOENT : uprobe_multi_link(bpf_program__fd(w->skel->progs.visit_rates_probe), &m);
 }
 
 /* Until the process has had its CPU time. @while_hit: or has hit nothing after a first look. */
@@ -211,12 +211,13 @@ int windows_count(struct windows *w, const struct window_place *places, const bo
 
 	if (fd == -ESRCH)
 		return gone(w, e);
-	if (fd < 0)
+	if (fd < 0 && fd != -ENOENT)
 		return fail(e, -fd, "cannot put probes into process %d: %s", (int)w->pid, strerror(-fd));
 	w->skel->data->visit_rates_open = true;
 	r = wait_for(w, cpu_s, places, look ? wanted : NULL, n, ret_cpu_s);
 	w->skel->data->visit_rates_open = false;
-	detach(w, fd);
+	if (fd >= 0)
+		detach(w, fd);
 	read_hits(w, places, wanted, n, hits);
 	return r < 0 ? gone(w, e) : 0;
 }
