@@ -8,7 +8,8 @@
 #include <bpf/bpf_tracing.h>
 
 const volatile unsigned int visit_rates_process = 0;
-bool visit_rates_open = true; /* counts, other than while probes come and go */
+/* Upper half of the cookies of the probes that count now. Those of an earlier window may not be gone yet. */
+unsigned int visit_rates_window = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -22,14 +23,17 @@ static __always_inline void visit_rates_add(u64 i)
 	u32 key = (u32)i;
 	u64 *n = bpf_map_lookup_elem(&visit_rates, &key);
 
-	if (n && visit_rates_open)
+	if (n)
 		__sync_fetch_and_add(n, 1);
 }
 
 SEC("uprobe")
 int visit_rates_probe(struct pt_regs *ctx)
 {
-	visit_rates_add(bpf_get_attach_cookie(ctx));
+	u64 cookie = bpf_get_attach_cookie(ctx);
+
+	if (cookie >> 32 == visit_rates_window)
+		visit_rates_add((u32)cookie);
 	return 0;
 }
 

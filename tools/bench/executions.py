@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How often blocks are executed, as `cozbpf annotate --count` has it, beside what callgrind counts: ten kernels of ours and four programs of Debian's, each in the image with the
-most of its samples, in the functions with the most.
+"""How often blocks are executed by `cozbpf annotate --count`, compared with callgrind's counts: ten kernels of ours and four programs of Debian's, each in the image with
+most of its samples, in the functions with most of them.
 
 Counts are for a second, those of callgrind for a run: one factor for each program lies between them, the weighted median of their quotients. Blocks
 weigh as much as they have samples, and programs the same."""
@@ -87,7 +87,7 @@ class Program:
                 elif line.startswith("calls="):
                     call = True
                 elif line.startswith("0x"):
-                    # What a call cost stands behind it: that is of the callee.
+                    # The line after a call has the cost of the callee.
                     if not call and of is not None:
                         words = line.split()
                         of[int(words[0], 16)] = of.get(int(words[0], 16), 0) + int(words[-1])

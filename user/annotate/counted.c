@@ -14,7 +14,7 @@ struct certain {
 	size_t depth;
 };
 
-/* Does the CPU come to what is behind it? */
+/* Does the CPU go on to the next instruction, or to a target in the code, for certain? */
 static bool comes_back(const struct code_instruction *i)
 {
 	return i->flow != CODE_CALL && i->flow != CODE_KERNEL && i->flow != CODE_STOP;

@@ -9,8 +9,8 @@ struct counted_place {
 	uint32_t class; /* of blocks */
 };
 
-/* One place for each class of blocks that has one, on its cheapest instruction. A probe overwrites a byte, so it may stand only where an instruction
- * surely begins: not where a table of jumps, or data, may be taken for code. That is where a sample was found (@found, of each instruction), since
- * the CPU was there; at the function's begin; and where the CPU goes on from there without a call, since that may not come back. *ret is the
- * caller's (free). -ENOMEM. */
+/* Finds one place for each class of blocks, on the cheapest instruction of the class. A probe overwrites a byte, so it may stand only where an
+ * instruction surely begins. Data between functions, or a table of jumps in the text, can look like code. An instruction is sure if a sample was
+ * found at it (@found, of each instruction), if it is the function's first, or if the CPU goes on to it from a sure one. The instruction after a call
+ * is not sure: the call may never return. *ret is the caller's (free). -ENOMEM. */
 int counted_places(const struct flow *f, const struct classes *c, const double *found, struct counted_place **ret, size_t *ret_n);

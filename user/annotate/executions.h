@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How often places in code were executed, from counts by probes in short windows. Pure.
  *
- * A probe slows the code down that it is in, by a factor of thousands in a short loop. What windows say is exact all the same: within one, places are
- * passed in the proportion in which the program passes them, however long it takes. So places are sorted into levels by how often they are passed. In
- * a window of the last level only the rarest have a probe, which hardly slow anything down: their hits for the CPU time are their rates. A window of
- * the level before has those and the next more frequent ones, whose rates follow by proportion, and so on to the most frequent.
+ * A probe makes the code that it stands in slower, a short loop by a factor of thousands. The proportions within a window stay exact, because the
+ * program passes the same places in the same order at any speed. So places are sorted into levels by how often they are passed:
  *
- * Windows begin at random in time, so that, of a program with phases, those last as long in the sum as the phases do, and not as what is counted in
- * them. Windows of a level are weighted so that what they say of places whose rates are known from later levels comes out right (calibration
- * weights: Deville and Särndal, JASA 1992; found by expectation maximisation, as Richardson and Lucy have it). */
+ *   last level      Probes at rare places alone. They hardly slow the program down: a place's rate is its hits over the CPU time.
+ *   level before    Probes at those, and at places up to some 50 times as frequent. The rates of these follow from the proportion to the rare ones.
+ *   ...             and so on, to level 0, which has probes at all places.
+ *
+ * A window begins at a random moment. In a program with phases, each phase gets windows by the time that it lasts, not by how much it executes, and
+ * a window of the first levels is too short to see more than one phase. So the windows of a level are weighted: the weighted hits of the places whose
+ * rates are known from later levels have to agree with these rates (calibration weights: Deville and Särndal, JASA 1992; found by expectation
+ * maximisation, as in Richardson 1972 and Lucy 1974). Without weights a loop can be off by a factor of three (unit test phases_are_weighted). */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct executions_window {
-	uint32_t level;	      /* each place whose level is at least that has a probe */
+	uint32_t level;	      /* a place has a probe if its own level is this or a later one */
 	double cpu_s;	      /* seconds of CPU time of the process, probes included */
 	const uint64_t *hits; /* of each place */
 };
@@ -27,10 +30,11 @@ struct executions_input {
 	size_t n_places;
 };
 
-/* @rates: of each place, for each second of CPU time; @errors: the standard error of each, relative, by drawing windows again; infinite for what was
- * never hit. -ERANGE: windows of the last level say nothing; -ENOMEM. */
+/* @rates: executions of each place in a second of CPU time. @errors: the relative standard error of each rate, by the bootstrap over windows;
+ * infinite for a place that was never hit. -ERANGE: no place of the last level was hit; -ENOMEM. */
 int executions_estimate(const struct executions_input *in, double *rates, double *errors);
 
-/* Levels for places of which @rates is known roughly: those of the last one are hit @last times a second together (but there is one at least), and
- * those of each level before up to @factor times as often. Returns how many levels there are; 0: out of memory. */
+/* Sorts places into levels by their rough @rates (executions a second). The places of the last level are hit @last times a second in sum; each level
+ * before it has up to @factor times as many hits as the one after it. The last level has one place at least. Returns the number of levels; 0: out of
+ * memory. */
 uint32_t executions_levels(const double *rates, size_t n, double last, double factor, uint32_t *levels);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How often the blocks of a function are executed in a process that runs: counted by probes in many short windows, in which the process is slowed
- * down, by a factor of up to thousands. What is made of the windows: annotate/executions.h. It takes links of many probes (Linux 6.6). */
+/* Counts how often the blocks of a function are executed in a running process: by probes in many short windows, in which the process runs up to
+ * thousands of times more slowly. annotate/executions.h says how rates follow from windows. Needs links of many probes (Linux 6.6). */
 #pragma once
 
 #include <stdint.h>

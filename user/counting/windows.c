@@ -35,6 +35,7 @@ struct closer {
 struct windows {
 	struct closer closers[CLOSERS];
 	size_t next_closer;
+	uint32_t window; /* the number of the last one, from 1 on; 0: none counts */
 	struct visit_rates_bpf *skel;
 	pid_t pid;
 	clockid_t cpu_clock;
@@ -56,7 +57,6 @@ static int load(struct windows *w, struct error *e)
 		return fail(e, errno, "cannot open the BPF program that counts: %s", strerror(errno));
 	(void)bpf_program__set_autoload(w->skel->progs.visit_rates_call, false);
 	(void)bpf_program__set_expected_attach_type(w->skel->progs.visit_rates_probe, (enum bpf_attach_type)UPROBE_MULTI);
-	w->skel->data->visit_rates_open = false;
 	if (visit_rates_bpf__load(w->skel) < 0)
 		return fail(e, errno, "cannot load the BPF program that counts: %s", strerror(errno));
 	return 0;
@@ -179,7 +179,7 @@ static int attach(const struct windows *w, const struct window_place *places, co
 		if (!wanted[i])
 			continue;
 		numbers[m.n] = places[i].offset;
-		numbers[n + m.n] = places[i].id;
+		numbers[n + m.n] = (uint64_t)w->window << 32 | places[i].id;
 		m.n++;
 	}
 	return m.n == 0 ? -ENOENT : uprobe_multi_link(bpf_program__fd(w->skel->progs.visit_rates_probe), &m);
@@ -207,15 +207,20 @@ static int wait_for(const struct windows *w, double cpu_s, const struct window_p
 int windows_count(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, double cpu_s, bool look, uint64_t *hits,
 		  double *ret_cpu_s, struct error *e)
 {
-	int fd = attach(w, places, wanted, n), r;
+	int fd, r;
 
+	/* Probes of the last window that are not gone yet slow the program down. Where the CPU time counts, they have to be gone. */
+	for (size_t i = 0; !look && i < CLOSERS; i++)
+		wait_for_closer(&w->closers[i]);
+	w->window++;
+	fd = attach(w, places, wanted, n);
 	if (fd == -ESRCH)
 		return gone(w, e);
 	if (fd < 0 && fd != -ENOENT)
 		return fail(e, -fd, "cannot put probes into process %d: %s", (int)w->pid, strerror(-fd));
-	w->skel->data->visit_rates_open = true;
+	w->skel->bss->visit_rates_window = w->window;
 	r = wait_for(w, cpu_s, places, look ? wanted : NULL, n, ret_cpu_s);
-	w->skel->data->visit_rates_open = false;
+	w->skel->bss->visit_rates_window = 0;
 	if (fd >= 0)
 		detach(w, fd);
 	read_hits(w, places, wanted, n, hits);
