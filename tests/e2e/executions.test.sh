@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # How often blocks are executed, counted in a program whose loops have known numbers of passes; and that it does not notice.
-# needs: root btf uprobe_multi python3 package:llvm
+# needs: root btf python3 package:llvm
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
