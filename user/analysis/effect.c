@@ -124,13 +124,14 @@ static int by_burst(const void *a, const void *b)
 	return ((*x)->burst > (*y)->burst) - ((*x)->burst < (*y)->burst);
 }
 
-/* The same of experiments in bursts: those of one stay together. They have its load in common, and where that was taken out (drift.c), those at 0 %
- * were each compared with the other, so what is chance in one is in the other, too, with the opposite sign. */
-static struct block *make_bursts(const struct observation *obs, size_t n, enum reading how, size_t *ret_n)
+/* The group as at most MAX_BLOCKS blocks; *ret_n of them, the caller's. Experiments of a burst stay in one block. They have the load of its time in
+ * common. Where drift.c has taken that out, the two at 0 % were each compared with the other, so that their errors have opposite signs. */
+static struct block *make_blocks(const struct observation *obs, size_t n, enum reading how, size_t *ret_n)
 {
-	_cleanup_free_ const struct observation **order = calloc(n, sizeof(*order));
-	struct block *blocks = calloc(n + 1, sizeof(*blocks));
-	size_t made = 0;
+	_cleanup_free_ const struct observation **order = calloc(n + 1, sizeof(*order));
+	struct block *blocks = calloc(MAX_BLOCKS, sizeof(*blocks));
+	bool bursts = n && obs[0].in_burst;
+	size_t units = 0, unit = 0, n_blocks;
 
 	if (!order || !blocks) {
 		free(blocks);
@@ -138,32 +139,18 @@ static struct block *make_bursts(const struct observation *obs, size_t n, enum r
 	}
 	for (size_t i = 0; i < n; i++)
 		order[i] = &obs[i];
-	qsort(order, n, sizeof(*order), by_burst);
+	if (bursts)
+		qsort(order, n, sizeof(*order), by_burst);
+	for (size_t i = 0; i < n; i++)
+		units += !bursts || i == 0 || order[i]->burst != order[i - 1]->burst;
+	n_blocks = units < MAX_BLOCKS ? units : MAX_BLOCKS;
 	for (size_t i = 0; i < n; i++) {
-		made += i > 0 && order[i]->burst != order[i - 1]->burst;
-		blocks[made].num += order[i]->num[how];
-		blocks[made].den += order[i]->den[how];
-	}
-	*ret_n = made + 1;
-	return blocks;
-}
+		struct block *b;
 
-/* The group as at most MAX_BLOCKS blocks; *ret_n of them, the caller's. */
-static struct block *make_blocks(const struct observation *obs, size_t n, enum reading how, size_t *ret_n)
-{
-	size_t n_blocks = n < MAX_BLOCKS ? n : MAX_BLOCKS;
-	struct block *blocks;
-
-	if (n && obs[0].in_burst)
-		return make_bursts(obs, n, how, ret_n);
-	blocks = calloc(n_blocks + 1, sizeof(*blocks));
-	if (!blocks)
-		return NULL;
-	for (size_t i = 0; i < n; i++) {
-		struct block *b = &blocks[i * n_blocks / n];
-
-		b->num += obs[i].num[how];
-		b->den += obs[i].den[how];
+		unit += i > 0 && (!bursts || order[i]->burst != order[i - 1]->burst);
+		b = &blocks[unit * n_blocks / units];
+		b->num += order[i]->num[how];
+		b->den += order[i]->den[how];
 	}
 	*ret_n = n_blocks;
 	return blocks;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The two clocks in use. */
+/* The clocks in use. */
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define NSEC_PER_SEC 1000000000ULL
@@ -30,4 +31,13 @@ static inline uint64_t clock_realtime_ns(void)
 
 	(void)clock_gettime(CLOCK_REALTIME, &t);
 	return timespec_ns(t);
+}
+
+/* CPU time of the process @pid so far, in nanoseconds; 0: there is no such process, or it may not be asked. */
+static inline uint64_t clock_process_ns(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	return clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0 ? timespec_ns(t) : 0;
 }

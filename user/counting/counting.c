@@ -6,7 +6,6 @@
 #include "annotate/executions.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "counting/private.h"
 #include "elf/object.h"
 #include "shared/visit_rates.h"
@@ -16,25 +15,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Places are rare that are passed no more often in a second of CPU time, by samples. */
+/* A place is rare if, by samples, it is passed less often in a second of CPU time. */
 #define RARE_BY_SAMPLES 5000
-/* What a block takes at least, roughly: cycles for each instruction, of a CPU that has so many in a second. */
+/* A rough lower bound of a block's time: cycles for each instruction, and cycles of the CPU in a second. */
 #define CYCLES 0.4
 #define CLOCK_HZ 3e9
 #define MOST_ANCHORS 1024
 
-static void forget_windows(struct counting *c)
+static void counting_free(struct counting *c)
 {
 	for (size_t i = 0; i < c->n_all; i++)
 		free((void *)(uintptr_t)c->all[i].hits);
 	free(c->all);
-	c->all = NULL;
-	c->n_all = 0;
-}
-
-static void counting_free(struct counting *c)
-{
-	forget_windows(c);
 	windows_close(c->windows);
 	free(c->places);
 	free(c->counted);
@@ -91,12 +83,12 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 	int r;
 
 	if (a->flow.inside)
-		return fail(e, ENODATA, "its instructions overlap: a probe on one would change another");
+		return fail(e, ENODATA, "instructions of the function overlap, so a probe on one would change another: leave out --count");
 	r = counted_places(&a->flow, classes, a->found, &c->counted, &c->n_counted);
 	for (size_t i = 0; r == 0 && i < c->n_counted; i++)
 		r = add_place(c, c->counted[i].vaddr);
 	if (r == -ERANGE)
-		return fail(e, ENODATA, "it has more than %d blocks", VISIT_RATES_SITES);
+		return fail(e, ENODATA, "the function has more than %d blocks, too many to count: leave out --count", VISIT_RATES_SITES);
 	(void)elf_object_each_function(c->o, count_function, &functions);
 	g.each = functions / MOST_ANCHORS + 1;
 	if (r == 0)
@@ -110,8 +102,8 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 	return r < 0 || !c->wanted || !c->rare || !c->useless || !c->rates || !c->errors || !c->levels ? fail(e, ENOMEM, "out of memory") : 0;
 }
 
-/* Rough rates of places with samples: so much of the time, in so many instructions. It may well be less often, where they wait. @part: of the
- * process' CPU time that one sample is. */
+/* Rough rates of places, from the time and the number of instructions of their blocks. Where instructions wait, the real rate is lower. @part: the
+ * share of the process's CPU time that one sample stands for. */
 static void rate_by_samples(struct counting *c, const struct annotation *a, const struct classes *classes, double part)
 {
 	for (size_t i = 0; i < c->n; i++) {
@@ -131,7 +123,7 @@ static void rate_by_samples(struct counting *c, const struct annotation *a, cons
 	}
 }
 
-/* Of the first CPU, as the kernel says now. */
+/* The present clock of the first CPU; 0: the kernel does not say. */
 static double clock_hz(void)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/cpuinfo", "re");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which places are rare, the levels of all others, and window after window. */
+/* Finds the rare places, sorts all others into levels, and counts in one window after another. */
 #include "counting/private.h"
 
 #include "annotate/executions.h"
@@ -12,20 +12,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* CPU time of a window, and of one at rare places, which has to see more of the program. */
+/* CPU time of a window; of one at rare places, which has to see more of the program. */
 #define WINDOW_S 0.02
 #define RARE_S 0.05
-/* Rare places are hit no more often than this in a second of CPU time, in no window. A hit takes some 2 us: they slow the program down by a tenth. */
+/* Hits at rare places in a second of CPU time, in any window, at most. A hit takes some 2 us, so they slow the program down by a tenth. */
 #define MOST_RARE 50000
 #define LEVEL_FACTOR 50.0 /* between levels */
 #define LEAST_ROUNDS 2
 #define ENOUGH_HITS 20 /* of a window */
-/* Part of the time for finding out what is rare, and at least so many seconds of CPU time. */
+/* CPU time for finding the rare places: a share of the whole, and at least so many seconds. It may take so many times as long. */
 #define FINDING 0.15
 #define FINDING_S 1.0
 #define FINDING_PATIENCE 5
 
-/* One window with probes at what is wanted; its number, or a negative errno. */
+/* Counts in one window with probes at the wanted places. Returns its number, or a negative errno. */
 static int count(struct counting *c, double cpu_s, bool look, struct error *e)
 {
 	uint64_t *hits = calloc(c->n + 1, sizeof(*hits));
@@ -51,7 +51,7 @@ static void drop_window(struct counting *c)
 	free((void *)(uintptr_t)c->all[--c->n_all].hits);
 }
 
-/* At rare places, in all windows. */
+/* Hits at rare places in all windows. */
 static double all_hits(const struct counting *c)
 {
 	double sum = 0;
@@ -62,8 +62,8 @@ static double all_hits(const struct counting *c)
 	return sum;
 }
 
-/* A window with probes at rare places alone. What turns out to be frequent in it is rare no more, and the window is dropped, since the program was
- * slowed down. */
+/* A window with probes at rare places alone. If the hits are too many, it slowed the program down: then it is dropped, and the places with the most
+ * hits are no longer rare. */
 static int count_rare(struct counting *c, uint32_t level, struct error *e)
 {
 	double hits = 0, most = MOST_RARE;
@@ -125,7 +125,7 @@ static int look_for_rare(struct counting *c, double seconds, double *ret_cpu_s, 
 	return r;
 }
 
-/* What is rare, while the program goes on as always. If nothing is, the rarest. */
+/* Finds the rare places. If none is rare, the rarest one has to serve. */
 static int find_rare(struct counting *c, double seconds, struct error *e)
 {
 	double cpu_s;
@@ -192,13 +192,15 @@ static int estimate(struct counting *c, struct error *e)
 	const struct executions_input in = {c->all, c->n_all, c->levels, c->n};
 	int r = executions_estimate(&in, c->rates, c->errors);
 
-	return r == -ERANGE ? fail(e, ENODATA, "the process executed nothing of the function, or of this build of its file, while it was counted")
+	return r == -ERANGE ? fail(e, ENODATA,
+				   "the process executed nothing of the function, or of this build of its file, while it was counted: "
+				   "check --pid, or count for longer")
 	       : r < 0	    ? fail(e, -r, "out of memory")
 			    : 0;
 }
 
-/* Which level's windows to have more of: one more lowers the variance of what is estimated from them by this much. What ties a level to the next is
- * the hits at places of later levels, of which few are worth much, and many no more than the window, since its time is drawn as a whole. */
+/* The level for which one more window lowers the variance the most. A level is tied to the next one by hits at places of later levels. Beyond
+ * ENOUGH_HITS in a window, more hits do not help: the moment of the window is one draw, however many there are. */
 static uint32_t neediest(const struct counting *c)
 {
 	uint32_t best = 0;

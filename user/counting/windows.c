@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How often it is looked how much CPU time the process had. */
+/* Time between two looks at the CPU time of the process. A window ends after so many times the CPU time that it wants. */
 #define LOOK_NS (2 * NSEC_PER_MSEC)
 #define PATIENCE 10
 
-/* The kernel takes some hundredths of a second to let go of probes, after they are gone from the code. Meanwhile the next windows begin. */
+/* Closing a link takes some hundredths of a second after its probes are gone from the code. Threads do it while the next windows go on. */
 #define CLOSERS 4
 
 struct closer {
@@ -38,7 +38,6 @@ struct windows {
 	uint32_t window; /* the number of the last one, from 1 on; 0: none counts */
 	struct visit_rates_bpf *skel;
 	pid_t pid;
-	clockid_t cpu_clock;
 	char path[64]; /* of the file, by its descriptor */
 	int cpus;
 	uint64_t *before; /* counters, VISIT_RATES_SITES of them */
@@ -78,7 +77,7 @@ int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, st
 	w->before = calloc(VISIT_RATES_SITES, sizeof(*w->before));
 	w->each = w->cpus > 0 ? calloc((size_t)w->cpus, sizeof(*w->each)) : NULL;
 	r = w->before && w->each ? load(w, e) : fail(e, ENOMEM, "out of memory");
-	if (r == 0 && clock_getcpuclockid(pid, &w->cpu_clock) != 0)
+	if (r == 0 && !clock_process_ns(pid))
 		r = fail(e, ESRCH, "there is no process %d", (int)pid);
 	if (r < 0) {
 		windows_close(w);
@@ -124,16 +123,6 @@ void windows_close(struct windows *w)
 	free(w->before);
 	free(w->each);
 	free(w);
-}
-
-static int cpu_time(const struct windows *w, double *ret)
-{
-	struct timespec t;
-
-	if (clock_gettime(w->cpu_clock, &t) < 0)
-		return -ESRCH;
-	*ret = (double)timespec_ns(t) / (double)NSEC_PER_SEC;
-	return 0;
 }
 
 static uint64_t counter(const struct windows *w, uint32_t id)
@@ -185,23 +174,26 @@ static int attach(const struct windows *w, const struct window_place *places, co
 	return m.n == 0 ? -ENOENT : uprobe_multi_link(bpf_program__fd(w->skel->progs.visit_rates_probe), &m);
 }
 
-/* Until the process has had its CPU time. @while_hit: or has hit nothing after a first look. */
+/* Waits until the process has used @cpu_s of CPU time, or, if @while_hit is there, until a first look finds no hit at these places. -ESRCH: it ended.
+ */
 static int wait_for(const struct windows *w, double cpu_s, const struct window_place *places, const bool *while_hit, size_t n, double *ret_cpu_s)
 {
 	const struct timespec look = {.tv_nsec = LOOK_NS};
-	uint64_t since = clock_monotonic_ns();
-	double from = 0, now;
-	int r = cpu_time(w, &from);
+	const uint64_t since = clock_monotonic_ns(), from = clock_process_ns(w->pid);
+	const double wanted = cpu_s * (double)NSEC_PER_SEC;
+	uint64_t now = from;
 
-	for (now = from; r == 0 && now - from < cpu_s && (double)(clock_monotonic_ns() - since) < PATIENCE * cpu_s * (double)NSEC_PER_SEC;) {
+	while (now && (double)(now - from) < wanted && (double)(clock_monotonic_ns() - since) < PATIENCE * wanted) {
 		(void)nanosleep(&look, NULL);
-		r = cpu_time(w, &now);
-		if (r == 0 && while_hit && now > from && !some_hits(w, places, while_hit, n))
-			break;
-		while_hit = now > from ? NULL : while_hit;
+		now = clock_process_ns(w->pid);
+		if (now > from && while_hit) {
+			if (!some_hits(w, places, while_hit, n))
+				break;
+			while_hit = NULL;
+		}
 	}
-	*ret_cpu_s = now - from;
-	return r;
+	*ret_cpu_s = now > from ? (double)(now - from) / (double)NSEC_PER_SEC : 0;
+	return now ? 0 : -ESRCH;
 }
 
 int windows_count(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, double cpu_s, bool look, uint64_t *hits,

@@ -103,6 +103,14 @@ static void put_gap(const struct annotate_rows *x, size_t *hidden)
 	*hidden = 0;
 }
 
+static void put_executed(const struct annotate_rows *x, const struct flow_block *b)
+{
+	char *text = annotate_executed(x, b);
+
+	if (text)
+		put_indented(x, margin(x), "", text);
+}
+
 int annotate_print(FILE *out, const struct annotate_page *p)
 {
 	struct annotate_rows x;
@@ -113,7 +121,6 @@ int annotate_print(FILE *out, const struct annotate_page *p)
 	for (size_t b = 0; b < p->a->flow.n_blocks; b++) {
 		const struct flow_block *block = &p->a->flow.blocks[b];
 		bool shown = p->all || annotate_share(p->a, annotate_block(p->a, block)) >= ANNOTATE_WORTH_SHOWING, said = false;
-		char *executed;
 
 		for (uint32_t i = block->first; i < block->first + block->n; i++) {
 			if (!p->all && (!shown || !annotate_is_shown(p->a, block, i))) {
@@ -121,8 +128,8 @@ int annotate_print(FILE *out, const struct annotate_page *p)
 				continue;
 			}
 			put_gap(&x, &hidden);
-			if (!said && (executed = annotate_executed(&x, block)))
-				put_indented(&x, margin(&x), "", executed);
+			if (!said)
+				put_executed(&x, block);
 			said = true;
 			put_instruction(&x, block, i);
 		}

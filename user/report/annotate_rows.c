@@ -174,6 +174,11 @@ char *annotate_causes(uint16_t possible)
 /* Beyond such a standard error a count says nothing. */
 #define EXECUTED_AT_ALL 0.5
 
+static bool executions_known(const struct annotation *a, size_t block)
+{
+	return a->executed && a->executed_errors[block] <= EXECUTED_AT_ALL;
+}
+
 char *annotate_executed(const struct annotate_rows *x, const struct flow_block *b)
 {
 	static const char *const units[] = {"", " thousand", " million", " billion"};
@@ -185,7 +190,7 @@ char *annotate_executed(const struct annotate_rows *x, const struct flow_block *
 
 	if (!a->executed)
 		return NULL;
-	if (!(a->executed_errors[i] <= EXECUTED_AT_ALL))
+	if (!executions_known(a, i))
 		return made(text, asprintf(&text, "how often it is executed is not known"));
 	for (; n >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
 		n /= 1000;
@@ -199,7 +204,7 @@ double annotate_cycles(const struct annotate_page *p, const struct flow_block *b
 	const struct annotation *a = p->a;
 	size_t i = (size_t)(b - a->flow.blocks);
 
-	if (!a->executed || !(a->executed_errors[i] <= EXECUTED_AT_ALL) || !(a->clock_hz > 0) || !(a->samples[instruction] > 0))
+	if (!executions_known(a, i) || !(a->clock_hz > 0) || !(a->samples[instruction] > 0))
 		return NAN;
 	return a->samples[instruction] / (double)p->of->total * a->clock_hz / a->executed[i];
 }
@@ -334,7 +339,7 @@ void annotate_notes(const struct annotate_rows *x)
 	note(&x->r, NOTE_PLAIN, "%s", skid_words[a->skid]);
 	if (a->executed)
 		note(&x->r, NOTE_PLAIN,
-		     "Executions are those of a second of CPU time, counted just now. took: cycles for each, by the samples, at %.2f GHz.",
+		     "Executions: in a second of CPU time, counted now. took: cycles for each execution, from the samples, at %.2f GHz.",
 		     a->clock_hz / 1e9);
 	if (a->model.cycles && *a->model.cpu)
 		note(&x->r, NOTE_PLAIN, "cycles: that an instruction takes at least, by LLVM's model of %s%s.", a->model.cpu,

@@ -20,7 +20,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* First a glance, in which even a function of a million calls a second is no burden. */
@@ -225,17 +224,6 @@ static int load(struct visit_rates *v, struct error *e)
 	return v->calls ? 0 : fail(e, errno, "cannot count system calls: %s", strerror(errno));
 }
 
-/* CPU time of the process so far; 0: not known. */
-static uint64_t cpu_time(const struct visit_rates *v)
-{
-	struct timespec t;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(v->pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
-		return 0;
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, struct visit_rates **ret, struct error *e)
 {
 	struct visit_rates *v;
@@ -268,7 +256,7 @@ int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, st
 		return r;
 	}
 	v->since_ns = clock_monotonic_ns();
-	v->cpu_ns = cpu_time(v);
+	v->cpu_ns = clock_process_ns(v->pid);
 	v->due_ns = v->since_ns + GLANCE_NS;
 	*ret = v;
 	return 0;
@@ -304,7 +292,7 @@ int visit_rates_step(struct visit_rates *v, uint64_t now, uint64_t *ret_next, st
 	if (now < v->due_ns)
 		return 0;
 	if (v->state == GLANCING) {
-		uint64_t cpu_ns = cpu_time(v) - v->cpu_ns;
+		uint64_t cpu_ns = clock_process_ns(v->pid) - v->cpu_ns;
 
 		if (cpu_ns < GLANCE_CPU_NS && ++v->glances < MOST_GLANCES) {
 			*ret_next = v->due_ns = now + GLANCE_NS;
