@@ -42,6 +42,71 @@ static void experiments_take_their_share(void **state)
 	}
 }
 
+static void check_lengths(size_t from, size_t to, uint64_t ns)
+{
+	assert_true(to > from);
+	for (size_t i = from; i < to; i++)
+		assert_true(fabs((double)records[i].elapsed - (double)ns) < (double)ns / 20);
+}
+
+/* Each experiment is as long as 25 visits take, so are the first one and those of the line that has few samples. The load changes in each rest here.
+ */
+static void experiments_follow_the_load(void **state)
+{
+	uint64_t sampled = 0, since, burst = 0;
+	size_t first = 0, n = 0;
+	bool was = false;
+
+	(void)state;
+	options.duty = 0.1;
+	options.zero_share = 0.5;
+	options.shortest_ns = 20 * MSEC;
+	fake.round_ns = 4 * MSEC;
+	open_runner();
+	since = fake.now;
+	while (n_records < 100) {
+		fake_advance(&fake, next);
+		assert_int_equal(runner_step(runner, fake.now, &next), 0);
+		if (fake.running && burst) {
+			/* What is sampled before it: twice the burst that was before. */
+			sampled = fake.now - since;
+			assert_true(fabs((double)sampled / (2 * (double)burst) - 1) < 0.05);
+			burst = 0;
+		}
+		if (fake.resting && !was) {
+			check_lengths(first, n_records, 25 * fake.round_ns);
+			for (n = first, burst = 0; n < n_records; n++)
+				burst += records[n].elapsed;
+			first = n_records;
+			fake.round_ns = fake.round_ns == MSEC ? 4 * MSEC : MSEC;
+		}
+		if (!fake.resting && was)
+			since = fake.now;
+		was = fake.resting;
+	}
+	assert_true(first > 80);
+}
+
+/* A load that falls within a burst leaves some experiments with too few visits. Those after it are longer, but not for good. */
+static void one_experiment_with_few_visits_is_forgotten(void **state)
+{
+	(void)state;
+	options.duty = 0.1;
+	options.shortest_ns = 20 * MSEC;
+	fake.round_ns = MSEC;
+	open_runner();
+	run_to_begin();
+	fake.round_ns = 1000 * MSEC;
+	run_to_begin();
+	fake.round_ns = MSEC;
+	while (n_records < 80) {
+		fake_advance(&fake, next);
+		assert_int_equal(runner_step(runner, fake.now, &next), 0);
+	}
+	check_lengths(1, 2, 50 * MSEC);
+	check_lengths(60, 80, 25 * MSEC);
+}
+
 /* How long the rests are is drawn anew each time: they must not fall in step with what the program does. */
 static void rests_differ(void **state)
 {
@@ -151,6 +216,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(experiments_take_their_share, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(experiments_follow_the_load, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_experiment_with_few_visits_is_forgotten, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rests_differ, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lines_are_drawn_by_what_is_sampled_between, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(pauses_take_no_more_than_they_may, set_up, tear_down),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A simulated program, its ledger and its clock, behind the calls that experiments make.
  *
- * Two threads run all the time. The first makes a round of ROUND_NS, half in line A, half in line C, and then visits the
- * progress point; the second is in line B and nobody waits for it. So s % off A or C takes s/2 % off the period, and s %
- * off B nothing. */
+ * Two threads run all the time. The first makes a round of round_ns, ROUND_NS unless a test says else, half in line A, half in line C, and then
+ * visits the progress point; the second is in line B and nobody waits for it. So s % off A or C takes s/2 % off the period, and s % off B nothing. */
 #pragma once
 
 #include "experiment/backend.h"
@@ -51,6 +50,7 @@ struct fake {
 	struct backend_totals totals;
 	double visits, growth; /* as totals, with fractions */
 	double ticks[3];       /* not yet drained, of A, B, C */
+	uint64_t round_ns;
 	double wait_share, waited;
 	uint64_t wait_ns, tick_weight_ns; /* what a wait takes, and what a sample of a line stands for */
 	struct backend_sample extra[4];	  /* more to drain at the next call */
@@ -86,7 +86,7 @@ static inline void fake_advance(struct fake *f, uint64_t now)
 	f->totals.time_ns = f->now;
 	if (f->idle)
 		return;
-	f->visits += ns * first / ROUND_NS;
+	f->visits += ns * first / (double)f->round_ns;
 	f->growth += ns * rise;
 	if (f->resting)
 		ns = 0;
@@ -255,7 +255,7 @@ static const struct backend_ops fake_ops = {
 
 static inline void fake_init(struct fake *f)
 {
-	*f = (struct fake){.now = 1000 * MSEC, .tick_weight_ns = TICK_NS};
+	*f = (struct fake){.now = 1000 * MSEC, .round_ns = ROUND_NS, .tick_weight_ns = TICK_NS};
 	f->totals.time_ns = f->now;
 	f->totals.n_points = 1;
 }

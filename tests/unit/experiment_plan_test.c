@@ -221,10 +221,13 @@ static void plenty_makes_experiments_short(void **state)
 
 static void in_bursts_they_are_shorter(void **state)
 {
-	const struct plan_pace pace = {250, 4000, 0, true};
+	/* 25 visits, however seldom the line is sampled. */
+	const struct plan_pace pace = {250, 4000, 0, true}, seldom = {250, 1, 0, true}, unknown = {0, 4000, 0, true};
 
 	(void)state;
-	assert_int_equal(plan_length(50000000, 500000000, &pace), 100000000); /* 25 visits */
+	assert_int_equal(plan_length(20000000, 500000000, &pace), 100000000);
+	assert_int_equal(plan_length(20000000, 500000000, &seldom), 100000000);
+	assert_int_equal(plan_length(20000000, 500000000, &unknown), 500000000);
 }
 
 static void values_out_of_range_are_refused(void **state)

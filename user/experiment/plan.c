@@ -12,9 +12,10 @@
 
 /* An experiment's edges cut through a visit and a sample: with so many of them that is a part of the scatter, not all of it. */
 #define VISITS_WANTED 500
-/* At a duty cycle the load differs from burst to burst, by more than a few visits do: many short bursts say more than few long ones. */
-#define VISITS_IN_BURST 25
 #define SAMPLES_WANTED 25
+/* At a duty cycle the load differs from burst to burst, by more than a few visits do: many short bursts say more than few long ones. However few
+ * samples are in the line then: what they do to the visits is in the sum over the bursts. */
+#define VISITS_IN_BURST 25
 /* An experiment is no shorter than one in so many parts of the run before it. */
 #define PARTS_OF_RUN 100
 
@@ -125,11 +126,14 @@ uint64_t plan_sample(struct plan *p, uint64_t n_samples)
 
 uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct plan_pace *pace)
 {
-	double ns, visits = pace->in_bursts ? VISITS_IN_BURST : VISITS_WANTED;
+	double ns;
 
-	if (!(pace->visits_per_s > 0) || !(pace->samples_per_s > 0))
+	if (!(pace->visits_per_s > 0) || (!pace->in_bursts && !(pace->samples_per_s > 0)))
 		return longest_ns;
-	ns = (double)NSEC_PER_SEC * fmax(visits / pace->visits_per_s, SAMPLES_WANTED / pace->samples_per_s);
-	ns = fmax(ns, (double)pace->elapsed_ns / PARTS_OF_RUN);
+	if (pace->in_bursts)
+		ns = (double)NSEC_PER_SEC * VISITS_IN_BURST / pace->visits_per_s;
+	else
+		ns = fmax((double)NSEC_PER_SEC * fmax(VISITS_WANTED / pace->visits_per_s, SAMPLES_WANTED / pace->samples_per_s),
+			  (double)pace->elapsed_ns / PARTS_OF_RUN);
 	return ns >= (double)longest_ns ? longest_ns : ns <= (double)shortest_ns ? shortest_ns : (uint64_t)ns;
 }

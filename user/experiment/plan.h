@@ -50,6 +50,6 @@ struct plan_pace {
 /* How long an experiment is to be, ns: as long as 500 visits and 25 samples in its line take, but from @shortest_ns to
  * @longest_ns. Of two runs of equal length the one with more experiments knows better how much they scatter, and its lines have more speedups tried;
  * past a hundred experiments that gains nothing, and each costs a record and some work between two of them, so they get longer as the run does.
- * In bursts 100 visits do: what a line is worth differs more from burst to burst, with the load, than such an experiment scatters, so many bursts
- * tell more than long ones do in the same time. */
+ * In bursts 25 visits do, whatever else: what a line is worth differs more from burst to burst, with the load, than such an experiment scatters, so
+ * many bursts tell more than long ones do in the same time. */
 uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct plan_pace *pace);

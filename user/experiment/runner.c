@@ -2,10 +2,10 @@
 #include "experiment/runner.h"
 
 #include "base/cleanup.h"
-#include "base/rng.h"
 #include "base/clock.h"
 #include "base/waits.h"
 #include "experiment/books.h"
+#include "experiment/bursts.h"
 #include "experiment/plan.h"
 #include "experiment/tally.h"
 
@@ -19,14 +19,6 @@
 /* The next line is drawn from the samples between two experiments: there must be some. */
 #define LEAST_COOL_OFF_NS (2 * NSEC_PER_MSEC)
 
-/* From the end of a rest to the first experiment: what its line is drawn from. */
-#define WARM_UP_NS (200 * NSEC_PER_MSEC)
-
-/* A burst is so many blocks of the plan, each with one experiment at 0 %: where the load changes, an experiment is compared with those at 0 % of its
- * own burst, and two of them show how well they predict each other (analysis/drift.c). More experiments would only meet the same load again. The
- * first burst is one block, which says how long the other experiments are to be: it comes when the program has just been found, and what that is
- * like is not to have a large part where programs are restarted often. */
-#define BLOCKS_IN_BURST 2
 #define SLOWDOWN_OVER_NS (60 * NSEC_PER_SEC)
 
 #define WAITS_IN_EXPERIMENT 10 /* on average, of a place where threads wait */
@@ -51,19 +43,13 @@ struct runner {
 	enum state state;
 	uint64_t due;	       /* WAITING: not before; EXPERIMENT: its end */
 	uint64_t least_length; /* of the next experiment, since one had few visits */
-	double visits_per_s;   /* of the point that is visited least, in the first experiment; 0: not known */
+	double visits_per_s;   /* of the point that is visited least, in the first experiment or before this burst; 0: not known */
 	uint64_t first_ns;     /* when the first sample was looked for, later by all rests since; 0: not yet */
 	size_t experiments;
 
-	/* Of a run at a duty cycle. */
-	struct rng rng;
-	bool resting;
-	uint64_t rest_since, rested_ns; /* of this rest, and of those before */
-	uint64_t burst_ns;		/* of the experiments since the last rest */
-	size_t burst;			/* how many these are */
-	uint64_t n_bursts;		/* before this one */
-	uint64_t growth;		/* of the global delay in them */
-	size_t bounded;			/* experiments so far */
+	struct bursts bursts;
+	struct backend_totals warm_up; /* when the last one began. time_ns 0: none has */
+	size_t bounded;		       /* experiments that went too far */
 
 	/* The experiment under way. */
 	uint64_t length, end_due;
@@ -127,7 +113,7 @@ int runner_new(const struct runner_options *o, const struct backend_ops *ops, vo
 	r->backend = backend;
 	r->sink = sink;
 	r->sink_arg = sink_arg;
-	rng_seed(&r->rng, o->seed ^ 0x64757479);
+	bursts_init(&r->bursts, o->duty, o->most_slowdown, o->zero_share, o->seed ^ 0x64757479);
 	err = copy_options(r, o);
 	if (err >= 0)
 		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid, o->n_grid, o->n_slow);
@@ -251,21 +237,10 @@ static int select_drawn(struct runner *r, uint64_t now, struct backend_interval 
 	}
 }
 
-/* Of how many experiments is a burst? */
-static size_t burst_size(const struct runner *r)
-{
-	return (size_t)((r->n_bursts ? BLOCKS_IN_BURST : 1) / r->o.zero_share + 0.5);
-}
-
-static bool in_bursts(const struct runner *r)
-{
-	return r->o.duty > 0 || r->o.most_slowdown > 0;
-}
-
 /* Of an experiment on @line that begins at @now. */
 static uint64_t next_length(const struct runner *r, const struct tally_line *line, uint64_t now)
 {
-	struct plan_pace pace = {.visits_per_s = r->visits_per_s, .elapsed_ns = in_bursts(r) ? 0 : now - r->first_ns, .in_bursts = in_bursts(r)};
+	struct plan_pace pace = {.visits_per_s = r->visits_per_s, .elapsed_ns = now - r->first_ns, .in_bursts = bursts_wanted(&r->bursts)};
 	uint64_t length = r->o.experiment_ns;
 
 	for (size_t i = 0; i < r->n_points; i++)
@@ -314,6 +289,47 @@ static uint64_t cool_off(const struct runner *r)
 	return ns > (double)LEAST_COOL_OFF_NS ? (uint64_t)ns : LEAST_COOL_OFF_NS;
 }
 
+/* Of the point that is visited least. */
+static uint64_t visits_between(const struct runner *r, const struct backend_totals *from, const struct backend_totals *to)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < r->n_points; i++) {
+		struct profile_point p = {.kind = r->points[i].kind};
+		uint64_t visits;
+
+		books_point(from, to, i, &p);
+		visits = books_visits(&p);
+		if (visits && (!least || visits < least))
+			least = visits;
+	}
+	return least;
+}
+
+static double per_second(uint64_t visits, uint64_t ns)
+{
+	return ns ? (double)visits * (double)NSEC_PER_SEC / (double)ns : 0;
+}
+
+static int begin_warm_up(struct runner *r, uint64_t now)
+{
+	r->due = later(now, r->bursts.warm_up_ns);
+	return r->ops->snapshot(r->backend, &r->warm_up);
+}
+
+static int end_warm_up(struct runner *r)
+{
+	struct backend_totals end;
+	int err = r->ops->snapshot(r->backend, &end);
+
+	if (err < 0)
+		return err;
+	r->visits_per_s = per_second(visits_between(r, &r->warm_up, &end), end.time_ns - r->warm_up.time_ns);
+	/* What one experiment with few visits has asked for need not hold for ever. */
+	r->least_length /= 2;
+	return 0;
+}
+
 /* Begins the next experiment, or leaves the state at WAITING when there is nothing to select yet. */
 static int try_begin(struct runner *r, uint64_t now)
 {
@@ -324,6 +340,8 @@ static int try_begin(struct runner *r, uint64_t now)
 
 	if (!r->first_ns)
 		r->first_ns = now;
+	if (bursts_wanted(&r->bursts) && !r->warm_up.time_ns)
+		return begin_warm_up(r, now);
 	err = tally_drain(r->tally);
 	if (err < 0)
 		return err;
@@ -332,6 +350,10 @@ static int try_begin(struct runner *r, uint64_t now)
 		r->due = later(now, WAIT_NS);
 		return 0;
 	}
+	if (err < 0)
+		return err;
+	if (bursts_wanted(&r->bursts) && r->bursts.experiments == 0)
+		err = end_warm_up(r);
 	if (err < 0)
 		return err;
 	tally_mark_tried(r->tally, line);
@@ -373,48 +395,22 @@ static void lengthen(struct runner *r)
 	r->least_length = r->length <= r->o.max_experiment_ns / 2 ? r->length * 2 : r->o.max_experiment_ns;
 }
 
-/* What the first experiment says of visits. */
-static void take_pace(struct runner *r, uint64_t elapsed)
-{
-	uint64_t least = 0;
-
-	for (size_t i = 0; i < r->n_points; i++) {
-		uint64_t visits = books_visits(&r->points[i]);
-
-		if (visits && (!least || visits < least))
-			least = visits;
-	}
-	r->visits_per_s = elapsed ? (double)least * (double)NSEC_PER_SEC / (double)elapsed : 0;
-}
-
-/* After a burst at @now: rests as long as it takes for experiments to have their share of the time, half more or less, and until the program has lost
- * no more of the time than it may. */
 static int rest(struct runner *r, uint64_t now)
 {
-	double burst = (double)r->burst_ns, ns = 0;
+	uint64_t ns = bursts_rest(&r->bursts, now);
 
-	if (r->o.duty > 0)
-		ns = burst / r->o.duty * (0.5 + rng_unit(&r->rng)) - burst - (double)WARM_UP_NS;
-	if (r->o.most_slowdown > 0)
-		ns = fmax(ns, (double)r->growth / r->o.most_slowdown - burst);
-	r->burst = 0;
-	r->n_bursts++;
-	r->burst_ns = r->growth = 0;
-	if (!(ns > 0))
+	if (!ns)
 		return 0;
-	r->resting = true;
-	r->rest_since = now;
-	r->due = later(now, (uint64_t)ns);
+	r->due = later(now, ns);
 	return r->ops->rest ? r->ops->rest(r->backend, true) : 0;
 }
 
 static int rest_ends(struct runner *r, uint64_t now)
 {
-	r->resting = false;
-	r->first_ns += now - r->rest_since;
-	r->rested_ns += now - r->rest_since;
-	r->due = later(now, WARM_UP_NS);
-	return r->ops->rest ? r->ops->rest(r->backend, false) : 0;
+	int err = r->ops->rest ? r->ops->rest(r->backend, false) : 0;
+
+	r->first_ns += bursts_end_rest(&r->bursts, now);
+	return err < 0 ? err : begin_warm_up(r, now);
 }
 
 /* Closes the experiment, at @end_ns if that is earlier than now, and hands it on if it lasted @least_ns. */
@@ -425,7 +421,7 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 		.function = (char *)r->function,
 		.speedup = r->speedup,
 		.slowed = r->slows,
-		.burst = in_bursts(r) ? r->n_bursts + 1 : 0,
+		.burst = bursts_wanted(&r->bursts) ? r->bursts.n + 1 : 0,
 	};
 	struct backend_totals end;
 	struct backend_owed owed;
@@ -462,13 +458,11 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	if (err < 0)
 		return err;
 	if (!end.bounded && r->experiments++ == 0 && !r->visits_per_s)
-		take_pace(r, x.elapsed);
+		r->visits_per_s = per_second(visits_between(r, &r->begin, &end), x.elapsed);
 	lengthen(r);
 	r->due = later(end.time_ns, cool_off(r));
 	r->state = WAITING;
-	r->burst_ns += x.elapsed;
-	r->growth += x.growth;
-	if (in_bursts(r) && ++r->burst >= burst_size(r))
+	if (bursts_wanted(&r->bursts) && bursts_add(&r->bursts, x.elapsed, x.growth))
 		return rest(r, end.time_ns);
 	return 0;
 }
@@ -480,7 +474,7 @@ static int start_samples(struct runner *r)
 	int err;
 
 	/* At a duty cycle a line that is seldom sampled is to have its turn in the course of days: all that was sampled before experiments counts. */
-	if (in_bursts(r))
+	if (bursts_wanted(&r->bursts))
 		return tally_drain_apart(r->tally);
 	err = tally_drain(r->tally);
 	tally_forget_recent(r->tally);
@@ -499,7 +493,7 @@ int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
 			err = finish_experiment(r, UINT64_MAX, 0);
 			if (err >= 0)
 				err = start_samples(r);
-		} else if (r->resting) {
+		} else if (r->bursts.resting) {
 			err = rest_ends(r, now);
 		} else {
 			err = try_begin(r, now);
@@ -526,9 +520,7 @@ int runner_finish(struct runner *r, uint64_t end_ns)
 		return 0;
 	if (r->state == EXPERIMENT)
 		err = finish_experiment(r, end_ns, r->o.whole_run ? 0 : r->length / 10);
-	if (r->resting && end_ns > r->rest_since)
-		r->rested_ns += end_ns - r->rest_since;
-	r->resting = false;
+	(void)bursts_end_rest(&r->bursts, end_ns);
 	r->state = OVER;
 	drained = tally_drain(r->tally); /* for the log */
 	return err < 0 ? err : drained;
@@ -561,7 +553,7 @@ void runner_get_status(const struct runner *r, struct runner_status *ret)
 	*ret = (struct runner_status){
 		.experiments = r->experiments,
 		.bounded = r->bounded,
-		.rested_ns = r->rested_ns,
+		.rested_ns = r->bursts.rested_ns,
 		.lines = sums.tried,
 		.samples_in_scope = sums.samples,
 		.samples_without_line = sums.without_line,

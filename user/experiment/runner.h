@@ -12,8 +12,8 @@ struct runner_options {
 	uint64_t seed;
 	uint64_t experiment_ns; /* length; an experiment with few visits lengthens the next ones */
 	/* Where visits and samples in the line are plentiful, experiments are shorter (plan_length), but no shorter than this, and so are the pauses
-	 * between them. It is decided by the first experiment, which has the full length. 0: all have. Latency points have the full length as well,
-	 * since intervals must lie in one experiment. */
+	 * between them. It is decided by the first experiment, which has the full length, and in bursts by what comes right before each. 0: all have.
+	 * Latency points have the full length as well, since intervals must lie in one experiment. */
 	uint64_t shortest_ns;
 	/* One in so many parts of an experiment, its first, is not read by the analysis: its visits are also what the one before has left. A queue
 	 * that was full, and that a faster consumer empties, has items for it that nobody had to produce. 0: all is. */

@@ -27,6 +27,8 @@
 
 #define EXPERIMENT_NS (500 * NSEC_PER_MSEC)
 #define SHORTEST_EXPERIMENT_NS (50 * NSEC_PER_MSEC)
+/* Where experiments take a part of the time only, many short ones say more. */
+#define SHORTEST_IN_BURST_NS (20 * NSEC_PER_MSEC)
 
 int run_look_at_program(struct run *r, struct error *e)
 {
@@ -329,15 +331,17 @@ int run_open_runner(struct run *r, struct error *e)
 	const struct points *points = session_points(r->session);
 	const char *names[ABI_MAX_POINTS];
 	enum profile_point_kind kinds[ABI_MAX_POINTS];
+	double duty = o->duty < 1 ? o->duty : 0;
+	uint64_t shortest_ns = duty > 0 || o->most_slowdown > 0 ? SHORTEST_IN_BURST_NS : SHORTEST_EXPERIMENT_NS;
 	struct runner_options ro = {
 		.seed = o->seed,
 		.experiment_ns = o->experiment_ns ? o->experiment_ns : EXPERIMENT_NS,
 		/* What is asked for is what is made, and what slows a line is compared with experiments like it. */
 		.visits_per_s = r->repeat ? r->repeat->visits_per_s : 0,
-		.shortest_ns = o->experiment_ns || r->purpose->slows ? 0 : SHORTEST_EXPERIMENT_NS,
+		.shortest_ns = o->experiment_ns || r->purpose->slows ? 0 : shortest_ns,
 		.cool_off_ns = o->cool_off_ns,
 		.most_slowdown = o->most_slowdown,
-		.duty = o->duty < 1 ? o->duty : 0,
+		.duty = duty,
 		.settling_part = 10,
 		.min_visits = 5, /* what Coz's viewer asks of a cell */
 		.fixed_line = o->fixed_line,
