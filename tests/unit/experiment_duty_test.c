@@ -49,12 +49,11 @@ static void check_lengths(size_t from, size_t to, uint64_t ns)
 		assert_true(fabs((double)records[i].elapsed - (double)ns) < (double)ns / 20);
 }
 
-/* Each experiment is as long as 25 visits take, so are the first one and those of the line that has few samples. The load changes in each rest here.
- */
+/* Each experiment is as long as 25 visits take, also the first one, and those of the line that has few samples. The load changes in each rest. */
 static void experiments_follow_the_load(void **state)
 {
-	uint64_t sampled = 0, since, burst = 0;
-	size_t first = 0, n = 0;
+	uint64_t since, burst = 0;
+	size_t first = 0;
 	bool was = false;
 
 	(void)state;
@@ -69,15 +68,13 @@ static void experiments_follow_the_load(void **state)
 		assert_int_equal(runner_step(runner, fake.now, &next), 0);
 		if (fake.running && burst) {
 			/* What is sampled before it: twice the burst that was before. */
-			sampled = fake.now - since;
-			assert_true(fabs((double)sampled / (2 * (double)burst) - 1) < 0.05);
+			assert_true(fabs((double)(fake.now - since) / (2 * (double)burst) - 1) < 0.05);
 			burst = 0;
 		}
 		if (fake.resting && !was) {
 			check_lengths(first, n_records, 25 * fake.round_ns);
-			for (n = first, burst = 0; n < n_records; n++)
-				burst += records[n].elapsed;
-			first = n_records;
+			for (burst = 0; first < n_records; first++)
+				burst += records[first].elapsed;
 			fake.round_ns = fake.round_ns == MSEC ? 4 * MSEC : MSEC;
 		}
 		if (!fake.resting && was)
