@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -97,6 +99,101 @@ static void many_processes(void **state)
 	free(bytes);
 	counts_free(&a);
 	counts_free(&b);
+}
+
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* What it takes to read a file with that many events or processes: the least of some. */
+static double reading_takes(const char *const *names, int n, bool events)
+{
+	struct counts a = file_of("one", 1, 10), b;
+	double least = 1e9;
+	unsigned char *bytes;
+	size_t size;
+
+	for (int i = 0; i < n; i++) {
+		if (events)
+			assert_int_equal(counts_event(&a, names[i], 1), i + 1);
+		else
+			assert_int_equal(counts_who(&a, names[i], "", ""), i + 1);
+	}
+	assert_int_equal(counts_encode(&a, &bytes, &size), 0);
+	for (int i = 0; i < 5; i++) {
+		double begin = cpu_s();
+
+		assert_int_equal(counts_decode(bytes, size, &b, NULL), 0);
+		least = cpu_s() - begin < least ? cpu_s() - begin : least;
+		counts_free(&b);
+	}
+	free(bytes);
+	counts_free(&a);
+	return least;
+}
+
+/* In names that a file may have: @n of the form of a number, all in one slot of FNV-1a if @collide. */
+static void make_names(char **names, int n, uint64_t slots, bool collide)
+{
+	uint64_t number = 0;
+
+	for (int i = 0; i < n;) {
+		uint64_t hash = 0xcbf29ce484222325;
+		char name[24];
+		int size = snprintf(name, sizeof(name), "%llu", (unsigned long long)number++);
+
+		/* With the ends of this name and of two that are empty. */
+		for (int k = 0; k < size + 3; k++)
+			hash = (hash ^ (k < size ? (unsigned char)name[k] : 0)) * 0x100000001b3;
+		if (collide && (hash ^ hash >> 32) % slots)
+			continue;
+		names[i] = strdup(name);
+		assert_non_null(names[i++]);
+	}
+}
+
+static void free_names(char **names, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(names[i]);
+}
+
+/* Twice as much of anything takes about twice as long. */
+static void time_grows_with_size(void **state)
+{
+	static char *names[16000];
+
+	(void)state;
+	make_names(names, 16000, 1, false);
+	for (int events = 0; events < 2; events++) {
+		double one = reading_takes((const char *const *)names, 8000, events);
+		double two = reading_takes((const char *const *)names, 16000, events);
+
+		if (two > 3 * one)
+			fail_msg("%s: %g s, of twice as many %g s", events ? "events" : "processes", one, two);
+	}
+	free_names(names, 16000);
+}
+
+/* Whatever they are called. */
+static void names_cannot_collide(void **state)
+{
+	static char *usual[1500], *chosen[1500];
+	double as_usual, as_chosen;
+
+	(void)state;
+	make_names(usual, 1500, 1, false);
+	make_names(chosen, 1500, 4096, true);
+	as_usual = reading_takes((const char *const *)usual, 1500, false);
+	as_chosen = reading_takes((const char *const *)chosen, 1500, false);
+	if (as_chosen > 4 * as_usual)
+		fail_msg("%g s, of names that were chosen %g s", as_usual, as_chosen);
+	free_names(usual, 1500);
+	free_names(chosen, 1500);
 }
 
 static void forgets_whose_they_were(void **state)
@@ -214,6 +311,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_sorted_and_added), cmocka_unit_test(merging_goes_by_names),
 		cmocka_unit_test(forgets_whose_they_were),   cmocka_unit_test(many_processes),
+		cmocka_unit_test(time_grows_with_size),
+		cmocka_unit_test(names_cannot_collide),
 		cmocka_unit_test(comes_back_as_it_was),	     cmocka_unit_test(any_damage_is_seen),
 		cmocka_unit_test(nonsense_is_refused),	     cmocka_unit_test(builds_are_told_apart),
 	};

@@ -3,7 +3,9 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/rng.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 const char *counts_kind_name(enum counts_kind kind)
@@ -31,10 +33,10 @@ static void free_who(struct counts *c)
 		free(c->who[i].host);
 	}
 	free(c->who);
-	free(c->who_slots);
+	free(c->whose.slots);
 	c->who = NULL;
-	c->who_slots = NULL;
-	c->n_who = c->n_who_slots = 0;
+	c->whose = (struct counts_index){0};
+	c->n_who = 0;
 }
 
 void counts_free(struct counts *c)
@@ -44,6 +46,7 @@ void counts_free(struct counts *c)
 	for (size_t i = 0; i < c->n_events; i++)
 		free(c->events[i].name);
 	free(c->events);
+	free(c->what.slots);
 	free(c->rows);
 	*c = (struct counts){0};
 }
@@ -71,61 +74,91 @@ int counts_same_image(const struct counts_image *a, const struct counts_image *b
 	return a->inode == b->inode && a->changed_ns == b->changed_ns && strcmp(a->path, b->path) == 0;
 }
 
-/* FNV-1a, of all three with their ends. */
-static uint64_t hash_of(const char *process, const char *cgroup, const char *host)
+/* As FNV-1a, with a secret factor: which names share a slot differs from table to table. */
+static uint32_t hash_more(struct counts_index *x, uint32_t before, const void *bytes, size_t n)
 {
-	const char *all[] = {process, cgroup, host};
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = before;
 
-	for (size_t i = 0; i < 3; i++)
-		for (const char *p = all[i];; p++) {
-			hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
-			if (!*p)
-				break;
-		}
-	return hash ^ hash >> 32;
+	if (!x->key)
+		x->key = rng_fresh_seed() | 1;
+	for (size_t i = 0; i < n; i++)
+		hash = (hash ^ ((const unsigned char *)bytes)[i]) * x->key;
+	return (uint32_t)(hash >> 32);
 }
 
-/* The slot that has them, or is free for them. There is a free one. */
-static uint32_t *slot_of(const struct counts *c, const char *process, const char *cgroup, const char *host)
-{
-	for (size_t i = hash_of(process, cgroup, host);; i++) {
-		uint32_t *slot = &c->who_slots[i & (c->n_who_slots - 1)];
-		const struct counts_who *w = *slot ? &c->who[*slot - 1] : NULL;
+typedef bool counts_is(const struct counts *c, uint32_t i, const void *what);
 
-		if (!w || (strcmp(w->process, process) == 0 && strcmp(w->cgroup, cgroup) == 0 && strcmp(w->host, host) == 0))
+/* At most half of the slots are taken. */
+static int make_slots(struct counts_index *x, size_t n)
+{
+	size_t room = x->n_slots ? 2 * x->n_slots : 16;
+	struct counts_slot *slots;
+
+	if (2 * (n + 1) <= x->n_slots)
+		return 0;
+	slots = calloc(room, sizeof(*slots));
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < x->n_slots; i++) {
+		size_t k = x->slots[i].hash;
+
+		while (slots[k & (room - 1)].at)
+			k++;
+		slots[k & (room - 1)] = x->slots[i];
+	}
+	free(x->slots);
+	x->slots = slots;
+	x->n_slots = room;
+	return 0;
+}
+
+/* The slot of @what, whose hash is @hash, or a free one for it. NULL: out of memory. */
+static struct counts_slot *slot_of(const struct counts *c, struct counts_index *x, size_t n,
+				   uint32_t hash, counts_is *is, const void *what)
+{
+	if (make_slots(x, n) < 0)
+		return NULL;
+	for (size_t i = hash;; i++) {
+		struct counts_slot *slot = &x->slots[i & (x->n_slots - 1)];
+
+		if (!slot->at)
+			slot->hash = hash;
+		if (!slot->at || (slot->hash == hash && is(c, slot->at - 1, what)))
 			return slot;
 	}
 }
 
-/* A file can have ten thousand processes: at most half of the slots are taken. */
-static int make_slots(struct counts *c)
+static bool is_who(const struct counts *c, uint32_t i, const void *what)
 {
-	size_t n = c->n_who_slots ? 2 * c->n_who_slots : 16;
-	uint32_t *slots = 2 * (c->n_who + 1) > c->n_who_slots ? calloc(n, sizeof(*slots)) : c->who_slots;
+	const struct counts_who *a = &c->who[i], *b = what;
 
-	if (!slots)
-		return -ENOMEM;
-	if (slots == c->who_slots)
-		return 0;
-	free(c->who_slots);
-	c->who_slots = slots;
-	c->n_who_slots = n;
-	for (size_t i = 0; i < c->n_who; i++)
-		*slot_of(c, c->who[i].process, c->who[i].cgroup, c->who[i].host) = (uint32_t)i + 1;
-	return 0;
+	return strcmp(a->process, b->process) == 0 && strcmp(a->cgroup, b->cgroup) == 0 &&
+	       strcmp(a->host, b->host) == 0;
+}
+
+static bool is_event(const struct counts *c, uint32_t i, const void *what)
+{
+	const struct counts_event *a = &c->events[i], *b = what;
+
+	return a->every == b->every && strcmp(a->name, b->name) == 0;
 }
 
 int counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
 {
+	const char *all[] = {process, cgroup, host};
+	const struct counts_who wanted = {(char *)(uintptr_t)process, (char *)(uintptr_t)cgroup,
+					  (char *)(uintptr_t)host};
+	struct counts_slot *slot;
 	struct counts_who w;
-	uint32_t *slot;
+	uint32_t hash = 0;
 
-	if (make_slots(c) < 0)
+	for (size_t i = 0; i < 3; i++)
+		hash = hash_more(&c->whose, hash, all[i], strlen(all[i]) + 1);
+	slot = slot_of(c, &c->whose, c->n_who, hash, is_who, &wanted);
+	if (!slot)
 		return -ENOMEM;
-	slot = slot_of(c, process, cgroup, host);
-	if (*slot)
-		return (int)*slot - 1;
+	if (slot->at)
+		return (int)slot->at - 1;
 	w = (struct counts_who){strdup(process), strdup(cgroup), strdup(host)};
 	if (!w.process || !w.cgroup || !w.host || array_room(c->who, c->n_who) < 0) {
 		free(w.process);
@@ -134,24 +167,31 @@ int counts_who(struct counts *c, const char *process, const char *cgroup, const 
 		return -ENOMEM;
 	}
 	c->who[c->n_who] = w;
-	*slot = (uint32_t)++c->n_who;
+	slot->at = (uint32_t)++c->n_who;
 	return (int)c->n_who - 1;
 }
 
 int counts_event(struct counts *c, const char *name, uint64_t every)
 {
+	const struct counts_event wanted = {(char *)(uintptr_t)name, every};
+	uint32_t hash = hash_more(&c->what, 0, name, strlen(name) + 1);
+	struct counts_slot *slot;
 	char *copy;
 
-	for (size_t i = 0; i < c->n_events; i++)
-		if (c->events[i].every == every && strcmp(c->events[i].name, name) == 0)
-			return (int)i;
+	hash = hash_more(&c->what, hash, &every, sizeof(every));
+	slot = slot_of(c, &c->what, c->n_events, hash, is_event, &wanted);
+	if (!slot)
+		return -ENOMEM;
+	if (slot->at)
+		return (int)slot->at - 1;
 	copy = strdup(name);
 	if (!copy || array_room(c->events, c->n_events) < 0) {
 		free(copy);
 		return -ENOMEM;
 	}
 	c->events[c->n_events] = (struct counts_event){copy, every};
-	return (int)c->n_events++;
+	slot->at = (uint32_t)++c->n_events;
+	return (int)c->n_events - 1;
 }
 
 int counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count)
