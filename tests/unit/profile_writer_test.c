@@ -139,7 +139,7 @@ static void text_is_as_specified(void **state)
 	assert_string_equal(get_file(), "startup\ttime=123\n"
 					"experiment\tselected=/a/b.c:12\tspeedup=0.25\tduration=500000000\tselected-samples=17\n"
 					"throughput-point\tname=p\tdelta=5\n"
-					"throughput-point\tname=q \" \x1b?\tdelta=1\n"
+					"throughput-point\tname=q \" ??\tdelta=1\n"
 					"latency-point\tname=l\tarrivals=3\tdepartures=2\tdifference=-2\n"
 					"runtime\ttime=777\n"
 					"samples\tlocation=/a/b.c:12\tcount=40\n"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/utf8.h"
 
+#include "base/cleanup.h"
+
 #include <langinfo.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,6 +92,42 @@ void utf8_make_printable(char *s, bool utf8)
 		}
 	}
 	*out = '\0';
+}
+
+void utf8_put_json(FILE *out, const char *text)
+{
+	for (size_t len; *text; text += len) {
+		const unsigned char *c = (const unsigned char *)text;
+
+		len = utf8_char(text, strnlen(text, 4));
+		len = len ? len : 1;
+		if (c[0] < 0x7f || !utf8_steers(text, len))
+			(void)fwrite(text, 1, len, out);
+		else if (len == 3)
+			(void)fprintf(out, "\\u%04x",
+				      (c[0] & 0xfU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU));
+		else
+			(void)fprintf(out, "\\u%04x",
+				      len == 2 ? (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU) : c[0]);
+	}
+}
+
+bool utf8_put_csv(FILE *out, const char *s, bool utf8)
+{
+	_cleanup_free_ char *clean = strdup(s);
+
+	if (clean)
+		utf8_make_printable(clean, utf8);
+	(void)fputc('"', out);
+	if (clean && *clean && strchr("=+-@", *clean))
+		(void)fputc('\'', out);
+	for (const char *c = clean; c && *c; c++) {
+		if (*c == '"')
+			(void)fputc('"', out);
+		(void)fputc(*c, out);
+	}
+	(void)fputc('"', out);
+	return clean;
 }
 
 bool utf8_locale(void)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Bytes of the well-formed character at @s (of @n > 0 bytes), or 0 if there is none: overlong forms, surrogates, values
  * above U+10FFFF and cut sequences are not well-formed. */
@@ -17,5 +18,13 @@ char *utf8_clean(const char *s, size_t max);
 bool utf8_steers(const char *s, size_t len);
 /* Replaces in place, each by '?', the characters that steer, bytes that belong to no character and, unless @utf8, all that is not ASCII. */
 void utf8_make_printable(char *s, bool utf8);
+/* Writes @text, which is well-formed JSON, so that nothing in it steers a terminal: JSON lets any
+ * character of a string be written as an escape, and a reader gets the same string. Outside of
+ * strings there is only ASCII, and json-c escapes the controls below U+0020. */
+void utf8_put_json(FILE *out, const char *text);
+/* Writes a quoted field of CSV. Characters that steer become '?', and all that is not ASCII unless
+ * @utf8. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as
+ * text. False: out of memory, and the field is empty. */
+bool utf8_put_csv(FILE *out, const char *s, bool utf8);
 /* Does the locale (of setlocale) take UTF-8? Elsewhere a byte of a harmless character may be a control. */
 bool utf8_locale(void);

@@ -49,7 +49,10 @@ static int64_t add_string(struct message *m, const char *s, size_t n)
 {
 	_cleanup_free_ char *cut = strndup(s, n);
 
-	m->strings[m->n_strings] = cut ? utf8_clean(cut, n) : NULL;
+	/* Tools that print it need not know that a name can steer a terminal. */
+	if (cut)
+		utf8_make_printable(cut, true);
+	m->strings[m->n_strings] = TAKE_PTR(cut);
 	return (int64_t)m->n_strings++;
 }
 

@@ -8,23 +8,14 @@
 #include <json-c/json.h>
 #include <string.h>
 
-static void put_csv(FILE *out, const char *s)
-{
-	_cleanup_free_ char *clean = utf8_clean(s, strlen(s));
-
-	/* What a spreadsheet would take for a formula gets an apostrophe in front. */
-	(void)fprintf(out, "\"%s", clean && *clean && strchr("=+-@", *clean) ? "'" : "");
-	for (const char *c = clean ? clean : ""; *c; c++)
-		(void)fprintf(out, "%s%c", *c == '"' ? "\"" : "", (unsigned char)*c < ' ' ? '?' : *c);
-	(void)fputc('"', out);
-}
-
 static void put_json(FILE *out, const char *s)
 {
 	_cleanup_free_ char *clean = utf8_clean(s, strlen(s));
 	struct json_object *o = json_object_new_string(clean ? clean : "");
 
-	(void)fputs(o ? json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE) : "\"\"", out);
+	utf8_put_json(out, o ? json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
+									 JSON_C_TO_STRING_NOSLASHESCAPE)
+			     : "\"\"");
 	json_object_put(o);
 }
 
@@ -46,7 +37,7 @@ void rows_put(FILE *out, bool csv, const struct cell *cells, size_t n)
 		else if (!cells[i].text)
 			(void)fprintf(out, "%" PRIu64, cells[i].number);
 		else if (csv)
-			put_csv(out, cells[i].text);
+			(void)utf8_put_csv(out, cells[i].text, true);
 		else
 			put_json(out, cells[i].text);
 	}

@@ -29,7 +29,8 @@ static void put(FILE *out, struct json_object *event, bool *some)
 {
 	const char *text = json_object_to_json_string_ext(event, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 
-	(void)fprintf(out, "%s\n%s", *some ? "," : "", text ? text : "null");
+	(void)fprintf(out, "%s\n", *some ? "," : "");
+	utf8_put_json(out, text ? text : "null");
 	*some = true;
 	json_object_put(event);
 }

@@ -90,7 +90,8 @@ static void add_fields(struct buffer *b, struct json_object *o, const struct fie
 	}
 }
 
-/* The text form has no escapes: what would end a value or a record becomes a space. */
+/* The text form has no escapes: what would end a value or a record becomes a space, what would steer a
+ * terminal a question mark. */
 static void text_value(struct buffer *b, const char *key, const char *value)
 {
 	_cleanup_free_ char *clean = utf8_clean(value ? value : "", SOURCE_MAX_STRING);
@@ -102,6 +103,7 @@ static void text_value(struct buffer *b, const char *key, const char *value)
 	for (char *c = clean; *c; c++)
 		if (*c == '\t' || *c == '\n' || *c == '\r')
 			*c = ' ';
+	utf8_make_printable(clean, true);
 	(void)fprintf(b->out, "\t%s=%s", key, clean);
 }
 
@@ -170,8 +172,10 @@ static void end(struct buffer *b, struct json_object *o)
 	if (!o)
 		return;
 	s = b->failed ? NULL : json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (s)
-		(void)fprintf(b->out, "%s\n", s);
+	if (s) {
+		utf8_put_json(b->out, s);
+		(void)fputc('\n', b->out);
+	}
 	b->failed = !s;
 	json_object_put(o);
 }

@@ -293,22 +293,9 @@ static const char *attribution_of(const struct profile *p)
 	return rule;
 }
 
-/* JSON lets any character of a string be written as an escape: what would steer a terminal that this is shown on is, and a reader gets the same
- * string. Outside of strings there is only ASCII. json-c escapes the controls below U+0020. */
 void report_put_json(FILE *out, const char *text)
 {
-	for (size_t len; *text; text += len) {
-		const unsigned char *c = (const unsigned char *)text;
-
-		len = utf8_char(text, strnlen(text, 4));
-		len = len ? len : 1;
-		if (c[0] < 0x7f || !utf8_steers(text, len))
-			(void)fwrite(text, 1, len, out);
-		else if (len == 3)
-			(void)fprintf(out, "\\u%04x", (c[0] & 0xfU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU));
-		else
-			(void)fprintf(out, "\\u%04x", len == 2 ? (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU) : c[0]);
-	}
+	utf8_put_json(out, text);
 	(void)fputc('\n', out);
 }
 

@@ -32,15 +32,8 @@ void text_csv(const struct report *r, const char *s)
 {
 	_cleanup_free_ char *clean = text_clean(r, s);
 
-	(void)fputc('"', r->out);
-	if (*clean && strchr("=+-@", *clean))
-		(void)fputc('\'', r->out);
-	for (const char *c = clean; *c; c++) {
-		if (*c == '"')
-			(void)fputc('"', r->out);
-		(void)fputc(*c, r->out);
-	}
-	(void)fputc('"', r->out);
+	if (!utf8_put_csv(r->out, clean, r->utf8))
+		abort();
 }
 
 size_t text_columns(const char *s)

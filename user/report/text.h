@@ -48,7 +48,7 @@ char *text_clean(const struct report *r, const char *s);
 char *text_line_name(const struct report *r, const char *selected, size_t columns);
 /* Length in bytes of the directory that all lines share; 0: none. */
 size_t text_common_directory(const struct analysis *a);
-/* A quoted field of CSV. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as text. */
+/* As utf8_put_csv. */
 void text_csv(const struct report *r, const char *s);
 /* Columns that a clean string takes, taking one for each character. */
 size_t text_columns(const char *s);
@@ -109,7 +109,7 @@ enum light { LIGHT_UNKNOWN, LIGHT_POOR, LIGHT_FAIR, LIGHT_GOOD };
 const char *light_name(enum light l); /* "unknown", "poor", "fair", "good" */
 enum light fidelity_light(const struct analysis *a, size_t n_experiments, char **words);
 
-/* Writes JSON so that nothing in it steers a terminal. */
+/* As utf8_put_json, with an end of line. */
 void report_put_json(FILE *out, const char *text);
 
 /* A row of the books: what it is called, how long, in words. */
