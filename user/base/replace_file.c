@@ -3,11 +3,11 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/rng.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,11 +70,29 @@ static int write_new(const struct replace_file *f, int fd, int (*fill)(FILE *out
 		r = -errno;
 	if (r == 0 && (f->uid != (uid_t)-1 || f->gid != (gid_t)-1) && fchown(fd, f->uid, f->gid))
 		r = -errno;
-	if (r == 0 && fchmod(fd, 0644))
-		r = -errno;
 	if (fclose(out) && r == 0)
 		r = -errno;
 	return r;
+}
+
+bool replace_file_source_is_private(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	if (S_ISDIR(st.st_mode))
+		return (st.st_mode & (S_IROTH | S_IXOTH)) != (S_IROTH | S_IXOTH);
+	return S_ISREG(st.st_mode) && !(st.st_mode & S_IROTH);
+}
+
+/* The umask is the kernel's to apply. */
+static mode_t mode_of(const struct replace_file *f)
+{
+	mode_t mode = f->is_private ? 0600 : 0666;
+	struct stat st;
+
+	return lstat(f->path, &st) == 0 ? (mode & st.st_mode) | 0600 : mode;
 }
 
 int replace_file(const struct replace_file *f, int (*fill)(FILE *out, void *arg), void *arg, struct error *e)
@@ -84,11 +102,11 @@ int replace_file(const struct replace_file *f, int (*fill)(FILE *out, void *arg)
 
 	if (r < 0)
 		return r;
-	if (asprintf(&temporary, "%s.XXXXXX", f->path) < 0) {
+	if (asprintf(&temporary, "%s.%llx", f->path, (unsigned long long)rng_fresh_seed()) < 0) {
 		temporary = NULL;
 		return fail(e, ENOMEM, "cannot write '%s': out of memory", f->path);
 	}
-	fd = mkostemp(temporary, O_CLOEXEC);
+	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode_of(f));
 	if (fd < 0)
 		return fail(e, errno, "cannot write '%s': %m", f->path);
 	r = write_new(f, fd, fill, arg);

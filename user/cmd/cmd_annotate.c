@@ -21,10 +21,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct annotate_command {
-	bool help, json, all;
+	bool help, json, all, is_private; /* the last: so is the database or a profile */
 	const char *database, *html;  /* NULL: not said */
 	uint64_t width, count_s, pid; /* count_s: 0: nothing is counted */
 	struct shares_choice choice;
@@ -71,7 +72,12 @@ static int write_html(FILE *out, void *arg)
 
 static struct replace_file html_file(const struct annotate_command *c)
 {
-	return (struct replace_file){.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = (uid_t)-1, .gid = (gid_t)-1};
+	return (struct replace_file){.path = c->html,
+				     .begins = REPORT_HTML_BEGINS,
+				     .kind = "such a report",
+				     .uid = (uid_t)-1,
+				     .gid = (gid_t)-1,
+				     .is_private = c->is_private};
 }
 
 /* @experiments: with the program; empty if there are none. @kernel: samples of the kernel count for what led there, as in runs. */
@@ -81,6 +87,7 @@ static int show(const struct annotate_command *c, const struct shares_code *of, 
 	_cleanup_free_ struct annotation_sample *samples = calloc(of->n + 1, sizeof(*samples));
 	struct annotate_page page = {.a = &a, .of = of, .point = analysis_visited(experiments), .all = c->all, .width = (int)c->width};
 	struct replace_file f = html_file(c);
+	struct stat st;
 	int r;
 
 	if (!samples)
@@ -95,6 +102,8 @@ static int show(const struct annotate_command *c, const struct shares_code *of, 
 	r = c->json ? annotate_json(stdout, &page) : annotate_print(stdout, &page);
 	if (r < 0)
 		return fail(e, -r, "%s", strerror(-r));
+	/* Its code is shown. */
+	f.is_private |= fstat(elf_object_fd(of->object), &st) == 0 && !(st.st_mode & S_IROTH);
 	return c->html ? replace_file(&f, write_html, &page, e) : 0;
 }
 
@@ -214,6 +223,10 @@ static int annotate(struct annotate_command *c, char *const *words)
 	struct error e = {0};
 	int r = c->html ? replace_file_check(&f, &e) : 0;
 
+	c->is_private = !words[1] && replace_file_source_is_private(
+					     c->database ? c->database : CMD_DEFAULT_DATABASE);
+	for (char *const *path = words + 1; *path; path++)
+		c->is_private |= replace_file_source_is_private(*path);
 	if (r == 0 && c->pid)
 		r = choose_process(c, !words[1], &process, &e);
 	if (r == 0)

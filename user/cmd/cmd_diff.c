@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 struct diff_command {
-	bool help, json;
+	bool help, json, is_private; /* the last: so are profiles */
 	const char *html;
 	const char *database; /* NULL: profiles are compared */
 	enum shares_by by;
@@ -78,7 +78,12 @@ static int write_html(FILE *out, void *arg)
 
 static struct replace_file html_file(const struct diff_command *c)
 {
-	return (struct replace_file){.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = (uid_t)-1, .gid = (gid_t)-1};
+	return (struct replace_file){.path = c->html,
+				     .begins = REPORT_HTML_BEGINS,
+				     .kind = "such a report",
+				     .uid = (uid_t)-1,
+				     .gid = (gid_t)-1,
+				     .is_private = c->is_private};
 }
 
 /* 0, 1, or EXIT_OURS. */
@@ -106,7 +111,7 @@ static int tell(const struct diff_command *c, struct diff *d)
 	return 0;
 }
 
-static int compare_files(const struct diff_command *c, char **files)
+static int compare_files(struct diff_command *c, char **files)
 {
 	_cleanup_(profile_free) struct profile before = {0}, after = {0};
 	_cleanup_(analysis_free) struct analysis a = {0}, b = {0};
@@ -115,6 +120,8 @@ static int compare_files(const struct diff_command *c, char **files)
 	struct replace_file f = html_file(c);
 	struct error e = {0};
 
+	for (size_t i = 0; i < 2; i++)
+		c->is_private |= replace_file_source_is_private(files[i]);
 	if (c->html && replace_file_check(&f, &e) < 0)
 		return log_error("diff: %s", e.text);
 	if (profile_read(&before, files[0], &e) < 0 || profile_read(&after, files[1], &e) < 0)

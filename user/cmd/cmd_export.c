@@ -26,6 +26,7 @@ struct export_command {
 	bool help;
 	enum form form; /* N_FORMS: not said */
 	const char *output;
+	bool is_private; /* so are profiles */
 	struct profile *profile;
 };
 
@@ -54,7 +55,8 @@ static int write_form(FILE *out, void *arg)
 
 static int export(struct export_command *c)
 {
-	struct replace_file f = {.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct replace_file f = {
+		.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = c->is_private};
 	struct error e = {0};
 	int r;
 
@@ -91,8 +93,10 @@ int cmd_export(int argc, char **argv)
 		return log_error("export: which profile? Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...");
 	if (c.form == PPROF && !c.output && isatty(STDOUT_FILENO))
 		return log_error("export: pprof's format is binary and standard output a terminal: name a file with -o");
-	for (int i = first; i < argc; i++)
+	for (int i = first; i < argc; i++) {
+		c.is_private |= replace_file_source_is_private(argv[i]);
 		if (profile_read(&p, argv[i], &e) < 0)
 			return log_error("export: %s", e.text);
+	}
 	return export(&c);
 }

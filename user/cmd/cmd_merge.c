@@ -127,6 +127,8 @@ int cmd_merge(int argc, char **argv)
 	c.inputs = argv + first;
 	c.n = argc - first;
 	f.path = c.output;
+	for (int i = 0; i < c.n; i++)
+		f.is_private |= replace_file_source_is_private(c.inputs[i]);
 	if (replace_file_check(&f, &e) < 0 || check(&c, &e) < 0 || replace_file(&f, write_all, &c, &e) < 0)
 		return log_error("merge: %s", e.text);
 	return 0;

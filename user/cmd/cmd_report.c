@@ -74,7 +74,12 @@ static char *rename_line(const char *line, void *arg)
 
 static struct replace_file html_file(const struct report_choice *c)
 {
-	return (struct replace_file){.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = c->uid, .gid = c->gid};
+	return (struct replace_file){.path = c->html,
+				     .begins = REPORT_HTML_BEGINS,
+				     .kind = "such a report",
+				     .uid = c->uid,
+				     .gid = c->gid,
+				     .is_private = c->is_private};
 }
 
 int report_choice_check(const struct report_choice *c, struct error *e)
@@ -169,9 +174,12 @@ int cmd_report(int argc, char **argv)
 		return log_error("report: %s", e.text);
 	if (c.database && cmd_experiments("report", c.database, c.from_s, c.to_s, c.build, &p, &e) < 0)
 		return log_error("report: %s", e.text);
-	for (int i = first; i < argc; i++)
+	c.report.is_private = c.database && replace_file_source_is_private(c.database);
+	for (int i = first; i < argc; i++) {
+		c.report.is_private |= replace_file_source_is_private(argv[i]);
 		if (profile_read(&p, argv[i], &e) < 0)
 			return log_error("report: %s", e.text);
+	}
 	if (c.lines.n_prefixes && profile_rename_lines(&p, rename_line, &c.lines) < 0)
 		return log_error("report: out of memory");
 	if (c.report.with_source && profile_take_sources(&p, open_file, file_rights_usual()) < 0)

@@ -69,7 +69,12 @@ static int write_html(FILE *out, void *arg)
 
 static int show(const struct top_command *c, const struct shares_table *t)
 {
-	struct replace_file f = {.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct replace_file f = {.path = c->html,
+				 .begins = REPORT_HTML_BEGINS,
+				 .kind = "such a report",
+				 .uid = (uid_t)-1,
+				 .gid = (gid_t)-1,
+				 .is_private = replace_file_source_is_private(c->database)};
 	struct shares_table copy = *t;
 	struct error e = {0};
 	int r = c->json ? shares_json(stdout, t) : c->csv ? shares_csv(stdout, t) : shares_print(stdout, t);

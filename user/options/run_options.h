@@ -38,6 +38,7 @@ struct report_choice {
 	const char *html;      /* a file for the report as HTML, or NULL; borrowed from argv */
 	uid_t uid;	       /* whose that is; -1: ours */
 	gid_t gid;
+	bool is_private; /* as of struct replace_file */
 	bool no_curves, inlined;
 	bool with_source;    /* the source around lines, read with the rights of who asks for it */
 	uint64_t top, width; /* lines for each point, columns; 0: the default */
