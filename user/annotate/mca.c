@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The program has no rights: what it reads was made of somebody's code. */
+/* The program is confined: what it reads was made of somebody's code. */
 #include "annotate/mca.h"
 
 #include "base/cleanup.h"
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define PROGRAM "/usr/bin/llvm-mca"
 #define NOT_THERE 127
+#define NOT_CONFINED 126
 #define MOST_BYTES (128U << 20) /* that it may print */
 #define MOST_MEMORY (2ULL << 30)
 #define MOST_CPU_S 20
@@ -33,17 +33,11 @@ void mca_answer_free(struct mca_answer *a)
 	*a = (struct mca_answer){0};
 }
 
-static bool bound(int what, rlim_t most)
-{
-	struct rlimit l = {most, most};
-
-	return setrlimit(what, &l) == 0;
-}
-
 /* There is no way back from here. */
 static _Noreturn void become(const int fds[3], const char *cpu, unsigned int iterations)
 {
 	struct sigaction usual = {.sa_handler = SIG_DFL};
+	static const struct sandbox_bounds bounds = {MOST_BYTES, MOST_MEMORY, MOST_CPU_S};
 	char cpu_option[64], iterations_option[32], shown_option[48];
 	char *const environment[] = {NULL};
 	char *const words[] = {(char *)PROGRAM,
@@ -69,9 +63,8 @@ static _Noreturn void become(const int fds[3], const char *cpu, unsigned int ite
 		if (dup2(fds[i], i) < 0)
 			_exit(NOT_THERE);
 	(void)syscall(SYS_close_range, 3U, ~0U, 0U);
-	if (!sandbox_drop_rights() || !bound(RLIMIT_FSIZE, MOST_BYTES) || !bound(RLIMIT_AS, MOST_MEMORY) || !bound(RLIMIT_CPU, MOST_CPU_S) ||
-	    !bound(RLIMIT_NPROC, 1) || !bound(RLIMIT_CORE, 0))
-		_exit(NOT_THERE);
+	if (!sandbox_confine_program(&bounds))
+		_exit(NOT_CONFINED);
 	(void)execve(PROGRAM, words, environment);
 	_exit(NOT_THERE);
 }
@@ -127,6 +120,10 @@ int mca_run(const char *text, size_t n, const char *cpu, unsigned int iterations
 	a.status = WIFEXITED(r) ? WEXITSTATUS(r) : -1;
 	if (a.status == NOT_THERE)
 		return fail(e, ENOENT, "there is no " PROGRAM ", which knows what instructions take: install the package llvm");
+	if (a.status == NOT_CONFINED)
+		return fail(e, EPERM,
+			    PROGRAM " is not run, since it cannot be confined here: the kernel must allow a process to "
+				    "give up its rights and to filter its system calls (CONFIG_SECCOMP_FILTER)");
 	if (a.status < 0)
 		return fail(e, EIO, PROGRAM " was ended by signal %d", WTERMSIG(r));
 	r = read_back(out, &a.out);

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "sandbox/confine.h"
+#include "sandbox/filter.h"
 
 #include "base/cleanup.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -70,26 +66,11 @@ static uint64_t address_space(void)
 												   : 256ULL << 20;
 }
 
-#define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-/* Only with @value as the low half of argument @arg. */
-#define ALLOW_IF(name, arg, value)                                                                                                           \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[arg])), \
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                              \
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
-/* Code is not made at run time. */
-#define ALLOW_DATA(name)                                                                                                                   \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 4), BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])), \
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),                       \
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)
-
 /* All else fails, as it would for want of a right. */
 static bool filter_calls(void)
 {
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		FILTER_BEGIN,
 		ALLOW(read),
 		ALLOW(pread64),
 		ALLOW(write),
@@ -128,11 +109,10 @@ static bool filter_calls(void)
 		ALLOW(exit_group),
 		ALLOW_DATA(mmap),
 		ALLOW_DATA(mprotect),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		FILTER_END,
 	};
-	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
 
-	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
+	return filter_install(code, sizeof(code) / sizeof(code[0]));
 }
 
 bool sandbox_confine(uint64_t memory_bytes, unsigned int cpu_s)

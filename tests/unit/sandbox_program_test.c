@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A program that is not ours, confined: it runs, with its libraries, and can do nothing besides. This program plays
+ * both sides. */
+#include "sandbox/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const struct sandbox_bounds bounds = {1 << 20, 4ULL << 30, 5};
+
+static bool has_landlock(void)
+{
+	return syscall(SYS_landlock_create_ruleset, NULL, 0, 1) > 0;
+}
+
+static bool can_open(const char *path, int flags)
+{
+	return open(path, flags | O_CLOEXEC, 0600) >= 0;
+}
+
+static bool can_map(int protection, int flags, int fd)
+{
+	return mmap(NULL, 4096, protection, MAP_PRIVATE | flags, fd, 0) != MAP_FAILED;
+}
+
+/* Each is forbidden. A bit for each that works all the same; without Landlock some do. */
+static uint64_t try_all(bool landlock)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const bool works[] = {
+		landlock && can_open("/etc/passwd", O_RDONLY),
+		landlock && can_open("/proc/self/status", O_RDONLY),
+		landlock && can_open("/dev/null", O_RDONLY),
+		can_open("/dev/null", O_WRONLY),
+		can_open("/tmp/cozbpf-confined", O_WRONLY | O_CREAT),
+		can_open("/tmp", O_RDWR | O_TMPFILE),
+		socket(AF_INET, SOCK_STREAM, 0) >= 0,
+		socket(AF_UNIX, SOCK_STREAM, 0) >= 0,
+		fork() >= 0,
+		syscall(SYS_clone, SIGCHLD | CLONE_VM, 0, 0, 0, 0) >= 0,
+		kill(getppid(), 0) == 0,
+		syscall(SYS_tgkill, getpid(), gettid(), SIGUSR1) == 0,
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0,
+		can_map(PROT_READ | PROT_WRITE | PROT_EXEC, MAP_ANONYMOUS, -1),
+		can_map(PROT_READ | PROT_EXEC, MAP_ANONYMOUS, -1),
+		mprotect(page, 4096, PROT_READ | PROT_EXEC) == 0,
+		memfd_create("x", 0) >= 0,
+		unlink("/tmp/cozbpf-confined") == 0 || errno == ENOENT,
+		mkdir("/tmp/cozbpf-confined", 0700) == 0,
+		setuid(0) == 0 && geteuid() == 0,
+		syscall(SYS_unshare, CLONE_NEWUSER) == 0,
+		syscall(SYS_bpf, 0, NULL, 0) == 0,
+		syscall(SYS_io_uring_setup, 1, NULL) >= 0 || errno != EPERM,
+	};
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		all |= (uint64_t)works[i] << i;
+	return all;
+}
+
+static int end_of(pid_t pid)
+{
+	int status = 0;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void nothing_else_works(void **state)
+{
+	uint64_t all = 0;
+	int ends[2];
+	bool landlock = has_landlock();
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (!sandbox_confine_program(&bounds))
+			_exit(1);
+		all = try_all(landlock);
+		_exit(write(ends[1], &all, sizeof(all)) != sizeof(all));
+	}
+	(void)close(ends[1]);
+	assert_int_equal(end_of(pid), 0);
+	assert_int_equal(read(ends[0], &all, sizeof(all)), sizeof(all));
+	(void)close(ends[0]);
+	if (all)
+		fail_msg("these work: %llx", (unsigned long long)all);
+}
+
+/* @text on its input; what it writes goes to *answer. */
+static int run(const char *path, const char *text, char *answer, size_t size)
+{
+	char *const words[] = {(char *)(uintptr_t)path, NULL}, *const environment[] = {NULL};
+	int in = memfd_create("in", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC), status;
+	ssize_t n;
+	pid_t pid;
+
+	assert_true(write(in, text, strlen(text)) == (ssize_t)strlen(text) && lseek(in, 0, SEEK_SET) == 0);
+	pid = fork();
+	if (pid == 0) {
+		if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || !sandbox_confine_program(&bounds))
+			_exit(126);
+		(void)execve(path, words, environment);
+		_exit(127);
+	}
+	status = end_of(pid);
+	n = pread(out, answer, size - 1, 0);
+	answer[n > 0 ? n : 0] = '\0';
+	(void)close(in);
+	(void)close(out);
+	return status;
+}
+
+/* It loads its libraries, reads and writes. */
+static void programs_run(void **state)
+{
+	char answer[64];
+
+	(void)state;
+	assert_int_equal(run("/usr/bin/sort", "b\na\n", answer, sizeof(answer)), 0);
+	assert_string_equal(answer, "a\nb\n");
+	/* A shell can start nothing. */
+	assert_int_not_equal(run("/bin/sh", "cat /etc/passwd; echo on", answer, sizeof(answer)), 0);
+	assert_string_equal(answer, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_else_works),
+		cmocka_unit_test(programs_run),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
