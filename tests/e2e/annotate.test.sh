@@ -7,6 +7,7 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
+chmod 711 . # sources are read with the rights of nobody
 
 cat >causes.c <<'C'
 #include <stdint.h>

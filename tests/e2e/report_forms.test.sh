@@ -9,6 +9,7 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 python=/usr/bin/python3 # which has the modules of packages
+chmod 711 "$tmp" # sources are read with the rights of nobody
 # Of real programs, beside those that the tests have.
 for program in barrier pipeline; do
 	"$COZBPF" run --keep-root -q --no-report -o "$tmp/$program.jsonl" -p progress -d 5 -- "$BUILD/examples/$program" 6 >/dev/null 2>&1 &

@@ -16,8 +16,10 @@
 
 /* linux/magic.h does not have it. */
 #define CONFIGFS_MAGIC 0x62656570
+#define NOBODY 65534
 
-static struct file_rights usual;
+static struct file_rights usual, invoker;
+static bool has_invoker;
 
 /* File systems whose regular files are made by the kernel. */
 static bool is_kernels(const struct statfs *fs)
@@ -149,12 +151,40 @@ int file_rights_of_process(pid_t pid, struct file_rights *ret)
 	return 0;
 }
 
+static void set_rights_of(struct file_rights *r, uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
+{
+	*r = (struct file_rights){.uid = uid, .gid = gid};
+	r->n_groups = n_groups < FILE_RIGHTS_GROUPS ? (uint32_t)n_groups : FILE_RIGHTS_GROUPS;
+	if (r->n_groups)
+		memcpy(r->groups, groups, r->n_groups * sizeof(*groups));
+}
+
 void file_rights_set_usual(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
 {
-	usual = (struct file_rights){.uid = uid, .gid = gid};
-	usual.n_groups = n_groups < FILE_RIGHTS_GROUPS ? (uint32_t)n_groups : FILE_RIGHTS_GROUPS;
-	if (usual.n_groups)
-		memcpy(usual.groups, groups, usual.n_groups * sizeof(*groups));
+	set_rights_of(&usual, uid, gid, groups, n_groups);
+}
+
+void file_rights_set_invoker(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
+{
+	set_rights_of(&invoker, uid, gid, groups, n_groups);
+	has_invoker = true;
+}
+
+const struct file_rights *file_rights_invoker(void)
+{
+	gid_t groups[FILE_RIGHTS_GROUPS];
+	int n = has_invoker ? 0 : getgroups(FILE_RIGHTS_GROUPS, groups);
+
+	if (!has_invoker)
+		file_rights_set_invoker(geteuid(), getegid(), groups, n > 0 ? (size_t)n : 0);
+	return &invoker;
+}
+
+const struct file_rights *file_rights_reader(void)
+{
+	static const struct file_rights nobody = {.uid = NOBODY, .gid = NOBODY};
+
+	return file_rights_invoker()->uid == 0 ? &nobody : &invoker;
 }
 
 const struct file_rights *file_rights_usual(void)

@@ -31,3 +31,10 @@ int file_rights_of_process(pid_t pid, struct file_rights *ret);
  * Not while other threads open files. */
 void file_rights_set_usual(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
 const struct file_rights *file_rights_usual(void);
+
+/* Those of the user who has started us: as set, or our own. Not while other threads open files. */
+void file_rights_set_invoker(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
+const struct file_rights *file_rights_invoker(void);
+/* For text that is shown and written where others may read it, such as sources, which debug information names by any path:
+ * the invoking user's, or nobody's if that is root. */
+const struct file_rights *file_rights_reader(void);

@@ -14,10 +14,13 @@
 #include "dwarf/lines.h"
 #include "profile/source_text.h"
 #include "report/report.h"
+#include "sandbox/opener.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+
+#define SOURCE_ANSWER_S 10 /* for a file system with sources to answer */
 
 struct report_command {
 	bool help, seed_given;
@@ -138,6 +141,17 @@ int report_choice_print(const struct report_choice *c, const struct profile *p, 
 	return c->html ? replace_file(&f, write_html, &t, e) : 0;
 }
 
+static int take_sources(struct profile *p)
+{
+	int r;
+
+	/* Without it, files are opened here. */
+	(void)opener_start(SOURCE_ANSWER_S);
+	r = profile_take_sources(p, opener_open, file_rights_reader());
+	opener_stop();
+	return r;
+}
+
 static int print(const struct report_command *c, const struct profile *p)
 {
 	_cleanup_(analysis_free) struct analysis a = {0};
@@ -182,7 +196,7 @@ int cmd_report(int argc, char **argv)
 	}
 	if (c.lines.n_prefixes && profile_rename_lines(&p, rename_line, &c.lines) < 0)
 		return log_error("report: out of memory");
-	if (c.report.with_source && profile_take_sources(&p, open_file, file_rights_usual()) < 0)
+	if (c.report.with_source && take_sources(&p) < 0)
 		return log_error("report: out of memory");
 	return print(&c, &p);
 }

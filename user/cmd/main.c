@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "base/suggest.h"
+#include "target/identity.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,6 +109,7 @@ int main(int argc, char **argv)
 
 	occupy_standard();
 	keep_memory();
+	identity_find_invoker();
 	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */
 	status = dispatch(argc, argv);
 	errno = EIO;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The source around lines, kept in a profile for who has not got the files. A path in debug information can be any path, so that this is done only
- * where a user asks for it, with that user's rights, and of regular files. */
+ * where a user asks for it, with the rights @as, and of regular files. */
 #pragma once
 
 #include "profile/reader.h"

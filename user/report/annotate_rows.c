@@ -5,6 +5,7 @@
 #include "base/open_file.h"
 #include "elf/object.h"
 #include "profile/source_text.h"
+#include "sandbox/opener.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -36,20 +37,14 @@ void annotate_rows_end(struct annotate_rows *x)
 	x->n_sources = 0;
 }
 
-/* With the rights of who owns the executable: its debug information can name any path. */
-static char *read_source(const struct elf_object *o, const char *path)
+/* Debug information can name any path, whoever owns the executable. */
+static char *read_source(const char *path)
 {
-	struct file_rights as = {0};
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = *path == '/' ? opener_open(path, file_rights_reader()) : -1;
 	struct stat st;
 	char *text;
 	ssize_t n;
 
-	if (path[0] != '/' || fstat(elf_object_fd(o), &st) < 0)
-		return NULL;
-	as.uid = st.st_uid;
-	as.gid = st.st_gid;
-	fd = open_file(path, &as);
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MOST_SOURCE)
 		return NULL;
 	text = malloc((size_t)st.st_size + 1);
@@ -72,7 +67,7 @@ static char *source_of(struct annotate_rows *x, const struct line_location *at)
 		if (x->sources[i].name == at->file)
 			file = &x->sources[i];
 	if (!file && x->n_sources < ANNOTATE_MOST_FILES) {
-		x->sources[x->n_sources] = (struct annotate_source){at->file, read_source(x->p->of->object, at->file)};
+		x->sources[x->n_sources] = (struct annotate_source){at->file, read_source(at->file)};
 		file = &x->sources[x->n_sources++];
 	}
 	line = file ? file->text : NULL;

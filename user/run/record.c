@@ -280,7 +280,7 @@ int run_write_log(struct run *r, struct error *e)
 	t.unattributed = r->profile.unattributed = status.samples_without_line + session_samples_outside(r->session);
 	/* It is not worth the profile. */
 	if (r->options.report.with_source)
-		(void)profile_take_sources(&r->profile, opener_open, file_rights_usual());
+		(void)profile_take_sources(&r->profile, opener_open, file_rights_reader());
 	if (r->writer && !r->write_error)
 		r->write_error = profile_write_log(r->writer, &t, &r->profile);
 	return 0;

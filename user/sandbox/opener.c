@@ -39,14 +39,17 @@ static void read_ahead(int fd, uint64_t at, uint64_t n)
 	(void)!pread(fd, room, n < sizeof(room) ? n : sizeof(room), (off_t)at);
 }
 
-/* What elf_object_open_fd reads: who asked does so next, and is not to wait. */
+/* What is read next by the process that asked, which must not wait: of an ELF file the headers that
+ * elf_object_open_fd reads, of another file, which is text, its begin. */
 static void read_headers(int fd)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr p;
 
-	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0)
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) {
+		read_ahead(fd, 0, MOST_AHEAD);
 		return;
+	}
 	for (uint64_t i = 0; i < h.e_phnum; i++)
 		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) == sizeof(p) && (p.p_type == PT_INTERP || p.p_type == PT_NOTE))
 			read_ahead(fd, p.p_offset, p.p_filesz);

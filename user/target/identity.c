@@ -158,6 +158,14 @@ void identity_open_files(const struct identity *id)
 		file_rights_set_usual(id->uid, id->gid, id->groups, id->n_groups);
 }
 
+void identity_find_invoker(void)
+{
+	_cleanup_(identity_free) struct identity id = {0};
+
+	if (identity_find(false, &id, NULL) == 0 && id.switches)
+		file_rights_set_invoker(id.uid, id.gid, id.groups, id.n_groups);
+}
+
 void identity_free(struct identity *id)
 {
 	if (!id)
