@@ -106,7 +106,9 @@ objcopy --only-keep-debug --remove-section=.note.gnu.build-id full "debug/.build
 grep -q "${id:2}.debug: of another build" err || why+=' the wrong file is not named;'
 verdict mismatch "$why" out err
 
-# A server's file, which the user's own debuginfod-find brings: as that user, never as root. This one stands for it, and says who it was.
+# A server's file, which the invoking user's own debuginfod-find brings: as that user, whoever the program runs as. This one stands for it,
+# and says who it was and with which home.
+chmod 711 .
 mkdir -p bin cache
 objcopy --only-keep-debug full cache/debuginfo || exit 1
 cat >bin/debuginfod-find <<END
@@ -116,18 +118,73 @@ echo "\$(id -u) \$1 \$2 \$HOME" >>$tmp/cache/asked
 END
 chmod 755 bin/debuginfod-find
 chmod 777 cache
-asking=(env "PATH=$tmp/bin:$PATH" DEBUGINFOD_URLS=http://127.0.0.1:9/ SUDO_UID=65534 SUDO_GID=65534)
+home_of_root=$(getent passwd 0 | cut -d : -f 6)
+asking=(env -u SUDO_UID -u SUDO_GID "PATH=$tmp/bin:$PATH" DEBUGINFOD_URLS=http://127.0.0.1:9/)
+sed 's/^int main/__attribute__((noinline)) void before(void) { __asm__ volatile("nop"); }\n&/; s/volatile uint64_t x = 0;/&\n\tbefore();/' built/spin.c >built/other.c
+gcc -g -O1 "-Wl,--build-id=0x$id" -o other "$tmp/built/other.c" || exit 1
+
+lines_of() { # OBJECT [SUDO-UID]
+	local object=$1
+	shift
+	rm -f cache/asked
+	timeout 60 "${asking[@]}" ${1:+"SUDO_UID=$1" "SUDO_GID=$1"} "$COZBPF" list lines "$object" >out 2>err </dev/null
+}
+asked_as() { # UID HOME
+	grep -q "^$1 debuginfo $id $2\$" cache/asked || why+=' it was not asked as the invoking user;'
+	! grep -qv "^$1 " cache/asked || why+=' it was asked as somebody else;'
+}
+
 why=''
-"${asking[@]}" "$COZBPF" list lines ./spin >out 2>err </dev/null || why+=" status $?;"
+lines_of ./spin 65534 || why+=" status $?;"
 grep -q "spin.c:$step\$" out || why+=' no lines;'
-grep -q "^65534 debuginfo $id " cache/asked || why+=' it was not asked as the user;'
-! grep -q '^0 ' cache/asked || why+=' it was asked as root;'
+asked_as 65534 '.*'
 verdict 'a debug file from a server' "$why" out err cache/asked
 
 why=''
-rm cache/asked
-env -u SUDO_UID -u SUDO_GID "PATH=$tmp/bin:$PATH" DEBUGINFOD_URLS=http://127.0.0.1:9/ "$COZBPF" list lines ./spin >out 2>err </dev/null && why+=' lines for root;'
-[ ! -e cache/asked ] || why+=' root has asked;'
-env -u DEBUGINFOD_URLS "PATH=$tmp/bin:$PATH" SUDO_UID=65534 SUDO_GID=65534 "$COZBPF" list lines ./spin >out 2>>err </dev/null && why+=' lines without a server;'
+lines_of ./spin || why+=" status $?;"
+grep -q "spin.c:$step\$" out || why+=' no lines;'
+asked_as 0 "$home_of_root"
+verdict 'root asks for itself' "$why" out err cache/asked
+
+# What a user's process maps is looked at as root: the user has no part in it.
+cp spin users-spin && chown 1:1 users-spin && chmod 755 users-spin
+setpriv --reuid 1 --regid 1 --clear-groups ./users-spin &
+victim=$!
+for _ in $(seq 100); do [ "$(readlink "/proc/$victim/exe")" = "$tmp/users-spin" ] && break; sleep 0.01; done
+kill -STOP "$victim" # it would end too soon
+why=''
+lines_of "/proc/$victim/exe" || why+=" status $?;"
+asked_as 0 "$home_of_root"
+kill -KILL "$victim"
+wait "$victim" 2>/dev/null
+verdict 'never as the user of the program' "$why" out err cache/asked
+
+# An answer with the right build id, whose lines and symbols are those of other code.
+refuses() { # NAME OWNER MODE [SUDO-UID]
+	local name=$1 why=''
+	objcopy --only-keep-debug other cache/debuginfo || exit 1
+	chown "$2:$2" cache/debuginfo
+	chmod "$3" cache/debuginfo
+	shift 3
+	lines_of ./spin "$@" && why+=' lines of it;'
+	! grep -q 'other.c' out || why+=' it is believed;'
+	grep -q "debuginfod:$id: the file in your cache is not used, since others than root and you can have written it" err || why+=' no reason;'
+	[ -e cache/asked ] || why+=' no server was asked;'
+	verdict "$name" "$why" out err
+}
+refuses 'an answer that another user can have written' 1 644
+refuses 'the same for a user' 1 644 65534
+refuses 'an answer that all can write to' 0 666
+refuses 'an answer that a group can write to' 65534 664 1
+
+why=''
+objcopy --only-keep-debug full cache/debuginfo && chown 1:1 cache/debuginfo && chmod 644 cache/debuginfo
+lines_of ./spin 1 || why+=" status $?;"
+grep -q "spin.c:$step\$" out || why+=' no lines;'
+verdict "an answer in the invoking user's own cache" "$why" out err
+
+why=''
+rm -f cache/asked
+env -u DEBUGINFOD_URLS "PATH=$tmp/bin:$PATH" SUDO_UID=65534 SUDO_GID=65534 "$COZBPF" list lines ./spin >out 2>err </dev/null && why+=' lines without a server;'
 [ ! -e cache/asked ] || why+=' it is asked unasked;'
-verdict 'no server is asked for root, nor where none is named' "$why" err
+verdict 'no server is asked where none is named' "$why" err

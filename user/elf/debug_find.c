@@ -35,20 +35,27 @@ static bool look_at(int fd, struct statx *ret)
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MODE | STATX_UID | STATX_GID, ret) == 0;
 }
 
-/* Can only root and the owner of @object have written @file? Build ids and checksums can be forged, and what a debug file says places
- * probes in @object, for all processes that run it. */
-static bool is_trusted(int object, int file)
+/* Can only root and this user and group have written @file? Build ids and checksums can be forged, and what a debug file
+ * says places probes in the object, for all processes that run it. */
+static bool is_trusted(int file, uid_t uid, gid_t gid)
 {
-	struct statx o, f;
+	struct statx f;
 
-	return look_at(object, &o) && look_at(file, &f) && (f.stx_uid == 0 || f.stx_uid == o.stx_uid) && !(f.stx_mode & S_IWOTH) &&
-	       (!(f.stx_mode & S_IWGRP) || f.stx_gid == 0 || f.stx_gid == o.stx_gid);
+	return look_at(file, &f) && (f.stx_uid == 0 || f.stx_uid == uid) && !(f.stx_mode & S_IWOTH) &&
+	       (!(f.stx_mode & S_IWGRP) || f.stx_gid == 0 || f.stx_gid == gid);
+}
+
+static bool is_trusted_for(const struct elf_object *o, int file)
+{
+	struct statx object;
+
+	return look_at(o->fd, &object) && is_trusted(file, object.stx_uid, object.stx_gid);
 }
 
 /* Only ELF files are passed on: an attacker who controls a decoder sees no others. */
-static int open_elf(const struct elf_object *o, const char *path)
+static int open_elf(const char *path, const struct file_rights *as)
 {
-	_cleanup_close_ int fd = opener_open(path, &o->rights);
+	_cleanup_close_ int fd = opener_open(path, as);
 	char magic[SELFMAG];
 
 	if (fd < 0)
@@ -58,13 +65,21 @@ static int open_elf(const struct elf_object *o, const char *path)
 	return TAKE_FD(fd);
 }
 
-/* From where the user said that debug files are to be taken: that is the user's, like a directory of --debug-dir. */
-static int open_from_server(const struct elf_object *o, const char *id)
+/* From where the invoking user said that debug files are to be taken: the file is that user's, and a cache that others can
+ * write to is no better than a directory that they can. */
+static int open_from_server(const char *id)
 {
+	const struct file_rights *as = file_rights_invoker();
 	_cleanup_free_ char *path = NULL;
-	int r = debuginfod_find(&o->rights, id, &path);
+	_cleanup_close_ int fd = -1;
+	int r = debuginfod_find(id, &path);
 
-	return r < 0 ? r : open_elf(o, path);
+	if (r < 0)
+		return r;
+	fd = open_elf(path, as);
+	if (fd < 0)
+		return TAKE_FD(fd);
+	return is_trusted(fd, as->uid, as->gid) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
 int debug_open_named(const struct elf_object *o, const struct debug_options *options, const char *path)
@@ -72,11 +87,11 @@ int debug_open_named(const struct elf_object *o, const struct debug_options *opt
 	_cleanup_close_ int fd = -1;
 
 	if (strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
-		return open_from_server(o, path + strlen(DEBUGINFOD_SCHEME));
-	fd = open_elf(o, path);
+		return open_from_server(path + strlen(DEBUGINFOD_SCHEME));
+	fd = open_elf(path, &o->rights);
 	if (fd < 0)
 		return TAKE_FD(fd);
-	return in_debug_dir(options, path) || is_trusted(o->fd, fd) ? TAKE_FD(fd) : -EKEYREJECTED;
+	return in_debug_dir(options, path) || is_trusted_for(o, fd) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
 /* One search: each place is tried until a file there is the right one. */
@@ -102,13 +117,15 @@ static void not_opened(struct search *s, const char *path, int err)
 {
 	struct error e = {0};
 
-	if (err == -EKEYREJECTED)
+	if (err == -EKEYREJECTED && strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
+		(void)fail(&e, -err,
+			   "%s: the file in your cache is not used, since others than root and you can have written it; remove it",
+			   path);
+	else if (err == -EKEYREJECTED)
 		(void)fail(&e, -err,
 			   "%s: not used, since others than root and the program's owner can have written it; chown or chmod it, or "
 			   "give its directory with --debug-dir",
 			   path);
-	else if (err == -EPERM && strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
-		(void)fail(&e, -err, "DEBUGINFOD_URLS is set, but servers are asked for a user only, not for root: run cozbpf by sudo");
 	else if (err != -ENOENT && err != -ENOTDIR)
 		(void)fail(&e, -err, "%s: cannot open: %s", path, strerror(-err));
 	reason(s, &e);
