@@ -8,6 +8,8 @@
 #include "target/process.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,6 +34,7 @@ static bool memory_lies;     /* every word that is read of a tracee is 0 */
 static bool helper_dies;     /* before anybody has waited for it */
 static size_t steered;	     /* the register, by its offset, that gets another value just before a call; 0, which is r15: none */
 static uint64_t steered_at;  /* ... that is made here */
+static bool dawdles;	     /* so that what a tracee does between two requests has time to show */
 static pid_t killed;
 
 int __real_kill(pid_t pid, int signo);
@@ -67,6 +70,8 @@ long __wrap_ptrace(enum __ptrace_request request, pid_t tid, void *address, void
 		return __real_ptrace(request, tid, address, &regs);
 	}
 	r = __real_ptrace(request, tid, address, data);
+	if (dawdles && (request == PTRACE_SEIZE || request == PTRACE_CONT))
+		(void)usleep(2000);
 	if (request == PTRACE_GETREGS && helper_dies && ((struct user_regs_struct *)data)->orig_rax == SYS_clone)
 		end_helper((pid_t)((struct user_regs_struct *)data)->rax);
 	return r;
@@ -334,16 +339,65 @@ static void stops_threads_of_the_process_only(void **state)
 	finish(other);
 }
 
+/* A program that does without getppid(), and asks for it all the time: turns[0] times, turns[1] times with success. */
+static pid_t start_filtered(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) < 0)
+			_exit(1);
+		for (;; turns[0]++)
+			if (syscall(SYS_getppid) >= 0)
+				turns[1]++;
+	}
+	return pid;
+}
+
+/* Filters are suspended for our calls, and never while the program runs. */
+static void filters_stay_in_force(void **state)
+{
+	const uint64_t none[6] = {0};
+	pid_t pid = start_filtered();
+	int64_t answer = 0;
+
+	(void)state;
+	turns[1] = 0;
+	assert_runs();
+	dawdles = true;
+	for (int i = 0; i < 20; i++) {
+		struct remote r = stop(pid);
+
+		assert_int_equal(remote_call(&r, SYS_getppid, none, &answer), 0);
+		assert_int_equal(answer, getpid());
+		assert_int_equal(remote_release(&r), 0);
+		assert_runs();
+	}
+	dawdles = false;
+	assert_int_equal(turns[1], 0);
+	finish(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(no_helper_outlives_us),	   cmocka_unit_test(kills_its_own_helper_only),
 		cmocka_unit_test(takes_no_descriptor_from_memory), cmocka_unit_test(has_no_other_call_made),
 		cmocka_unit_test(lets_go_of_another_program),	   cmocka_unit_test(stops_threads_of_the_process_only),
+		cmocka_unit_test(filters_stay_in_force),
 	};
 	sigset_t all;
 
-	turns = mmap(NULL, sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	turns = mmap(NULL, 2 * sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (turns == MAP_FAILED)
 		return 125;
 	/* As target/remote.h asks. */

@@ -198,13 +198,11 @@ static int prepare(struct remote *r)
 	return err == 0 ? (int)trace(PTRACE_SETSIGMASK, r->tid, sizeof(blocked), (uintptr_t)&blocked) : err;
 }
 
-/* Without CAP_SYS_ADMIN, or CONFIG_CHECKPOINT_RESTORE, filters stay in force. */
-static int seize(struct remote *r)
+/* Filters are in force whenever the program runs its own code: they are suspended once it has stopped, for our calls
+ * alone. Without CAP_SYS_ADMIN, or CONFIG_CHECKPOINT_RESTORE, they stay in force. */
+static void suspend_filters(struct remote *r)
 {
-	int err = (int)trace(PTRACE_SEIZE, r->tid, 0, OPTIONS | PTRACE_O_SUSPEND_SECCOMP);
-
-	r->unfiltered = err == 0;
-	return r->unfiltered || err == -ESRCH ? err : (int)trace(PTRACE_SEIZE, r->tid, 0, OPTIONS);
+	r->unfiltered = trace(PTRACE_SETOPTIONS, r->tid, 0, OPTIONS | PTRACE_O_SUSPEND_SECCOMP) == 0;
 }
 
 /* Numbers are given again: what is stopped now is looked at again. */
@@ -221,7 +219,7 @@ static int check(pid_t pid, int pidfd, const struct remote *r)
 int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret)
 {
 	struct remote r = {.tid = tid, .at = at};
-	int err = seize(&r);
+	int err = (int)trace(PTRACE_SEIZE, tid, 0, OPTIONS);
 
 	if (err == 0)
 		err = (int)trace(PTRACE_INTERRUPT, tid, 0, 0);
@@ -229,6 +227,8 @@ int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret
 		err = run_until(&r, 0, SIGTRAP);
 	if (err < 0)
 		return err;
+	if (at)
+		suspend_filters(&r);
 	err = check(pid, pidfd, &r);
 	if (err == 0)
 		err = prepare(&r);
@@ -291,8 +291,9 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[6], int6
 
 int remote_release(struct remote *r)
 {
-	int err = 0;
+	int err = r->unfiltered ? (int)trace(PTRACE_SETOPTIONS, r->tid, 0, OPTIONS) : 0;
 
+	r->unfiltered = false;
 	/* The kernel begins an interrupted call again only on the way from a stop like the first one. */
 	if (r->calling) {
 		err = (int)trace(PTRACE_INTERRUPT, r->tid, 0, 0);
