@@ -30,17 +30,15 @@ static int wait_for(int fd, short events, uint64_t deadline_ns)
 	}
 }
 
-int message_send(int fd, const void *bytes, size_t n, uint64_t deadline_ns)
-{
-	return n ? message_send_fd(fd, -1, bytes, n, deadline_ns) : 0;
-}
-
-/* As much as there is room for. */
+/* As much as there is room for. Without a descriptor by send(): decoders need no sendmsg(), by which whoever has
+ * taken one over could pass descriptors to us. */
 static ssize_t send_some(int fd, struct msghdr *m, uint64_t deadline_ns)
 {
 	for (;;) {
 		int err = wait_for(fd, POLLOUT, deadline_ns);
-		ssize_t r = err < 0 ? err : sendmsg(fd, m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t r = err < 0 ? err : m->msg_control ? sendmsg(fd, m, MSG_NOSIGNAL | MSG_DONTWAIT)
+							     : send(fd, m->msg_iov->iov_base, m->msg_iov->iov_len,
+								    MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (r >= 0 || err < 0)
 			return r;
@@ -80,6 +78,11 @@ int message_send_fd(int fd, int passed, const void *bytes, size_t n, uint64_t de
 		m.msg_controllen = 0;
 	}
 	return 0;
+}
+
+int message_send(int fd, const void *bytes, size_t n, uint64_t deadline_ns)
+{
+	return n ? message_send_fd(fd, -1, bytes, n, deadline_ns) : 0;
 }
 
 int message_read(int fd, void *bytes, size_t n, uint64_t deadline_ns)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A program that is not ours, confined: it runs, with its libraries, and can do nothing besides. This program plays
- * both sides. */
+/* What confined processes can do: a decoder reads what it is given and answers; a program that is not ours runs, with its
+ * libraries, and can do nothing besides. */
 #include "sandbox/confine.h"
 
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -147,11 +148,70 @@ static void programs_run(void **state)
 	assert_string_equal(answer, "");
 }
 
+/* A decoder, which needs less: what it is given, and to answer. */
+static uint64_t try_as_decoder(int socket_fd)
+{
+	struct rlimit limit = {1, 1};
+	char byte = 0;
+	struct iovec v = {&byte, 1};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
+	const bool works[] = {
+		/* These must work ... */
+		send(socket_fd, &byte, 1, 0) != 1,
+		getrlimit(RLIMIT_CPU, &limit) != 0,
+		fcntl(socket_fd, F_GETFD) < 0,
+		lseek(socket_fd, 0, SEEK_CUR) == 0 || errno != ESPIPE,
+		/* ... and these must not. */
+		sendmsg(socket_fd, &m, 0) >= 0 || errno != EPERM,
+		syscall(SYS_setrlimit, RLIMIT_CPU, &limit) == 0 || errno != EPERM,
+		can_open("/etc/passwd", O_RDONLY),
+		socket(AF_UNIX, SOCK_STREAM, 0) >= 0,
+		fork() >= 0,
+		kill(getppid(), 0) == 0,
+		can_map(PROT_READ | PROT_EXEC, MAP_ANONYMOUS, -1),
+		syscall(SYS_execve, "/bin/true", NULL, NULL) == 0 || errno != EPERM,
+		dup(socket_fd) >= 0,
+		syscall(SYS_openat2, AT_FDCWD, "/", NULL, 0) >= 0 || errno != EPERM,
+		syscall(SYS_statx, AT_FDCWD, "/", 0, 0, NULL) == 0 || errno != EPERM,
+	};
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++)
+		all |= (uint64_t)works[i] << i;
+	return all;
+}
+
+static void decoders_can_answer_alone(void **state)
+{
+	uint64_t all = 0;
+	int ends[2];
+	char byte;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (!sandbox_drop_rights() || !sandbox_confine(1ULL << 40, 10))
+			_exit(1);
+		all = try_as_decoder(ends[1]);
+		_exit(send(ends[1], &all, sizeof(all), 0) != sizeof(all));
+	}
+	assert_int_equal(end_of(pid), 0);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(read(ends[0], &all, sizeof(all)), sizeof(all));
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	if (all)
+		fail_msg("other than expected: %llx", (unsigned long long)all);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_else_works),
 		cmocka_unit_test(programs_run),
+		cmocka_unit_test(decoders_can_answer_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
