@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/merge.h"
+#include "profile/same.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -74,10 +79,95 @@ static void everything_moves(void **state)
 	profile_free(&all);
 }
 
+static double cpu_s(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A profile of @n runs, each with a point of its own if @many. */
+static char *many_runs(int n, bool many)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	for (int i = 0; i < n; i++)
+		(void)fprintf(f,
+			      "{\"type\":\"startup\",\"time\":1,\"cozbpf\":{\"build\":\"b\"}}\n"
+			      "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n"
+			      "{\"type\":\"throughput-point\",\"name\":\"p%d\",\"delta\":1}\n",
+			      many ? i : 0);
+	(void)fclose(f);
+	return text;
+}
+
+static double comparing_takes(int n, bool many)
+{
+	struct profile a = {0}, b = {0};
+	char *text = many_runs(n, many);
+	double least = 1e9;
+
+	read_text(&a, text);
+	read_text(&b, text);
+	free(text);
+	for (int i = 0; i < 5; i++) {
+		double begin = cpu_s();
+
+		assert_int_equal(profile_check_same(&a, "a", &b, "b", NULL), 0);
+		least = cpu_s() - begin < least ? cpu_s() - begin : least;
+	}
+	profile_free(&a);
+	profile_free(&b);
+	return least;
+}
+
+/* Twice as many runs or points take about twice as long. */
+static void time_grows_with_size(void **state)
+{
+	(void)state;
+	for (int many = 0; many < 2; many++) {
+		double one = comparing_takes(5000, many), two = comparing_takes(10000, many);
+
+		if (two > 3 * one)
+			fail_msg("%s: %g s, of twice as many %g s", many ? "points" : "runs", one, two);
+	}
+}
+
+static void differences_are_found(void **state)
+{
+	static const char *const texts[] = {
+		"{\"type\":\"startup\",\"time\":1,\"cozbpf\":{\"build\":\"b\"}}\n"
+		"{\"type\":\"startup\",\"time\":1,\"cozbpf\":{\"build\":\"c\"}}\n",
+		"{\"type\":\"startup\",\"time\":1,\"cozbpf\":{\"build\":\"b\"}}\n",
+		"{\"type\":\"startup\",\"time\":1}\n",
+	};
+	struct profile two = {0}, one = {0}, none = {0};
+
+	(void)state;
+	read_text(&two, texts[0]);
+	read_text(&one, texts[1]);
+	read_text(&none, texts[2]);
+	assert_int_equal(profile_check_same(&two, "a", &one, "b", NULL), -EINVAL);
+	assert_int_equal(profile_check_same(&one, "a", &two, "b", NULL), -EINVAL);
+	assert_int_equal(profile_check_same(&two, "a", &two, "b", NULL), -EINVAL);
+	assert_int_equal(profile_check_same(&one, "a", &one, "b", NULL), 0);
+	assert_int_equal(profile_check_same(&none, "a", &two, "b", NULL), 0);
+	assert_int_equal(profile_check_same(&two, "a", &none, "b", NULL), 0);
+	profile_free(&two);
+	profile_free(&one);
+	profile_free(&none);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_moves),
+		cmocka_unit_test(time_grows_with_size),
+		cmocka_unit_test(differences_are_found),
 	};
 
 	return cmocka_run_group_tests_name("profile merge", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef const char *(*startup_value)(const struct profile_startup *s);
@@ -24,41 +25,106 @@ static const char *attribution(const struct profile_startup *s)
 	return s->attribution ? s->attribution : "first";
 }
 
-/* The first value of @b's that is another one than one of @a's; NULL: none. */
+/* The first value of the runs'; NULL: none has one. */
+static const char *first_value(const struct profile *p, startup_value value)
+{
+	const char *x = NULL;
+
+	for (size_t i = 0; i < p->n_runs && !x; i++)
+		x = value(&p->runs[i]);
+	return x;
+}
+
+/* The first value that is another one than @x; NULL: none. */
+static const char *unlike(const struct profile *p, startup_value value, const char *x)
+{
+	const char *y = NULL;
+
+	for (size_t i = 0; i < p->n_runs && !y; i++) {
+		y = value(&p->runs[i]);
+		if (y && strcmp(x, y) == 0)
+			y = NULL;
+	}
+	return y;
+}
+
+/* A value of @b's that is another one than one of @a's; NULL: none. */
 static const char *other_value(const struct profile *a, const struct profile *b, startup_value value, const char **ret_a)
 {
-	for (size_t i = 0; i < a->n_runs; i++)
-		for (size_t j = 0; j < b->n_runs; j++) {
-			const char *x = value(&a->runs[i]), *y = value(&b->runs[j]);
+	const char *x = first_value(a, value), *y = x ? unlike(b, value, x) : NULL;
 
-			if (x && y && strcmp(x, y) != 0) {
-				*ret_a = x;
-				return y;
-			}
-		}
-	return NULL;
+	if (x && !y && first_value(b, value)) {
+		/* All of @b's are @x. */
+		x = unlike(a, value, x);
+		y = x ? first_value(b, value) : NULL;
+	}
+	*ret_a = x;
+	return y;
 }
 
-static bool has_point(const struct profile *p, const struct profile_point *point)
+static int by_name(const void *a, const void *b)
 {
+	const struct profile_point *x = *(const struct profile_point *const *)a, *y = *(const struct profile_point *const *)b;
+
+	return x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind) : strcmp(x->name, y->name);
+}
+
+/* Does experiment @i have the points of the one before it, as all of a run do? */
+static bool as_before(const struct profile *p, size_t i)
+{
+	const struct profile_run_experiment *x = &p->experiments[i], *before = x - 1;
+
+	if (!i || x->n_points != before->n_points)
+		return false;
+	for (size_t j = 0; j < x->n_points; j++) {
+		const struct profile_point *a = &x->points[j], *b = &before->points[j];
+
+		if (by_name(&a, &b) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* All points of all experiments, in order; NULL: out of memory. */
+static const struct profile_point **sorted_points(const struct profile *p, size_t *ret_n)
+{
+	const struct profile_point **all = NULL;
+	size_t n = 0;
+
 	for (size_t i = 0; i < p->n_experiments; i++)
-		for (size_t j = 0; j < p->experiments[i].n_points; j++)
-			if (p->experiments[i].points[j].kind == point->kind && !strcmp(p->experiments[i].points[j].name, point->name))
-				return true;
-	return false;
+		n += as_before(p, i) ? 0 : p->experiments[i].n_points;
+	all = (const struct profile_point **)calloc(n + 1, sizeof(*all));
+	*ret_n = n;
+	n = 0;
+	for (size_t i = 0; all && i < p->n_experiments; i++)
+		for (size_t j = 0, end = as_before(p, i) ? 0 : p->experiments[i].n_points; j < end; j++)
+			all[n++] = &p->experiments[i].points[j];
+	if (all)
+		qsort((void *)all, n, sizeof(*all), by_name);
+	return all;
 }
 
-/* A point of @a's that @b does not have; NULL: none. All experiments of a run have the same points, so those of one tell, and runs are few. */
-static const struct profile_point *lacking(const struct profile *a, const struct profile *b)
+/* A point of @a's that @b does not have; NULL: none. All experiments of a run have the same points, so those of one tell. -ENOMEM. */
+static int lacking(const struct profile *a, const struct profile *b, const struct profile_point **ret)
 {
-	for (size_t i = 0; i < a->n_experiments; i++) {
+	size_t n;
+	const struct profile_point **all = sorted_points(b, &n), *point = NULL;
+
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->n_experiments && !point; i++) {
 		if (i && a->experiments[i].run == a->experiments[i - 1].run)
 			continue;
-		for (size_t j = 0; j < a->experiments[i].n_points; j++)
-			if (!has_point(b, &a->experiments[i].points[j]))
-				return &a->experiments[i].points[j];
+		for (size_t j = 0; j < a->experiments[i].n_points && !point; j++) {
+			const struct profile_point *wanted = &a->experiments[i].points[j];
+
+			if (!bsearch(&wanted, (const void *)all, n, sizeof(*all), by_name))
+				point = wanted;
+		}
 	}
-	return NULL;
+	free((void *)all);
+	*ret = point;
+	return 0;
 }
 
 int profile_check_same(const struct profile *a, const char *a_name, const struct profile *b, const char *b_name, struct error *e)
@@ -69,7 +135,7 @@ int profile_check_same(const struct profile *a, const char *a_name, const struct
 	} keys[] = {{build, "of another build of the program (build id"},
 		    {granularity, "of another granularity (it is"},
 		    {attribution, "of another attribution (it is"}};
-	const struct profile_point *point;
+	const struct profile_point *point = NULL;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *x = NULL, *y = other_value(a, b, keys[i].value, &x);
@@ -79,10 +145,12 @@ int profile_check_same(const struct profile *a, const char *a_name, const struct
 	}
 	if (!a->n_experiments || !b->n_experiments)
 		return 0;
-	point = lacking(a, b);
+	if (lacking(a, b, &point) < 0)
+		return fail(e, ENOMEM, "out of memory");
 	if (point)
 		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", b_name, point->name, a_name);
-	point = lacking(b, a);
+	if (lacking(b, a, &point) < 0)
+		return fail(e, ENOMEM, "out of memory");
 	if (point)
 		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", a_name, point->name, b_name);
 	return 0;
