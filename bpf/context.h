@@ -22,6 +22,9 @@ static __always_inline bool in_task_context(const void *ctx, struct task_struct 
 	asm volatile("" : "+r"(sp), "+r"(end));
 	if (sp >= end)
 		return false;
+	/* Never in user mode: an interrupt cannot have found it there. What its registers say is its maker's. */
+	if (current->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER))
+		return true;
 	regs = (struct pt_regs *)bpf_task_pt_regs(current);
 	return (s64)regs->orig_ax >= 0;
 }

@@ -8,7 +8,9 @@
 #include "bpf/slow.h"
 #include "bpf/lifecycle.h"
 #include "bpf/context.h"
+#include "bpf/delivery.h"
 #include "bpf/waiting.h"
+#include "bpf/workers.h"
 
 /* A CPU's clock, of R4, after @ran of a task that has none. */
 static __always_inline s64 cpu_clock(const struct abi_cpu *c, u64 ran, u64 epoch)
@@ -74,7 +76,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
 	before = cpu_clock(c, now - c->since, epoch);
-	passed = is_transient_wake(t, pays_in_shim) | (t->wait.last_wake_external & (local < before));
+	passed = is_transient_wake(t, pays_in_shim) | (t->wait.last_wake_external & (local < before)) | t->polls;
 	c->passed = passed;
 	/* The clock of the thread that it took the CPU from is there still. */
 	if (!t->wait.came)
@@ -195,72 +197,14 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 	return 0;
 }
 
-#define NET_RX_SOFTIRQ 3 /* include/linux/interrupt.h */
-
-/* What a thread sends over the loopback device is delivered by a softirq, on the interrupt stack but before its system call returns: who is
- * woken by that waited for the sender. From its own raise of the softirq to the end of that, the thread is the waker. */
-static __always_inline bool delivers_own(const struct task_struct *current)
-{
-	u32 me = cpu_index();
-
-	return loopback[me].sender == (u32)current->pid && !loopback[me].timer;
-}
-
-static __always_inline void loopback_used(void)
-{
-	loopback[cpu_index()].used = 1;
-}
-
-SEC("tp_btf/softirq_raise")
-int BPF_PROG(edge_raise, unsigned int vec)
-{
-	u32 me = cpu_index();
-	struct task_struct *current;
-	u32 tid;
-
-	if (vec != NET_RX_SOFTIRQ)
-		return 0;
-	loopback[me].raised++;
-	/* One for each packet of everybody: the switch has found out already whose turn it is. */
-	tid = cpus[me].tid;
-	if (!tid)
-		return 0;
-	current = bpf_get_current_task_btf();
-	if (tid == (u32)current->pid && in_task_context(ctx, current))
-		loopback[me].sender = tid;
-	return 0;
-}
-
-SEC("tp_btf/softirq_exit")
-int BPF_PROG(edge_softirq_exit, unsigned int vec)
-{
-	if (vec == NET_RX_SOFTIRQ)
-		loopback[cpu_index()].sender = 0;
-	return 0;
-}
-
-/* A timer can interrupt a delivery, and whom it wakes has not waited for the sender: by chance alone, a busy server would wake the threads that sleep
- * beside it. */
-SEC("tp_btf/hrtimer_expire_entry")
-int edge_timer(void *ctx)
-{
-	loopback[cpu_index()].timer = 1;
-	return 0;
-}
-
-SEC("tp_btf/hrtimer_expire_exit")
-int edge_timer_exit(void *ctx)
-{
-	loopback[cpu_index()].timer = 0;
-	return 0;
-}
-
 SEC("tp_btf/sched_waking")
 int BPF_PROG(edge_waking, struct task_struct *p)
 {
 	struct task_struct *current;
 	u64 now, epoch, blocked_at;
-	struct thread *w, *k;
+	struct thread *w, *k = NULL;
+	const struct on_behalf *acts_for;
+	s64 local;
 	bool active, by_task, own, pays_in_shim, owes_sleep;
 	u32 cpu;
 
@@ -298,7 +242,8 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	current = bpf_get_current_task_btf();
 	by_task = in_task_context(ctx, current);
 	own = !by_task && in_scope(current) && delivers_own(current);
-	if (!own && (!by_task || !in_scope(current) || current == p)) {
+	acts_for = by_task ? worker_acts_for(current, p) : NULL;
+	if (!own && !acts_for && (!by_task || !in_scope(current) || current == p)) {
 		if (active && !by_task && in_scope(current)) {
 			count(COUNTER_irq_wakes);
 			loopback_suspect(p);
@@ -313,17 +258,25 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	wait_forget(w);
 	if (!active)
 		return 0;
-	k = thread_get(current);
-	if (!k)
-		return 0;
+	thread_enter(w, epoch);
+	thread_fold(w, now);
 	/* What it owed for a sleep before it waited for @current, it owes still. */
 	w->pause.owes_sleep = owes_sleep;
-	thread_enter(w, epoch);
-	thread_enter(k, epoch);
-	thread_fold(w, now);
-	thread_fold(k, now);
-	if (thread_wake_edge(w, expected_local(k, now), now - blocked_at, now))
-		latency_woken(w, k, k->clock.local, epoch, now);
+	if (acts_for) {
+		if (acts_for->epoch != epoch)
+			return 0;
+		w->pause.owes_sleep |= worker_was_long(acts_for);
+		local = acts_for->local;
+	} else {
+		k = thread_get(current);
+		if (!k)
+			return 0;
+		thread_enter(k, epoch);
+		thread_fold(k, now);
+		local = expected_local(k, now);
+	}
+	if (thread_wake_edge(w, local, w->polls ? POLLED_NS : now - blocked_at, now))
+		latency_woken(w, k, k ? k->clock.local : local, epoch, now);
 	return 0;
 }
 

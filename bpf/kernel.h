@@ -29,6 +29,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_CGROUP_ARRAY = 8,
+	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
@@ -41,7 +42,9 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 #define THREAD_SIZE (16 * 1024) /* of a kernel stack: x86-64 without KASAN */
 
 enum pid_type { PIDTYPE_PID = 0 };
-enum { PF_EXITING = 4 }; /* task_struct.flags: do_exit() has begun */
+/* task_struct.flags (include/linux/sched.h): do_exit() has begun; a thread of the kernel's; of a
+ * process, but never in user mode: io_uring's, or another subsystem's (6.4). */
+enum { PF_EXITING = 4, PF_IO_WORKER = 0x10, PF_WQ_WORKER = 0x20, PF_USER_WORKER = 0x4000, PF_KTHREAD = 0x200000 };
 
 /* x86-64's calls that wait for a time, or for a time at most (arch/x86/entry/syscalls/syscall_64.tbl). */
 enum {

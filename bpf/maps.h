@@ -80,6 +80,8 @@ struct thread {
 	} call;
 	u32 slot;	      /* index + 1; 0: none */
 	u32 maker;	      /* the thread that made it */
+	u32 polls;	      /* io_uring's polling thread: it looks for requests, and cannot be waited for */
+	u32 zero;
 	struct smooth smooth; /* with latency points only */
 };
 

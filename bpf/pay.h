@@ -294,7 +294,7 @@ PAY_CALLBACK(pay_first, pay_schedule(task, t, 0, pay_second))
 /* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
 static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
-	if (config.payer == ABI_PAY_NONE || (t->pause.hold_from && !t->pause.last_slice) || pay_waits(t) || thread_due(t) < config.threshold_ns)
+	if (config.payer == ABI_PAY_NONE || t->polls || (t->pause.hold_from && !t->pause.last_slice) || pay_waits(t) || thread_due(t) < config.threshold_ns)
 		return false;
 	/* In the middle of a payment by the shim: what was added to the debt since is paid in the same go. */
 	if (thread_pays_in_shim(t)) {

@@ -301,14 +301,25 @@ static __always_inline bool process_sleeps(const struct task_struct *task)
 
 #define THREAD_LEAST_SLEEP_NS 200000 /* shorter pauses are not worth a signal and a sleep */
 
+/* What @w waited for changes its clock by @change, as far as that takes it not too far beyond G. */
+static __always_inline void thread_credit(struct thread *w, s64 change)
+{
+	struct abi_totals *sum = totals_here();
+
+	change = clamp_ahead(w, change);
+	ADD(w->clock.local, change);
+	ADD(w->account.credited, change);
+	thread_publish(w);
+	if (sum)
+		ADD(sum->credited, change);
+}
+
 /* R6, of @w, which is not paused: something outside woke it at @now, and it was blocked since @blocked_at. Samples slow down what executes, but not
  * what @w waited for (a process out of scope: less). So @w owes the same share of its wait. */
 static __always_inline void thread_stretch(struct thread *w, const struct task_struct *p, u64 epoch, u64 blocked_at, u64 now)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	u64 from = blocked_at > setup->begun_ns ? blocked_at : setup->begun_ns;
-	struct abi_totals *sum = totals_here();
-	s64 change;
 
 	/* Held for it, the thread would keep a CPU from those that run. */
 	if (!setup->stretch_q16 || now <= from || !process_sleeps(p))
@@ -317,13 +328,8 @@ static __always_inline void thread_stretch(struct thread *w, const struct task_s
 	w->wait.stretch += ledger_earned(now - from, setup->stretch_q16);
 	if (w->wait.stretch < THREAD_LEAST_SLEEP_NS)
 		return;
-	change = clamp_ahead(w, -w->wait.stretch);
+	thread_credit(w, -w->wait.stretch);
 	w->wait.stretch = 0;
-	ADD(w->clock.local, change);
-	ADD(w->account.credited, change);
-	thread_publish(w);
-	if (sum)
-		ADD(sum->credited, change);
 }
 
 /* R3. @local_k is that of who wakes @w, with what it is expected to have earned. Returns whether @w goes on by that clock. */
@@ -333,14 +339,9 @@ static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 
 	int level;
 	s64 change = clock_wake(&w->clock, expected_local(w, 0), local_k, blocked, now, config.unused_wait_ns, config.unused_wait_age_ns, &level);
 
-	change = clamp_ahead(w, change);
-	ADD(w->clock.local, change);
-	ADD(w->account.credited, change);
-	thread_publish(w);
-	if (sum) {
-		ADD(sum->credited, change);
+	thread_credit(w, change);
+	if (sum)
 		ADD(sum->wakes, 1);
-	}
 	return level;
 }
 

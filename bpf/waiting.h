@@ -7,7 +7,6 @@
 #include "bpf/sample.h"
 
 #define TASK_UNINTERRUPTIBLE 2 /* include/linux/sched.h */
-#define PF_KTHREAD 0x00200000
 #define ETIMEDOUT 110
 #define EAGAIN 11
 

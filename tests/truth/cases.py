@@ -279,7 +279,8 @@ def pool_cases():
 def handover_cases():
     # a : b = 60 : 40. Ping-pong (one credit): a and b in turn, 0.6 s and 0.4 s. Window (eight credits): max(a, b), a helps up to
     # 1/3, b not at all.
-    for kind in ("mutex", "semaphore", "futex", "pipe", "eventfd", "socketpair"):
+    # A kernel worker (pty, aio), a worker of io_uring or its polling thread gives on the producer's behalf.
+    for kind in ("mutex", "semaphore", "futex", "pipe", "eventfd", "socketpair", "pty", "aio", "aio-poll", "uring", "sqpoll", "sqpoll-asleep"):
         for r, bar in ((5000, 3), (1500, 5)):
             for name, window, period in (("pingpong", 1, alternating), ("window", 8, slower)):
                 args = ["--round", number(r), "--kind", kind, "--window", str(window)]

@@ -41,6 +41,7 @@ enum what {
 	LOCK,	/* the one lock */
 	UNLOCK, /* hand it to a thread that waits */
 	GIVE,	/* one to semaphore n */
+	QUEUE,	/* have a kernel worker give it, WORKER_US later: nobody pauses that (R10) */
 	TAKE,	/* one from semaphore n */
 	SPIN,	/* like TAKE, but look again and again */
 	TASK,	/* all tasks of a batch, each so many us in the line, for any thread that comes: the last one to end goes on, others wait for the next
@@ -57,6 +58,14 @@ struct step {
 
 #define THREADS 2
 #define SEMAPHORES 2
+#define WORKER_US 500
+
+/* With which clock a worker wakes. */
+enum worker_clock {
+	AS_QUEUED, /* R10 */
+	OUTSIDE,   /* none: an event outside of the scope */
+	LEVEL,	   /* with the global delay */
+};
 
 struct program {
 	const char *name;
@@ -66,6 +75,7 @@ struct program {
 	int semaphores[SEMAPHORES];
 	bool wanders; /* from CPU to CPU, when it is woken; else each thread has one of its own */
 	u64 period;   /* us between the samples of a CPU; 0: 250 */
+	enum worker_clock worker;
 };
 
 /* Rounds of 2 ms; those that wander have rounds shorter than a sampling period. */
@@ -161,6 +171,19 @@ static const struct program programs[] = {
 	 {{{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}, {{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}},
 	 {0},
 	 .period = 500},
+	{"turns by a worker",
+	 24,
+	 48,
+	 1.5,
+	 {{{TAKE, 0}, {LINE, 1200}, {QUEUE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}},
+	 {1, 0}},
+	/* The line is beside the worker as well, and there a faster one gains nothing. */
+	{"beside a worker",
+	 25,
+	 50,
+	 2,
+	 {{{TAKE, 0}, {LINE, 1000}, {QUEUE, 1}, {LINE, 400}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 500}, {GIVE, 0}, {AGAIN, 0}}},
+	 {1, 0}},
 	{"independent",
 	 30,
 	 60,
@@ -194,6 +217,10 @@ struct model {
 	struct thread threads[THREADS];
 	int semaphores[SEMAPHORES];
 	struct thread *owner; /* of the lock */
+	struct {
+		u64 due; /* 0: nothing is queued */
+		s64 clock;
+	} items[SEMAPHORES];
 	int tasks, unended;
 	struct cpu cpus[CPUS];
 	u64 now, visits, period, q16;
@@ -247,14 +274,19 @@ static s64 clock_of(const struct thread *t)
 	return clock_expected(&t->clock, t->clock.exec);
 }
 
-static void wake(struct model *m, struct thread *w, const struct thread *k)
+static void wake_with(struct model *m, struct thread *w, s64 clock)
 {
 	int level;
-	s64 change = clock_wake(&w->clock, clock_of(w), clock_of(k), m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
+	s64 change = clock_wake(&w->clock, clock_of(w), clock, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->blocked = false;
 	w->paying = false;
+}
+
+static void wake(struct model *m, struct thread *w, const struct thread *k)
+{
+	wake_with(m, w, clock_of(k));
 	/* Now and then to where its waker is, or to the other CPU. */
 	if (m->program->wanders && rng_below(&m->rng, 4) == 0)
 		w->cpu = k->cpu;
@@ -331,6 +363,23 @@ static bool ends_spinning(struct model *m, struct thread *t, const struct step *
 	return true;
 }
 
+static void run_workers(struct model *m)
+{
+	for (int i = 0; i < SEMAPHORES; i++) {
+		struct thread *w = waiting(m, TAKE, i);
+
+		if (!m->items[i].due || m->items[i].due > m->now)
+			continue;
+		m->items[i].due = 0;
+		if (!w)
+			m->semaphores[i]++;
+		else if (m->program->worker == OUTSIDE)
+			w->blocked = w->paying = false;
+		else
+			wake_with(m, w, m->program->worker == LEVEL ? m->g : m->items[i].clock);
+	}
+}
+
 static bool executes(const struct step *s)
 {
 	return s->what == LINE || s->what == OTHER || s->what == SPIN || s->what == TASK;
@@ -367,6 +416,10 @@ static void synchronize(struct model *m, struct thread *t, const struct step *s)
 			wake(m, other, t);
 		else
 			m->semaphores[(int)s->arg]++;
+		break;
+	case QUEUE:
+		m->items[(int)s->arg].due = m->now + WORKER_US * US;
+		m->items[(int)s->arg].clock = clock_of(t);
 		break;
 	case TAKE:
 		if (m->semaphores[(int)s->arg])
@@ -453,6 +506,7 @@ static double period_at(const struct program *p, double speedup, u64 length_ns)
 			start_clocks(&m, false);
 			redraw += REDRAW_NS;
 		}
+		run_workers(&m);
 		for (int i = 0; i < CPUS; i++) {
 			tick(&m, &m.cpus[i]);
 			run(&m, i);
@@ -478,10 +532,31 @@ static void predictions_come_true(void **state)
 	}
 }
 
+static double effect_with(struct program p, enum worker_clock worker)
+{
+	p.worker = worker;
+	return 100 * (1 - period_at(&p, 1, 4000000 * US) / period_at(&p, 0, 2000000 * US));
+}
+
+/* R10: what an event outside of the scope, or a level waker, would make of these programs. */
+static void workers_wake_with_the_clock_of_who_queued(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		const struct program *p = &programs[i];
+
+		if (strcmp(p->name, "turns by a worker") == 0)
+			assert_true(effect_with(*p, OUTSIDE) < p->truth_100 - 20);
+		if (strcmp(p->name, "beside a worker") == 0)
+			assert_true(effect_with(*p, LEVEL) > p->truth_100 + 5);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(predictions_come_true),
+		cmocka_unit_test(workers_wake_with_the_clock_of_who_queued),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,7 +104,8 @@ struct session {
 	bool idle[ABI_MAX_CPUS];
 	bool resting;			    /* ... of all CPUs, for longer */
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
-	struct bpf_link *links[9];	    /* edges, or what --sync pthread has in their stead */
+	struct bpf_link *polled;	    /* requests of io_uring begin; NULL: there is no such event */
+	struct bpf_link *links[11];	    /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
 	struct points points;
 	struct point slow_probes;     /* where each visit of the line can be made longer; none: it is slowed by samples */

@@ -192,6 +192,7 @@ void session_close(struct session *s)
 	trace_close(s);
 	clocks_close(s);
 	loopback_close(s);
+	(void)bpf_link__destroy(s->polled);
 	for (size_t i = 0; i < sizeof(s->links) / sizeof(*s->links); i++)
 		(void)bpf_link__destroy(s->links[i]);
 	(void)bpf_link__destroy(s->iter);
@@ -225,12 +226,22 @@ int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, stru
 	return *ret ? 0 : fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog), strerror(errno));
 }
 
+/* A kernel without io_uring has neither event. */
+static void attach_polled(struct session *s)
+{
+	static const char *const events[] = {"io_uring_submit_req", "io_uring_submit_sqe"};
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(*events) && !s->polled; i++)
+		s->polled = bpf_program__attach_raw_tracepoint(s->skel->progs.edge_polled, events[i]);
+}
+
 int session_attach(struct session *s, pid_t pid, struct error *e)
 {
 	struct bpf_program *progs[] = {
 		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
 		s->skel->progs.edge_waking,  s->skel->progs.edge_switch, s->skel->progs.sync_exec,
 		s->skel->progs.sync_exit,    s->skel->progs.sync_switch, s->skel->progs.pay_at_call,
+		s->skel->progs.edge_queue,   s->skel->progs.edge_execute,
 	};
 	int r;
 
@@ -241,8 +252,10 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	/* Those of the way to follow threads that sync_configure has chosen. */
 	for (size_t i = 0; r == 0 && i < sizeof(progs) / sizeof(*progs); i++)
 		r = bpf_program__autoload(progs[i]) ? session_attach_program(progs[i], &s->links[i], e) : 0;
-	if (r == 0 && !s->sync)
+	if (r == 0 && !s->sync) {
+		attach_polled(s);
 		r = loopback_follow(s, e);
+	}
 	if (r < 0)
 		return r;
 	s->iter = bpf_program__attach_iter(s->skel->progs.owed_threads, NULL);

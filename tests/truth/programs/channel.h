@@ -5,6 +5,7 @@
 
 #include "program.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * other way: with --window 1 the two strictly alternate and an item takes a + b (both lines help in full); with more,
  * the slower of the two sets the pace. a and b together are a round, --share-a of it a. Each mechanism is a counter
  * that one side gives to and the other takes from, blocking at zero. */
-#include "channel.h"
+#include "async.h"
 
 #include <linux/futex.h>
 #include <semaphore.h>
@@ -14,6 +14,8 @@
 struct handover {
 	struct channel channel; /* its count is the futex, too */
 	sem_t sem;
+	struct aio aio;
+	struct uring uring;
 };
 
 struct mechanism {
@@ -132,6 +134,77 @@ static void take_event(struct handover *h)
 		check(errno == EINTR, "read");
 }
 
+static void open_terminal(struct handover *h)
+{
+	open_pty(&h->channel);
+}
+
+static void open_requests(struct handover *h)
+{
+	open_aio(&h->aio);
+}
+
+/* The request is completed by a kernel worker, with which the giver queues it. */
+static void give_fsync(struct handover *h)
+{
+	aio_submit(&h->aio, h->aio.fd, IOCB_CMD_FSYNC, 0);
+}
+
+static void take_request(struct handover *h)
+{
+	aio_wait(&h->aio);
+}
+
+static void give_aio_byte(struct handover *h)
+{
+	give_byte(&h->aio.pipe);
+}
+
+static void take_aio_poll(struct handover *h)
+{
+	aio_submit(&h->aio, h->aio.pipe.in, IOCB_CMD_POLL, POLLIN);
+	aio_wait(&h->aio);
+	take_byte(&h->aio.pipe);
+}
+
+static void open_workers(struct handover *h)
+{
+	open_uring(&h->uring, 0, 0);
+}
+
+static void give_by_worker(struct handover *h)
+{
+	uring_give(&h->uring, IOSQE_ASYNC);
+}
+
+/* One polling thread is enough: it would keep both CPUs of a small machine. */
+static void open_sqpoll(struct handover *h)
+{
+	if (h == &items)
+		open_polled(&h->uring, 1000);
+	else
+		open_pipe(&h->uring.pipe);
+}
+
+/* The polling thread sleeps before it is needed, and is woken. */
+static void open_sqpoll_asleep(struct handover *h)
+{
+	open_polled(&h->uring, 1);
+}
+
+static void give_sqpoll(struct handover *h)
+{
+	if (h->uring.params.flags)
+		uring_give(&h->uring, 0);
+	else
+		give_byte(&h->uring.pipe);
+}
+
+static void take_written(struct handover *h)
+{
+	take_byte(&h->uring.pipe);
+}
+
 static const struct mechanism mechanisms[] = {
 	{ "mutex", open_mutex, give_mutex, take_mutex },
 	{ "semaphore", open_semaphore, give_semaphore, take_semaphore },
@@ -139,6 +212,12 @@ static const struct mechanism mechanisms[] = {
 	{ "pipe", open_bytes, give_bytes, take_bytes },
 	{ "eventfd", open_eventfd, give_event, take_event },
 	{ "socketpair", open_socketpair, give_bytes, take_bytes },
+	{ "pty", open_terminal, give_bytes, take_bytes },
+	{ "aio", open_requests, give_fsync, take_request },
+	{ "aio-poll", open_requests, give_aio_byte, take_aio_poll },
+	{ "uring", open_workers, give_by_worker, take_written },
+	{ "sqpoll", open_sqpoll, give_sqpoll, take_written },
+	{ "sqpoll-asleep", open_sqpoll_asleep, give_sqpoll, take_written },
 };
 
 static void *producer(void *arg)
