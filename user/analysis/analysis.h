@@ -15,6 +15,7 @@ enum undecided {
 	UNDECIDED_OPEN,	  /* nothing of the kind */
 	UNDECIDED_BURSTS, /* visits come in bursts: averages hang on few experiments */
 	UNDECIDED_LENT,	  /* paused threads left their CPUs to others (delay mode sleep), of which there were more than CPUs */
+	UNDECIDED_QUOTA,  /* a CPU quota was used up, which pauses are charged to as well. Effects are not known then: all are NaN */
 	/* Threads that should have slept were held on CPUs that others wanted (analysis_held). Effects are not known then: all are NaN */
 	UNDECIDED_INJECT,  /* ... since no handler was put into processes that ran already */
 	UNDECIDED_HELD,	   /* ... though handlers were, or the program was started: it is one that cannot have any */
@@ -34,6 +35,12 @@ double analysis_held(const struct profile *p);
 /* Effects are off by about as many points as threads are held per cent of the time (bpf/README.md, section 6): less than this is within the method's
  * own error. In the truth suite's programs (--pay attach) it is less than 0.05 % or more than 18. */
 #define ANALYSIS_HELD_LEAST 0.01
+
+/* In which share of its periods a CPU quota was used up during experiments. 0: never, or there is none. */
+double analysis_throttled(const struct profile *p);
+/* From here on no effects are told: of a quota that is always used up they can have the wrong sign, and a
+ * quota that is used up in a part of its periods is a limit in that part. */
+#define ANALYSIS_THROTTLED_LEAST 0.02
 
 /* An effect and its 95 % interval; NaN where it cannot be told. */
 struct analysis_change {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/runs.h"
 
+#include "analysis/fidelity.h"
 #include "base/cleanup.h"
 #include "base/waits.h"
 
@@ -253,6 +254,19 @@ static bool was_alone(const struct profile *p)
 	return executed < ONE_AT_A_TIME * elapsed || paid < PAUSED * growth;
 }
 
+double analysis_throttled(const struct profile *p)
+{
+	double sum = 0, elapsed = 0;
+
+	for (size_t i = 0; i < p->n_experiments; i++) {
+		const struct profile_experiment *x = &p->experiments[i].x;
+
+		sum += fidelity_share(x->throttled) * fidelity_length(x);
+		elapsed += fidelity_length(x);
+	}
+	return elapsed > 0 ? sum / elapsed : 0;
+}
+
 int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)
 {
 	run->lines = calloc(c->n_lines + 1, sizeof(*run->lines));
@@ -261,7 +275,9 @@ int run_info_make(const struct profile *p, const struct collection *c, size_t n_
 		return -ENOMEM;
 	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT ? MAX_LINES / n_points : MAX_LINES_PER_POINT;
 	run->elapsed_s = elapsed_s;
-	run->undecided = lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
+	run->undecided = analysis_throttled(p) > ANALYSIS_THROTTLED_LEAST ? UNDECIDED_QUOTA
+			 : lends_cpus(p)				  ? UNDECIDED_LENT
+									  : UNDECIDED_OPEN;
 	run->alone = was_alone(p);
 	describe_lines(p, c, run->lines);
 	find_times(p, c, run);

@@ -46,6 +46,8 @@ struct backend_totals {
 #undef SUM
 	uint64_t outside_wait_ns;  /* in-scope threads runnable, behind tasks out of scope */
 	uint64_t stolen_ns;	   /* taken by a hypervisor, of all CPUs */
+	uint64_t quota_periods;	   /* of control groups with a CPU quota, in which their threads ran */
+	uint64_t quota_used_up;	   /* ... and that was used up */
 	uint64_t busy_ns;	   /* in-scope threads running or runnable */
 	uint64_t executed_ns;	   /* in-scope threads running, but for pauses */
 	uint64_t period_ns;	   /* between samples, mean */

@@ -51,6 +51,7 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->ahead = owed->ahead;
 	ret->imbalance = owed->imbalance;
 	ret->stolen = share(since(end->stolen_ns, begin->stolen_ns), since(end->busy_ns, begin->busy_ns));
+	ret->throttled = share(since(end->quota_used_up, begin->quota_used_up), since(end->quota_periods, begin->quota_periods));
 	ret->foreign = share(since(end->outside_wait_ns, begin->outside_wait_ns), since(end->busy_ns, begin->busy_ns));
 }
 

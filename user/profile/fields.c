@@ -41,6 +41,7 @@ static const struct field experiment_list[] = {
 	X(period_ns, FIELD_U64, false),
 	X(stolen, FIELD_SHARE, false),
 	X(foreign, FIELD_SHARE, false),
+	X(throttled, FIELD_SHARE, false),
 };
 #undef SUM
 const struct field_table experiment_fields = TABLE(experiment_list, 4);

@@ -51,6 +51,7 @@ struct profile_experiment {
 	uint64_t threads;						 /* threads that were seen */
 	int64_t imbalance; /* largest per-thread conservation error, ns: |change of local - (earned + paid + credited + rq_credited)| */
 	double stolen;	   /* CPU time that a hypervisor took from the machine, relative to in-scope threads' running or runnable, at most 1 */
+	double throttled;  /* share of a CPU quota's periods in which it was used up; 0: never, or there is none */
 	double foreign;	   /* share of runnable-or-running time that in-scope threads waited behind foreign tasks, 0..1 */
 };
 

@@ -377,6 +377,18 @@ static int wait_and_serve(struct loop *l, struct error *e)
 	}
 }
 
+/* A quota that is larger than the machine never binds. Whether this one does, the experiments say. */
+static void say_quota(const struct run *r)
+{
+	const char *path;
+	double cpus = session_quota(r->session, &path);
+
+	if (cpus > 0 && cpus < (double)sysconf(_SC_NPROCESSORS_ONLN))
+		(void)log_error("warning: the control group %s has a quota of %.3g CPUs: no effects are told where that is used up; raise it for "
+				"the time of the run",
+				path, cpus);
+}
+
 int run_loop(struct run *r, struct error *e)
 {
 	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -390,6 +402,7 @@ int run_loop(struct run *r, struct error *e)
 	/* Other CPUs are disturbed more; the profile is the same. */
 	if (session_idle_clocks(r->session, e) < 0)
 		(void)log_error("warning: %s; CPUs where the program does not run are sampled as well", e->text);
+	say_quota(r);
 	status_init(&l.status, stderr, run_status_kind(r), color_wanted(r->options.report.color, STDERR_FILENO), now);
 	err = wait_and_serve(&l, e);
 	status_end(&l.status);

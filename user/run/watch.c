@@ -39,7 +39,7 @@
 struct warnings {
 	size_t n;
 	struct warning {
-		enum warning_kind { WARN_SILENT, WARN_FOREIGN, WARN_HELD, N_WARNINGS } kind;
+		enum warning_kind { WARN_SILENT, WARN_FOREIGN, WARN_HELD, WARN_QUOTA, N_WARNINGS } kind;
 		char text[256];
 	} all[N_WARNINGS];
 };
@@ -107,6 +107,8 @@ static void find_warnings(const struct run *r, const struct backend_totals *t, u
 	double foreign = t->busy_ns ? (double)t->outside_wait_ns / (double)t->busy_ns : 0;
 	double held = (double)t->held_asleep / (double)(now - r->start_ns + 1);
 
+	double used_up = t->quota_periods ? (double)t->quota_used_up / (double)t->quota_periods : 0;
+
 	ret->n = 0;
 	if (now < r->start_ns + WARN_FROM_NS)
 		return;
@@ -115,6 +117,9 @@ static void find_warnings(const struct run *r, const struct backend_totals *t, u
 	if (foreign > ANALYSIS_FOREIGN_FLAG)
 		warn(ret, WARN_FOREIGN, "other programs have the CPUs for %.0f %% of the time in which this one could run: effects may be off",
 		     100 * foreign);
+	if (used_up > ANALYSIS_THROTTLED_LEAST)
+		warn(ret, WARN_QUOTA, "a control group's CPU quota is used up in %.0f %% of its periods: no effects are told until it is larger",
+		     100 * used_up);
 	if (held > ANALYSIS_HELD_LEAST && r->options.kind != RUN_LAUNCH && r->options.scope.inject == INJECT_NEVER)
 		warn(ret, WARN_HELD, "threads that should sleep are held for %.0f %% of the time: effects are told with --inject=auto only",
 		     100 * held);

@@ -45,12 +45,13 @@ static uint64_t pause_latency_median(const struct session *s, const struct abi_t
 static int snapshot(void *b, struct backend_totals *ret)
 {
 	struct session *s = b;
-	uint64_t stolen = stolen_ns(s);
+	uint64_t stolen = stolen_ns(s), quota_periods, quota_used_up;
 	struct abi_totals t;
 	int r = totals_read(s, &t);
 
 	if (r < 0)
 		return r;
+	quotas_read(s->quotas, &quota_periods, &quota_used_up);
 	*ret = (struct backend_totals){
 		.time_ns = clock_monotonic_ns(),
 		.growth = (uint64_t)__atomic_load_n(&s->skel->bss->global.g, __ATOMIC_SEQ_CST),
@@ -59,6 +60,8 @@ static int snapshot(void *b, struct backend_totals *ret)
 #undef SUM
 		.outside_wait_ns = t.outside_wait_ns,
 		.stolen_ns = stolen,
+		.quota_periods = quota_periods,
+		.quota_used_up = quota_used_up,
 		.busy_ns = t.run_ns + t.wait_ns,
 		.executed_ns = t.run_ns > t.stopped_ns ? t.run_ns - t.stopped_ns : 0,
 		.period_ns = session_period_ns(s),
@@ -145,6 +148,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	if (setup->slow > 0 && !s->options.slows)
 		return -EOPNOTSUPP;
 	own_cost_end(s);
+	quotas_follow(s);
 	r = totals_read(s, &t);
 	if (r < 0)
 		return r;

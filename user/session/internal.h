@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "points/points.h"
 #include "session/rate.h"
+#include "target/quota.h"
 
 #include <bpf/libbpf.h>
 #include <pthread.h>
@@ -104,6 +105,8 @@ struct session {
 	bool idle[ABI_MAX_CPUS];
 	bool resting;			    /* ... of all CPUs, for longer */
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
+	struct quotas *quotas;		    /* of the processes in scope */
+	unsigned int quotas_at;		    /* the process that was looked at last, of many */
 	struct bpf_link *polled;	    /* requests of io_uring begin; NULL: there is no such event */
 	struct bpf_link *links[11];	    /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
@@ -168,6 +171,8 @@ int clocks_rest(struct session *s, bool rests);
 void stolen_open(struct session *s);
 uint64_t stolen_ns(const struct session *s);
 void stolen_close(struct session *s);
+/* Looks for quotas of the processes in scope: of many, at some of them each time. */
+void quotas_follow(struct session *s);
 /* Around the time between experiments; not wanted: nothing happens. */
 void own_cost_begin(struct session *s);
 void own_cost_end(struct session *s);

@@ -109,6 +109,32 @@ static int put(const struct session *s, pid_t pid, const struct abi_proc *p, uns
 	return bpf_map_update_elem(session_processes_fd(s), &tgid, p, how) < 0 ? -errno : 0;
 }
 
+#define QUOTAS_EACH_TIME 16
+
+void quotas_follow(struct session *s)
+{
+	unsigned int next;
+
+	if (!s->options.many) {
+		quotas_look(s->quotas, (pid_t)s->skel->bss->control.tgid);
+		return;
+	}
+	for (int i = 0; i < QUOTAS_EACH_TIME; i++) {
+		if (bpf_map_get_next_key(session_processes_fd(s), s->quotas_at ? &s->quotas_at : NULL, &next) < 0) {
+			s->quotas_at = 0;
+			return;
+		}
+		s->quotas_at = next;
+		quotas_look(s->quotas, (pid_t)next);
+	}
+}
+
+double session_quota(struct session *s, const char **ret_path)
+{
+	quotas_follow(s);
+	return quotas_smallest(s->quotas, ret_path);
+}
+
 int session_take(struct session *s, pid_t pid, unsigned int flags, struct error *e)
 {
 	struct abi_proc p = {.space = ABI_SPACE_NONE};

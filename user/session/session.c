@@ -119,6 +119,9 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 		return fail(e, ENOMEM, "out of memory");
 	s->options = *o;
 	stolen_open(s);
+	s->quotas = quotas_new();
+	if (!s->quotas)
+		return fail(e, ENOMEM, "out of memory");
 	s->nr_cpus = (unsigned int)cpus;
 	s->rate_hz = o->rate_hz ? o->rate_hz : SESSION_RATE_LOW;
 	rng_seed(&s->rng, o->seed ^ 0x7065726632);
@@ -184,6 +187,7 @@ void session_close(struct session *s)
 		s->skel->bss->control.epoch = (s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
 	own_cost_end(s);
 	stolen_close(s);
+	quotas_free(s->quotas);
 	events_close(s);
 	points_close(&s->points);
 	session_slow_by_samples(s);

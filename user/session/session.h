@@ -78,6 +78,9 @@ struct session_process {
 	unsigned int flags; /* ABI_PROC_* */
 	unsigned int space; /* its address space, or ABI_SPACE_NONE */
 };
+/* The smallest CPU quota of a control group with processes in scope, in CPUs, and the group's directory,
+ * which is the session's; 0: there is none, as far as is known. */
+double session_quota(struct session *s, const char **ret_path);
 /* Enters @pid, or changes what it is: @flags ABI_PROC_IN: in scope; ABI_PROC_FOLLOW: so will its children be, as it is. */
 int session_take(struct session *s, pid_t pid, unsigned int flags, struct error *e);
 /* The flags of @pid; -ENOENT: it is not entered. */
