@@ -84,7 +84,7 @@ __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 	__builtin_memset(c, 0, sizeof(*c));
 	if (in_call)
 		w.frame.exact = unwind_row(ip, w.modules, &code).row.kind != ABI_ROW_NONE;
-	bpf_loop(ABI_MAX_CHAIN_FRAMES, chain_walk_step, &w, 0);
+	bpf_loop(config.max_frames, chain_walk_step, &w, 0);
 	if (w.outcome != FRAME_END || !w.n)
 		chain_count(w.outcome);
 	return w.n;

@@ -160,6 +160,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	struct abi_cpu *c = cpu_here();
 	struct abi_totals *sum;
+	struct chain_cuts cuts, before;
 	struct thread *t;
 	u64 code, weight, waited = 0;
 	bool in_line;
@@ -206,13 +207,17 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		ADD(sum->turns, 1);
 	}
 	sampled_begin();
+	before = chain_cuts(sum);
 	/* A place in code, or how many: 0 is none in either case. */
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
 	else
 		code = config.inclusive ? sites_of_sample(&interrupted, user, task) : chain_of_sample(&interrupted, user, task);
 	if (!code) {
+		cuts = chain_cuts(sum);
 		ADD(sum->samples_outside, 1);
+		ADD(sum->samples_too_deep, cuts.too_deep - before.too_deep);
+		ADD(sum->samples_cut, cuts.lost - before.lost);
 	} else {
 		ADD(sum->samples, 1);
 		if (config.inclusive)

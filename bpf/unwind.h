@@ -122,10 +122,24 @@ static long chain_step(u32 i, struct chain *c)
 		return 1;
 	}
 	/* Without unwinding not even the first caller is read. */
-	if (config.max_frames == 1)
+	if (config.max_frames == 1) {
+		c->outcome = FRAME_LOST;
 		return 1;
+	}
 	c->outcome = frame_step(&c->frame, row.row);
 	return c->outcome != FRAME_CALLER;
+}
+
+/* What cut call chains short on this CPU so far: a sample compares it with what it was before. */
+struct chain_cuts {
+	u64 too_deep, lost;
+};
+
+static __always_inline struct chain_cuts chain_cuts(const struct abi_totals *sum)
+{
+	const u64 *n = sum->counters;
+
+	return (struct chain_cuts){n[COUNTER_stack_too_deep], n[COUNTER_frame_unreadable] + n[COUNTER_frame_lost]};
 }
 
 static __always_inline void chain_count(u32 outcome)

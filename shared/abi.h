@@ -14,14 +14,13 @@ typedef long long abi_s64;
 #define ABI_MAX_INTERVALS 64
 #define ABI_MAX_POINTS 64
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
-#define ABI_MAX_FRAMES 64
+#define ABI_MAX_FRAMES 256 /* of a call chain. Each costs some 0.2 us of the interrupt */
 #define ABI_MAX_MODULES 2048  /* executable mappings of an address space that can be unwound */
 #define ABI_MODULE_POOL 32768 /* ... of all address spaces */
 #define ABI_MAX_SPACES 1024
 #define ABI_SPACE_NONE 0xffffffffU /* nothing is known of it yet */
 #define ABI_MAX_PROCESSES 8192	   /* followed at one time */
-#define ABI_MAX_CHAIN_FRAMES 128   /* inclusive attribution walks on after the first frame in scope */
-#define ABI_CHAIN_SITES 64	   /* of those in scope; before Linux 5.13 no key could be longer */
+#define ABI_CHAIN_SITES 64	   /* of those in scope, where all count; before Linux 5.13 no key could be longer */
 #define ABI_MAX_CHAINS 8192	   /* different ones between two drains */
 #define ABI_MAX_ROWS (1U << 22)	   /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
@@ -285,6 +284,8 @@ struct abi_totals {
 #include "shared/sums.def"
 #undef SUM
 	abi_u64 samples_outside;		  /* of the process, without an in-scope frame */
+	abi_u64 samples_too_deep;		  /* ... of which the call chain was longer than is looked at */
+	abi_u64 samples_cut;			  /* ... could not be followed to its end */
 	abi_u64 wakes;				  /* edges of R3 */
 	abi_u64 cpu_waits;			  /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
 	abi_u64 turns;				  /* samples of another thread than the one before, on whatever CPU */

@@ -204,9 +204,9 @@ static void attributes(void (*work)(void), const char *function)
 		if (code_map_refresh(code, pid, &changed, &e) < 0 || (changed && session_set_code(s, code, &e) < 0))
 			fail_msg("%s", e.text);
 	}
-	before = session_samples_outside(s);
+	before = session_samples_outside(s).all;
 	(void)usleep(400000);
-	outside = session_samples_outside(s) - before;
+	outside = session_samples_outside(s).all - before;
 	in = named(s, function, &all);
 	words_of_it = session_counters(s);
 	print_message("%s: %llu of %llu samples, %llu outside\n", function, (unsigned long long)in, (unsigned long long)all,

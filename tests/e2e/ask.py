@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints the value of a Python expression over a profile in either form: tests/e2e/ask.py PROFILE EXPRESSION. Names in it: runs (the
 cozbpf keys of each startup record), experiments (their keys, and "points": records by name), runtime (ns, of the last run), sampled (samples
-with a location, of the last run), unattributed (those without), samples (count by location), total(key), visits(name, key="delta"). Waits are left out: whether
+with a location, of the last run), unattributed (those without), too_deep (of these, with call chains too long), samples (count by location), total(key), visits(name, key="delta"). Waits are left out: whether
 threads wait for a CPU is the machine's matter. A profile that does not parse is a failure."""
 
 import json
@@ -40,7 +40,7 @@ def parse(line):
 
 def read(path):
     runs, experiments, runtimes, samples = [], [], [], {}
-    sampled = unattributed = 0
+    sampled = unattributed = too_deep = 0
     with open(path, encoding="utf-8") as lines:
         text = lines.read()
     if text and not text.endswith("\n"):
@@ -61,13 +61,14 @@ def read(path):
             runtimes.append(record["time"])
             sampled = record.get("samples", 0)
             unattributed = record.get("unattributed", 0)
+            too_deep = record.get("too_deep", 0)
         elif kind == "samples" and not WAIT.fullmatch(record["location"]):
             samples[record["location"]] = samples.get(record["location"], 0) + record["count"]
-    return runs, experiments, runtimes, sampled, unattributed, samples
+    return runs, experiments, runtimes, sampled, unattributed, too_deep, samples
 
 
 def main(path, expression):
-    runs, experiments, runtimes, sampled, unattributed, samples = read(path)
+    runs, experiments, runtimes, sampled, unattributed, too_deep, samples = read(path)
     names = {
         "runs": runs,
         "experiments": [x for x in experiments if not WAIT.fullmatch(str(x.get("selected")))],
@@ -75,6 +76,7 @@ def main(path, expression):
         "runtimes": runtimes,
         "sampled": sampled,
         "unattributed": unattributed,
+        "too_deep": too_deep,
         "samples": samples,
         "total": lambda key: sum(x.get(key, 0) for x in experiments),
         "visits": lambda name, key="delta": sum(x["points"].get(name, {}).get(key, 0) for x in experiments),

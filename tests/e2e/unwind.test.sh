@@ -47,3 +47,12 @@ if [ "${FULL:-0}" -eq 1 ]; then
 	shares 'a static position-independent executable' "$programs/library_static_pie" 2
 fi
 shares 'a plug-in loaded later' "$programs/library" 3 "$programs/libplugin.so"
+shares 'a plug-in, 150 calls deep' "$programs/library" 3 "$programs/libplugin.so" 150
+
+# What is deeper is said, and not taken for code that nothing in scope called.
+why=''
+profiled -p progress -- "$programs/library" 3 "$programs/libplugin.so" 400 || why=' it failed;'
+"$COZBPF" report "$profile" 2>&1 | tr -s '\n ' ' ' >"$tmp/report"
+holds 'too_deep > 0.5 * unattributed > 50' || why+=' the profile does not count them;'
+grep -qE 'had call chains of more than 256 frames, the others are in code out of scope' "$tmp/report" || why+=' the report does not say so;'
+verdict 'call chains that are too long are told apart' "$why" "$tmp/err" "$tmp/report"

@@ -529,6 +529,8 @@ static void samples_survive_unchanged(void **state)
 		t = (struct profile_runtime){.time = p.runtime_ns,
 					     .samples = p.sampled,
 					     .unattributed = p.unattributed,
+					     .too_deep = p.too_deep,
+					     .cut_short = p.cut_short,
 					     .machine_ns = p.machine.own_of_ns,
 					     .own_cpu_ns = p.machine.own_ns,
 					     .kernel_cpu_ns = p.machine.kernel_ns,

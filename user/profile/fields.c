@@ -39,9 +39,9 @@ static const struct field experiment_list[] = {
 	X(settled_duration, FIELD_U64, false),
 	X(settled_executed_ns, FIELD_U64, false),
 	X(period_ns, FIELD_U64, false),
+	X(throttled, FIELD_SHARE, false),
 	X(stolen, FIELD_SHARE, false),
 	X(foreign, FIELD_SHARE, false),
-	X(throttled, FIELD_SHARE, false),
 };
 #undef SUM
 const struct field_table experiment_fields = TABLE(experiment_list, 4);
@@ -111,6 +111,13 @@ static const struct field runtime_list[] = {
 	FIELD(profile_runtime, unattributed, FIELD_U64, false),
 };
 const struct field_table runtime_fields = TABLE(runtime_list, 1);
+
+/* Of runs in which there were such. */
+static const struct field chains_list[] = {
+	FIELD(profile_runtime, too_deep, FIELD_U64, false),
+	FIELD(profile_runtime, cut_short, FIELD_U64, false),
+};
+const struct field_table chains_fields = TABLE(chains_list, 0);
 
 /* Of runs that know what the machine had. */
 static const struct field machine_list[] = {

@@ -182,6 +182,8 @@ int profile_merge(struct profile *into, struct profile *from)
 	profile_add_count(&into->runtime_ns, from->runtime_ns);
 	profile_add_count(&into->sampled, from->sampled);
 	profile_add_count(&into->unattributed, from->unattributed);
+	profile_add_count(&into->too_deep, from->too_deep);
+	profile_add_count(&into->cut_short, from->cut_short);
 	add_machine(&into->machine, &from->machine);
 	if (!into->first_bad_line)
 		into->first_bad_line = from->first_bad_line;

@@ -102,6 +102,8 @@ struct profile_runtime {
 	uint64_t time;	       /* without that in which the program was stopped */
 	uint64_t samples;      /* ours; 0: as many as the locations have */
 	uint64_t unattributed; /* ours: samples of the program that belong to no location */
+	/* ours, of these: with call chains of more frames than are looked at, and with those that could not be followed to their end */
+	uint64_t too_deep, cut_short;
 	/* ours, CPU time: what the machine had (all CPUs), and what it gave to the profiler's process, to its programs in the kernel (estimated),
 	 * to what was profiled with the pauses that keep a CPU, and to all else. 0: not known */
 	uint64_t machine_ns, own_cpu_ns, kernel_cpu_ns, scope_cpu_ns, foreign_cpu_ns;

@@ -94,6 +94,8 @@ static int end_run(struct parser *ps)
 	profile_add_count(&ps->p.runtime_ns, ps->log_time.time);
 	profile_add_count(&ps->p.sampled, sampled);
 	profile_add_count(&ps->p.unattributed, ps->log_time.unattributed);
+	profile_add_count(&ps->p.too_deep, ps->log_time.too_deep);
+	profile_add_count(&ps->p.cut_short, ps->log_time.cut_short);
 	profile_machine_add_run(&ps->p.machine, &ps->log_time);
 	ps->log_time = (struct profile_runtime){0};
 	return 0;

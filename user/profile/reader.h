@@ -34,6 +34,7 @@ struct profile {
 	uint64_t runtime_ns;		/* summed over runs */
 	uint64_t sampled;		/* samples that have a location, summed over runs; 0: as many as @samples say */
 	uint64_t unattributed;		/* those that have none */
+	uint64_t too_deep, cut_short;	/* ... as in struct profile_runtime */
 	struct profile_machine machine; /* summed over runs */
 	size_t bad_lines;		/* skipped */
 	size_t first_bad_line;		/* 1-based, 0: none */

@@ -25,7 +25,7 @@ extern const struct field_table experiment_fields;
 /* A startup record's own member, and those of its "cozbpf" object. */
 extern const struct field_table startup_time_fields, startup_fields;
 extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields, throughput_settled_fields,
-	throughput_cost_fields, latency_fields, runtime_fields, machine_fields;
+	throughput_cost_fields, latency_fields, runtime_fields, chains_fields, machine_fields;
 extern const struct field_table samples_fields, addresses_fields;
 /* Of a struct profile_latency. */
 extern const struct field_table latency_measured_fields;

@@ -240,6 +240,8 @@ void render_runtime(struct buffer *b, enum profile_format format, const struct p
 {
 	struct json_object *o = begin(b, format, "runtime", &runtime_fields, t);
 
+	if (o && (t->too_deep || t->cut_short))
+		add_fields(b, o, &chains_fields, t);
 	if (o && t->machine_ns)
 		add_fields(b, o, &machine_fields, t);
 	end(b, o);

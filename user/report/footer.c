@@ -4,6 +4,7 @@
 
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
+#include "shared/abi.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -299,12 +300,18 @@ static void note_speed(const struct report *r)
 static void note_unattributed(const struct report *r)
 {
 	double none = (double)r->p->unattributed, all = none + (double)r->p->sampled;
+	double too_deep = (double)r->p->too_deep, cut_short = (double)r->p->cut_short;
+	char deep[96] = "", cut[96] = "";
 
+	if (too_deep > 0)
+		(void)snprintf(deep, sizeof(deep), "%.1f %% had call chains of more than %d frames, ", 100 * too_deep / all, ABI_MAX_FRAMES);
+	if (cut_short > 0)
+		(void)snprintf(cut, sizeof(cut), "%.1f %% call chains that could not be followed to their end, ", 100 * cut_short / all);
 	if (none > UNATTRIBUTED_TOLD * all)
 		note(r, NOTE_PLAIN,
-		     "%.0f %% of the samples belong to no line or function of the tables: they are in code out of scope that nothing in scope "
+		     "%.0f %% of the samples belong to no line or function of the tables: %s%s%s are in code out of scope that nothing in scope "
 		     "called, or in functions without a name. Shares are of all samples, these included.",
-		     100 * none / all);
+		     100 * none / all, deep, cut, too_deep + cut_short > 0 ? "the others" : "they");
 }
 
 static void note_names(const struct report *r)

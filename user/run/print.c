@@ -208,7 +208,7 @@ int run_print_report(struct run *r)
 		.no_debug_info = s.no_debug_info ? without : NULL,
 		.by_function = by_function,
 		.samples_in_scope = s.samples_in_scope,
-		.samples_out_of_scope = session_samples_outside(r->session),
+		.samples_out_of_scope = session_samples_outside(r->session).all,
 		.samples_without_line = s.samples_without_line,
 		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
 		.proposals = (const char *const *)proposed.all,

@@ -263,6 +263,7 @@ static int take_addresses(struct run *r)
 
 int run_write_log(struct run *r, struct error *e)
 {
+	struct session_outside outside = session_samples_outside(r->session);
 	struct runner_status status;
 	struct profile_runtime t;
 	int err = run_take_samples(r, e);
@@ -277,7 +278,9 @@ int run_write_log(struct run *r, struct error *e)
 	runner_get_status(r->runner, &status);
 	run_take_machine(r, &t);
 	t.samples = r->profile.sampled = status.samples_in_scope - status.samples_without_line;
-	t.unattributed = r->profile.unattributed = status.samples_without_line + session_samples_outside(r->session);
+	t.unattributed = r->profile.unattributed = status.samples_without_line + outside.all;
+	t.too_deep = r->profile.too_deep = outside.too_deep;
+	t.cut_short = r->profile.cut_short = outside.cut;
 	/* It is not worth the profile. */
 	if (r->options.report.with_source)
 		(void)profile_take_sources(&r->profile, opener_open, file_rights_reader());

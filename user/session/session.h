@@ -157,8 +157,13 @@ int session_slowed(struct session *s, struct session_slowed *ret);
 
 /* When the last thread exited so far; 0: none did. */
 uint64_t session_exit_ns(const struct session *s);
-/* Samples of the process without an in-scope frame, so far. */
-uint64_t session_samples_outside(struct session *s);
+/* Samples without a frame in scope: all, those with call chains of more than ABI_MAX_FRAMES, and those
+ * with call chains that could not be followed to their end. */
+struct session_outside {
+	uint64_t all, too_deep, cut;
+};
+/* So far. Zeros if the counters cannot be read. */
+struct session_outside session_samples_outside(struct session *s);
 /* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees; NULL: out of memory. */
 char *session_counters(struct session *s);
 /* Gives sampling clocks new random periods where that is due at @now. Returns when to call next. All times ns, CLOCK_MONOTONIC. */

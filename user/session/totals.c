@@ -46,11 +46,13 @@ int totals_read(struct session *s, struct abi_totals *ret)
 	return 0;
 }
 
-uint64_t session_samples_outside(struct session *s)
+struct session_outside session_samples_outside(struct session *s)
 {
 	struct abi_totals t;
 
-	return totals_read(s, &t) < 0 ? 0 : t.samples_outside;
+	if (totals_read(s, &t) < 0)
+		return (struct session_outside){0};
+	return (struct session_outside){t.samples_outside, t.samples_too_deep, t.samples_cut};
 }
 
 /* Wake-ups by interrupts are no fault, nor is work that nothing in scope called; and of call chains cut short a few do not matter. */

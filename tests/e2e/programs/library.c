@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Alternates a loop of its own with work in libraries, without frame pointers, and prints the CPU time of both in the end: burn_ns=N
- * library_ns=N. usage: library SECONDS [PLUGIN]; with a plug-in, loaded after a while, the work is its function plugin_work. */
+ * library_ns=N. usage: library SECONDS [PLUGIN [DEPTH]]; with a plug-in, loaded after a while, the work is its function plugin_work, or
+ * plugin_deep that calls itself so often. */
 #include "helper.h"
 
 #include <dlfcn.h>
@@ -9,6 +10,8 @@
 static char from[1 << 15], to[1 << 15], words[256][16];
 static volatile uint64_t sink;
 static void (*plugin_work)(uint64_t);
+static void (*plugin_deep)(uint64_t, uint64_t);
+static uint64_t depth;
 
 static uint64_t cpu_ns(void)
 {
@@ -43,7 +46,10 @@ static KEEP void libraries(void)
 
 static KEEP void plugin(void)
 {
-	plugin_work(1000000);
+	if (depth)
+		plugin_deep(depth, 1000000);
+	else
+		plugin_work(1000000);
 	sink++;
 }
 
@@ -58,8 +64,10 @@ int main(int argc, char **argv)
 			burn();
 		so = dlopen(argv[2], RTLD_NOW);
 		plugin_work = so ? (void (*)(uint64_t))dlsym(so, "plugin_work") : NULL;
-		if (!plugin_work)
+		plugin_deep = so ? (void (*)(uint64_t, uint64_t))dlsym(so, "plugin_deep") : NULL;
+		if (!plugin_work || !plugin_deep)
 			return 1;
+		depth = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
 	}
 	while (now_ns() < end) {
 		uint64_t a = cpu_ns(), b;
