@@ -29,13 +29,6 @@ struct path {
 	struct dentry *dentry;
 };
 
-typedef s64 time64_t;
-
-struct timespec64 {
-	time64_t tv_sec;
-	long tv_nsec;
-};
-
 struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;

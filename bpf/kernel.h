@@ -137,6 +137,25 @@ struct seccomp {
 	int mode; /* 0: the task may make all system calls. Without CONFIG_SECCOMP there is no such field */
 };
 
+typedef s64 time64_t;
+
+struct timespec64 {
+	time64_t tv_sec;
+	long tv_nsec;
+};
+
+struct timens_offsets {
+	struct timespec64 monotonic;
+};
+
+struct time_namespace {
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -147,6 +166,7 @@ struct task_struct {
 	struct sighand_struct *sighand;
 	sigset_t blocked;
 	struct pid *thread_pid;
+	struct nsproxy *nsproxy;
 	struct seccomp seccomp;
 	unsigned in_iowait : 1;
 };

@@ -135,6 +135,14 @@ static __always_inline s64 pay_amount(const struct thread *t, s64 owed)
 	return owed * (1 - 2 * (s64)(t->pause.sleeps & 1));
 }
 
+/* By how many ns CLOCK_MONOTONIC of @task's time namespace is ahead of bpf_ktime_get_ns. */
+static __always_inline s64 pay_clock_ahead(const struct task_struct *task)
+{
+	const struct time_namespace *ns = BPF_CORE_READ(task, nsproxy, time_ns);
+
+	return BPF_CORE_READ(ns, offsets.monotonic.tv_sec) * 1000000000LL + BPF_CORE_READ(ns, offsets.monotonic.tv_nsec);
+}
+
 /* Raises the payment signal for the current thread, which is about to return to user mode. @asleep: it must sleep what it owes (R6). */
 static __always_inline void pay_signal(struct task_struct *task, struct thread *t, s64 owed, bool asleep, u64 now)
 {
@@ -147,7 +155,7 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 	}
 	t->pause.sleeps = asleep | (config.payer == ABI_PAY_SLEEP);
 	s->owed_ns = pay_amount(t, ledger_min(owed, (s64)config.max_pay_ns));
-	s->raised_at = now;
+	s->raised_at = now + pay_clock_ahead(task);
 	ADD(s->asked, 1);
 	t->pause.signalled_at = now;
 	t->pause.paying_off = t->pause.paying_waited = 0;

@@ -15,13 +15,28 @@ static inline uint64_t timespec_ns(struct timespec t)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* Nanoseconds of CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns(), so that both sides' stamps compare. */
+/* By how many ns this process's CLOCK_MONOTONIC is ahead of the kernel's own, as it is in a time namespace. */
+extern int64_t clock_ahead_ns;
+/* Finds that out. Before the clock is asked for the first time. */
+void clock_find_namespace(void);
+
+/* Nanoseconds of the kernel's own CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns(), so that both sides' stamps compare. */
 static inline uint64_t clock_monotonic_ns(void)
 {
 	struct timespec t;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return timespec_ns(t);
+	return timespec_ns(t) - (uint64_t)clock_ahead_ns;
+}
+
+/* A time of clock_monotonic_ns as this process's CLOCK_MONOTONIC has it: for timers. */
+static inline struct timespec clock_timespec(uint64_t ns)
+{
+	uint64_t at = ns + (uint64_t)clock_ahead_ns;
+
+	if (clock_ahead_ns > 0 && at < ns)
+		at = ns; /* never, in either */
+	return (struct timespec){(time_t)(at / NSEC_PER_SEC), (long)(at % NSEC_PER_SEC)};
 }
 
 /* Nanoseconds since the epoch, for time stamps in files. */

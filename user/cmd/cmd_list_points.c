@@ -148,14 +148,15 @@ int list_rates(struct listing *l, int pid)
 	const struct visit_rate *all = NULL;
 	struct error e = {};
 	uint64_t next = 0;
+	struct timespec until;
 	size_t n;
 	int r = visit_rates_begin(l->code, pid, NULL, &v, &e);
 
 	while (r == 0) {
 		r = visit_rates_step(v, clock_monotonic_ns(), &next, &e);
+		until = clock_timespec(next);
 		if (r == 0)
-			(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME,
-					      &(struct timespec){(time_t)(next / NSEC_PER_SEC), (long)(next % NSEC_PER_SEC)}, NULL);
+			(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	}
 	n = r > 0 ? visit_rates_found(v, SIZE_MAX, &all) : 0;
 	for (size_t i = 0; i < n; i++) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include "base/clock.h"
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "base/suggest.h"
@@ -108,6 +109,9 @@ int main(int argc, char **argv)
 	int status;
 
 	occupy_standard();
+	if (environment_shed(argv) != 0)
+		return EXIT_OURS;
+	clock_find_namespace();
 	keep_memory();
 	identity_find_invoker();
 	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */

@@ -45,7 +45,7 @@ struct loop {
 
 static int set_timer(int timer, uint64_t when)
 {
-	struct itimerspec t = {.it_value = {.tv_sec = (time_t)(when / NSEC_PER_SEC), .tv_nsec = (long)(when % NSEC_PER_SEC)}};
+	struct itimerspec t = {.it_value = clock_timespec(when)};
 
 	return timerfd_settime(timer, TFD_TIMER_ABSTIME, &t, NULL) < 0 ? -errno : 0;
 }
