@@ -53,8 +53,8 @@ struct shim_slot {
 				     * thread has been delayed by, at any time */
 	unsigned long long spun_ns; /* shim adds: of paid_ns, the time in which it kept the CPU */
 	/* any mode: */
-	unsigned long long raised_at;	/* ledger writes before the signal: when it raised it, on CLOCK_MONOTONIC. From there on the thread
-					 * executes nothing of its own */
+	unsigned long long raised_at;	/* ledger writes before the signal: when it raised it, on CLOCK_MONOTONIC of the thread's time
+					 * namespace. From there on the thread executes nothing of its own */
 	unsigned long long delivery_ns; /* shim adds: of paid_ns, what passed from there to the handler's first instruction */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_slot) == 64);

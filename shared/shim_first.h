@@ -4,19 +4,20 @@
  * before it is ours as well. */
 #pragma once
 
+#include "shared/raw_call.h"
+
 #include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define SHIM_FIRST_MAX 64
 #define SHIM_FIRST_MARK "./"
 
 static inline bool shim_read_at(int fd, void *to, size_t size, unsigned long long offset)
 {
-	return offset <= 1ULL << 62 && syscall(SYS_pread64, fd, to, size, offset) == (long)size;
+	return offset <= 1ULL << 62 && raw_call(SYS_pread64, fd, to, size, offset) == (long)size;
 }
 
 /* What of @vaddr, in the file; 0: nothing. */

@@ -3,15 +3,14 @@
  * memory file, which is sealed: a process that can write the shared page (a sibling, a worker that dropped its privileges) cannot change it. */
 #pragma once
 
+#include "shared/raw_call.h"
 #include "shared/shim_abi.h"
 
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define SHIM_MAGIC 0x32306d6968735a43ULL /* "CZshim02" */
 
@@ -41,20 +40,19 @@ SHIM_STATIC_ASSERT(sizeof(struct shim_launch) == 72 + SHIM_SERVER_NAME);
 
 static inline bool shim_sealed(int fd, int seals)
 {
-	int has = (int)syscall(SYS_fcntl, fd, F_GET_SEALS, 0);
+	long has = raw_call(SYS_fcntl, fd, F_GET_SEALS);
 
 	return has >= 0 && (has & seals) == seals;
 }
 
-/* 0: it is no BPF map. By syscall here and in all that the library does around an exec: libc's own calls are cancellation points, which the
- * program's exec and posix_spawn are not. */
+/* 0: it is no BPF map. */
 static inline unsigned long long shim_map_id(int fd)
 {
 	static const char key[] = "map_id:";
 	char path[48] = "/proc/self/fdinfo/", digits[12], text[512], *p = path + strlen(path);
 	unsigned long long id = 0;
 	size_t i = 0;
-	ssize_t n;
+	long n;
 	int info;
 
 	for (int left = fd; i == 0 || left; left /= 10)
@@ -62,11 +60,11 @@ static inline unsigned long long shim_map_id(int fd)
 	while (i)
 		*p++ = digits[--i];
 	*p = '\0';
-	info = (int)syscall(SYS_open, path, O_RDONLY | O_CLOEXEC);
+	info = (int)raw_call(SYS_open, path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return 0;
-	n = syscall(SYS_read, info, text, sizeof(text) - 1);
-	(void)syscall(SYS_close, info);
+	n = raw_call(SYS_read, info, text, sizeof(text) - 1);
+	(void)raw_call(SYS_close, info);
 	text[n < 0 ? 0 : n] = '\0';
 	p = strstr(text, key);
 	if (!p)
@@ -82,8 +80,7 @@ static inline bool shim_identify(int fd, struct shim_identity *ret)
 {
 	struct stat st;
 
-	/* libc's fstat is younger than the oldest libc that the library is loaded beside. */
-	if (fd < 0 || syscall(SYS_fstat, fd, &st) < 0)
+	if (fd < 0 || raw_call(SYS_fstat, fd, &st) < 0)
 		return false;
 	*ret = (struct shim_identity){.dev = st.st_dev, .ino = st.st_ino};
 	if (S_ISREG(st.st_mode))

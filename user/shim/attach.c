@@ -3,7 +3,7 @@
 #include "shim.h"
 #include "shared/shim_first.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,22 +80,22 @@ static void restore_environment(char **entry, char *path)
 /* Is @fd an image that nobody can change, with what we are told at its end? */
 static bool read_launch(int fd, struct shim_launch *ret)
 {
-	off_t end = lseek(fd, 0, SEEK_END);
+	long end = raw_call(SYS_lseek, fd, 0, SEEK_END);
 
-	return shim_sealed(fd, SHIM_IMAGE_SEALS) && shim_identify(fd, &shim_own_image) && end >= (off_t)sizeof(*ret) &&
-	       pread(fd, ret, sizeof(*ret), end - (off_t)sizeof(*ret)) == (ssize_t)sizeof(*ret) && ret->magic == SHIM_MAGIC;
+	return shim_sealed(fd, SHIM_IMAGE_SEALS) && shim_identify(fd, &shim_own_image) && end >= (long)sizeof(*ret) &&
+	       raw_call(SYS_pread64, fd, ret, sizeof(*ret), end - (long)sizeof(*ret)) == (long)sizeof(*ret) && ret->magic == SHIM_MAGIC;
 }
 
 /* NULL if the descriptor is not the one that is meant, or cannot be mapped whole: a file shorter than the mapping would raise SIGBUS at the
  * first touch. A BPF map has no length to seek; its mmap refuses a length above its own. */
 static void *map_shared(int fd, const struct shim_identity *wanted, size_t size)
 {
-	void *p;
+	long p;
 
-	if (!shim_is(fd, wanted) || (!wanted->map_id && lseek(fd, 0, SEEK_END) < (off_t)size))
+	if (!shim_is(fd, wanted) || (!wanted->map_id && raw_call(SYS_lseek, fd, 0, SEEK_END) < (long)size))
 		return NULL;
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return p == MAP_FAILED ? NULL : p;
+	p = raw_call(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return p < 0 ? NULL : (void *)p;
 }
 
 static void attach(void)
@@ -120,10 +120,10 @@ static void attach(void)
 	/* Without slots the launcher left this number free, and by now it may be another library's. */
 	if (launch.slots.ino && shim_is(fd + 2, &launch.slots)) {
 		shim_slots = map_shared(fd + 2, &launch.slots, SHIM_ENTRIES * sizeof(struct shim_slot));
-		(void)close(fd + 2);
+		(void)raw_call(SYS_close, fd + 2);
 	}
-	(void)close(fd);
-	(void)close(fd + 1);
+	(void)raw_call(SYS_close, fd);
+	(void)raw_call(SYS_close, fd + 1);
 
 	__atomic_store_n(&shim_page, page, __ATOMIC_RELEASE);
 	page->slots_mapped = shim_slots != NULL;
@@ -139,11 +139,9 @@ static void attach(void)
 struct shim_page *shim_attach(void)
 {
 	static int attached;
-	int saved = errno;
 
 	if (!__atomic_exchange_n(&attached, 1, __ATOMIC_ACQ_REL))
 		attach();
-	errno = saved;
 	return __atomic_load_n(&shim_page, __ATOMIC_ACQUIRE);
 }
 

@@ -6,12 +6,10 @@
  * of them is the same point, the lower wins and the candidate withdraws. Nobody is ever given an entry that withdraws. */
 #include "shim.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Values of shim_counter.reserved; a candidate's is its type. */
 #define STATE_CLAIMED 0U
@@ -46,7 +44,7 @@ static unsigned int await_change(const unsigned int *word, unsigned int value)
 
 	for (int i = 0; seen == value && i < PATIENCE; i++) {
 		if (!shim_filtered)
-			(void)syscall(SYS_sched_yield);
+			(void)raw_call(SYS_sched_yield);
 		seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
 	}
 	return seen;
@@ -112,14 +110,12 @@ EXPORT coz_counter_t *_coz_get_counter(int type, const char *name)
 {
 	struct shim_page *page = shim_attach();
 	struct shim_counter *c;
-	int saved = errno;
 
 	if (!page || !name || type < SHIM_COUNTER_THROUGHPUT || type > SHIM_COUNTER_END)
 		return NULL;
 	c = find_published(page, (unsigned int)type, name);
 	if (!c)
 		c = add_counter(page, (unsigned int)type, name);
-	errno = saved;
 	return (coz_counter_t *)c;
 }
 

@@ -8,7 +8,6 @@
 #include "handover.h"
 
 #include <alloca.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
@@ -17,30 +16,25 @@
 
 static int plain(const char *path, char *const *argv, char *const *envp)
 {
-	int r, saved;
+	long r;
 
 	shell_hide(true);
-	r = (int)syscall(SYS_execve, path, argv, envp);
-	saved = errno;
+	r = raw_call(SYS_execve, path, argv, envp);
 	shell_hide(false);
-	errno = saved;
-	return r;
+	return (int)shim_result(r);
 }
 
 static int start(const char *path, char *const *argv, char *const *envp)
 {
 	static char *const none[] = {NULL};
-	int fds[SHIM_FDS], first, saved = errno, r;
+	int fds[SHIM_FDS], first, r;
 	struct handover_environment e;
 	char **vector, *entry;
 
-	if (!handover_survey(envp ? envp : none, &e) || !handover_loads(path, &e) || !handover_ask(fds)) {
-		errno = saved;
+	if (!handover_survey(envp ? envp : none, &e) || !handover_loads(path, &e) || !handover_ask(fds))
 		return plain(path, argv, envp ? envp : none);
-	}
 	first = handover_place(fds, true);
 	handover_close(fds, SHIM_FDS);
-	errno = saved;
 	if (first < 0)
 		return plain(path, argv, e.envp);
 	vector = alloca((e.n + 2) * sizeof(*vector));
@@ -48,9 +42,7 @@ static int start(const char *path, char *const *argv, char *const *envp)
 	handover_preload(&e, first, entry);
 	handover_fill(&e, entry, vector);
 	r = plain(path, argv, vector);
-	saved = errno;
 	handover_remove(first);
-	errno = saved;
 	return r;
 }
 

@@ -5,8 +5,8 @@
  *
  * The two functions jump on to the next library's with the caller's registers and stack, so that nothing else changes for calls that
  * return twice or have arguments on the stack. */
+#include "libc.h"
 #include "shim.h"
-#include "handover.h"
 
 #include <stddef.h>
 
@@ -71,15 +71,8 @@ __asm__(".pushsection .text\n"
 	"	cmpq $-4095, %rax\n"
 	"	jae 2f\n"
 	"	ret\n"
-	"2:	negl %eax\n"
-	"	pushq %rax\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	call __errno_location@PLT\n"
-	"	popq %rdx\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	movl %edx, (%rax)\n"
-	"	movq $-1, %rax\n"
-	"	ret\n"
+	"2:	movq %rax, %rdi\n"
+	"	jmp shim_result\n"
 	".cfi_endproc\n"
 	".size shim_own_syscall, .-shim_own_syscall\n"
 	".popsection\n");

@@ -3,7 +3,6 @@
 #include "handover.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #define PRELOAD_FD 200
@@ -41,8 +39,8 @@ static bool is_controller(int s)
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return getsockopt(s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) && peer.uid == shim_launch.server_uid &&
-	       (peer.pid == shim_launch.server_pid || peer.pid == 0);
+	return raw_call(SYS_getsockopt, s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) &&
+	       peer.uid == shim_launch.server_uid && (peer.pid == shim_launch.server_pid || peer.pid == 0);
 }
 
 /* Nobody answers any more, or another one: each try could take as long as the last. */
@@ -53,24 +51,21 @@ static int connect_to_controller(void)
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	const struct timeval patience = {.tv_usec = PATIENCE_US};
 	size_t length = strlen(shim_launch.server);
-	int s;
+	long s, result;
 
 	if (!length || given_up || !__atomic_load_n(&shim_page->serves, __ATOMIC_RELAXED))
 		return -1;
-	s = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	s = raw_call(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (s < 0)
 		return -1;
 	memcpy(to.sun_path + 1, shim_launch.server, length); /* an abstract name: no file */
-	(void)setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	(void)setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	if (syscall(SYS_connect, s, &to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length)) == 0) {
-		given_up = !is_controller(s);
-		if (!given_up)
-			return s;
-	} else {
-		given_up = errno == EAGAIN;
-	}
-	(void)syscall(SYS_close, s);
+	for (int which = SO_RCVTIMEO; which <= SO_SNDTIMEO; which++)
+		(void)raw_call(SYS_setsockopt, s, SOL_SOCKET, which, &patience, sizeof(patience));
+	result = raw_call(SYS_connect, s, &to, offsetof(struct sockaddr_un, sun_path) + 1 + length);
+	given_up = result == 0 ? !is_controller((int)s) : result == -EAGAIN;
+	if (result == 0 && !given_up)
+		return (int)s;
+	(void)raw_call(SYS_close, s);
 	return -1;
 }
 
@@ -82,11 +77,11 @@ static bool ask(char what, struct msghdr *answer)
 
 	if (s < 0)
 		return false;
-	if (syscall(SYS_sendto, s, &what, 1, MSG_NOSIGNAL, NULL, 0) == 1) {
-		n = syscall(SYS_recvmsg, s, answer, MSG_CMSG_CLOEXEC);
-		given_up = n < 0 && errno == EAGAIN;
+	if (raw_call(SYS_sendto, s, &what, 1, MSG_NOSIGNAL, NULL, 0) == 1) {
+		n = raw_call(SYS_recvmsg, s, answer, MSG_CMSG_CLOEXEC);
+		given_up = n == -EAGAIN;
 	}
-	(void)syscall(SYS_close, s);
+	(void)raw_call(SYS_close, s);
 	return n == 1;
 }
 
@@ -138,7 +133,7 @@ bool handover_ask(int ret[SHIM_FDS])
 void handover_close(const int *fds, int n)
 {
 	for (int i = 0; i < n; i++)
-		(void)syscall(SYS_close, fds[i]);
+		(void)raw_call(SYS_close, fds[i]);
 }
 
 bool handover_has(int first, int i)
@@ -150,7 +145,7 @@ void handover_remove(int first)
 {
 	for (int i = 0; i < SHIM_FDS; i++)
 		if (handover_has(first, i))
-			(void)syscall(SYS_close, first + i);
+			(void)raw_call(SYS_close, first + i);
 }
 
 int handover_place(const int fds[SHIM_FDS], bool kept)
@@ -161,7 +156,7 @@ int handover_place(const int fds[SHIM_FDS], bool kept)
 		int at[SHIM_FDS], n = 0;
 
 		for (; n < SHIM_FDS; n++) {
-			at[n] = handover_fcntl(fds[n], kept ? F_DUPFD : F_DUPFD_CLOEXEC, n ? at[0] + n : from);
+			at[n] = (int)raw_call(SYS_fcntl, fds[n], kept ? F_DUPFD : F_DUPFD_CLOEXEC, n ? at[0] + n : from);
 			if (at[n] < 0 || at[n] != at[0] + n)
 				break;
 		}
@@ -181,21 +176,21 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 	Elf64_Ehdr *elf = (Elf64_Ehdr *)head;
 	bool loads = false;
 	struct stat st;
-	ssize_t n;
+	long n;
 	int fd;
 
 	/* The kernel executes regular files alone. To open another one may have an effect, as /dev/watchdog shows. */
-	if (syscall(SYS_stat, path, &st) < 0 || !S_ISREG(st.st_mode))
+	if (raw_call(SYS_stat, path, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
-	fd = (int)syscall(SYS_open, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = (int)raw_call(SYS_open, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
 	/* Of a program with other rights than its starter's the loader refuses the library, but descriptors would be open there. */
-	if (syscall(SYS_fstat, fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mode & (S_ISUID | S_ISGID) ||
-	    fgetxattr(fd, "security.capability", NULL, 0) > 0)
+	if (raw_call(SYS_fstat, fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mode & (S_ISUID | S_ISGID) ||
+	    raw_call(SYS_fgetxattr, fd, "security.capability", NULL, 0) > 0)
 		n = -1;
 	else
-		n = syscall(SYS_pread64, fd, head, sizeof(head) - 1, 0);
+		n = raw_call(SYS_pread64, fd, head, sizeof(head) - 1, 0);
 	if (n > 2 && head[0] == '#' && head[1] == '!' && depth == 0) {
 		char *p = head + 2;
 
@@ -203,7 +198,7 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 		p += strspn(p, " \t");
 		p[strcspn(p, " \t\n")] = '\0';
 		loads = *p && loads_library(p, 1, e);
-	} else if (n >= (ssize_t)sizeof(*elf) && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_ident[EI_CLASS] == ELFCLASS64 &&
+	} else if (n >= (long)sizeof(*elf) && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_ident[EI_CLASS] == ELFCLASS64 &&
 		   elf->e_machine == EM_X86_64 && elf->e_phentsize == sizeof(Elf64_Phdr)) {
 		for (unsigned int i = 0; i < elf->e_phnum && i < 64 && !loads; i++) {
 			Elf64_Phdr p;
@@ -213,7 +208,7 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 		if (loads)
 			shim_first_library(fd, e->first);
 	}
-	(void)syscall(SYS_close, fd);
+	(void)raw_call(SYS_close, fd);
 	return loads;
 }
 

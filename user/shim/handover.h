@@ -3,6 +3,7 @@
  * (shared/shim_abi.h), and LD_PRELOAD. Everything here may run in a child of vfork: what is made is on the caller's stack. */
 #pragma once
 
+#include "libc.h"
 #include "shim.h"
 #include "shared/shim_first.h"
 
@@ -10,16 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define HANDOVER_STRINGS 16384 /* of an environment, at most: pointers on the stack */
 #define HANDOVER_VALUE 4096    /* of LD_PRELOAD, at most */
-
-/* The kernel's own: libc's has had a version of its own since glibc 2.28. */
-static inline int handover_fcntl(int fd, int command, int argument)
-{
-	return (int)syscall(SYS_fcntl, fd, command, argument);
-}
 
 /* Asks the controller for the descriptors; they close on exec. The caller closes them. false: there is none, or it does not answer. */
 bool handover_ask(int ret[SHIM_FDS]);
@@ -57,6 +51,3 @@ void handover_fill(const struct handover_environment *e, char *entry, char **vec
 void shell_hide(bool hidden);
 /* The first of these descriptors, or -1. */
 int shell_open(void);
-
-/* The function of that name behind ours: of the library that comes next, in its newest version. NULL: there is none. */
-void *next_function(const char *name);

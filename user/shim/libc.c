@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The functions behind our wrappers of the same name: those of the next library that has them, the C library as a rule. dlsym would do it,
- * but in a glibc of before 2.34 it is in a library that a program need not have; so the symbol tables of what is loaded are looked through. */
-#include "handover.h"
+/* Functions of other objects, found in the tables of what the dynamic linker has loaded. dlsym and
+ * dl_iterate_phdr would do it, but another preloaded library may have its own (and a glibc of
+ * before 2.34 has dlsym in a library that a program need not have). The linker's list is read
+ * without its lock: what is looked for is in objects that were there at the start, which stay. */
+#include "libc.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
-struct search {
-	const char *name;
-	uint32_t hash;
-	bool past; /* our own library */
-	void *found;
-};
-
 struct tables {
 	const Elf64_Sym *symbols;
-	const char *strings;
+	const char *strings, *soname;
 	const Elf64_Half *versions;
 	const uint32_t *hash;
 };
@@ -31,29 +28,31 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
-/* The dynamic linker has made addresses of most; of an object whose section is read-only they are distances. */
-static const void *at(const struct dl_phdr_info *o, Elf64_Addr value)
+/* The dynamic linker has made addresses of most; of an object whose section is read-only (the
+ * vDSO) they are distances. */
+static const void *at(const struct link_map *o, Elf64_Addr value)
 {
-	return (const void *)(uintptr_t)(value < o->dlpi_addr ? value + o->dlpi_addr : value);
+	return (const void *)(uintptr_t)(value < o->l_addr ? value + o->l_addr : value);
 }
 
-static bool tables_of(const struct dl_phdr_info *o, struct tables *t)
+static struct tables tables_of(const struct link_map *o)
 {
-	const Elf64_Dyn *d = NULL;
+	struct tables t = {0};
+	Elf64_Addr soname = 0;
 
-	for (int i = 0; i < o->dlpi_phnum; i++)
-		if (o->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			d = (const Elf64_Dyn *)(uintptr_t)(o->dlpi_addr + o->dlpi_phdr[i].p_vaddr);
-	for (; d && d->d_tag != DT_NULL; d++)
+	for (const Elf64_Dyn *d = o->l_ld; d && d->d_tag != DT_NULL; d++)
 		if (d->d_tag == DT_SYMTAB)
-			t->symbols = at(o, d->d_un.d_ptr);
+			t.symbols = at(o, d->d_un.d_ptr);
 		else if (d->d_tag == DT_STRTAB)
-			t->strings = at(o, d->d_un.d_ptr);
+			t.strings = at(o, d->d_un.d_ptr);
 		else if (d->d_tag == DT_VERSYM)
-			t->versions = at(o, d->d_un.d_ptr);
+			t.versions = at(o, d->d_un.d_ptr);
 		else if (d->d_tag == DT_GNU_HASH)
-			t->hash = at(o, d->d_un.d_ptr);
-	return t->symbols && t->strings && t->hash;
+			t.hash = at(o, d->d_un.d_ptr);
+		else if (d->d_tag == DT_SONAME)
+			soname = d->d_un.d_val;
+	t.soname = t.strings && soname ? t.strings + soname : "";
+	return t;
 }
 
 /* Of functions of several versions the one that programs are linked with today. */
@@ -79,39 +78,53 @@ static uint32_t find(const struct tables *t, const char *name, uint32_t hash)
 	}
 }
 
-static bool is_ours(const struct dl_phdr_info *o)
+static void *function_of(const struct link_map *o, const char *name)
 {
-	uint64_t here = (uint64_t)(uintptr_t)gnu_hash;
+	struct tables t = tables_of(o);
+	uint32_t i = t.symbols && t.strings && t.hash ? find(&t, name, gnu_hash(name)) : 0;
 
-	for (int i = 0; i < o->dlpi_phnum; i++)
-		if (o->dlpi_phdr[i].p_type == PT_LOAD && here - o->dlpi_addr - o->dlpi_phdr[i].p_vaddr < o->dlpi_phdr[i].p_memsz)
-			return true;
-	return false;
-}
-
-static int look(struct dl_phdr_info *o, size_t size, void *arg)
-{
-	struct search *s = arg;
-	struct tables t = {0};
-	uint32_t i;
-
-	(void)size;
-	if (!s->past) {
-		s->past = is_ours(o);
-		return 0;
-	}
-	if (!tables_of(o, &t))
-		return 0;
-	i = find(&t, s->name, s->hash);
-	if (i)
-		s->found = (void *)(uintptr_t)(o->dlpi_addr + t.symbols[i].st_value);
-	return i != 0;
+	return i ? (void *)(uintptr_t)(o->l_addr + t.symbols[i].st_value) : NULL;
 }
 
 void *next_function(const char *name)
 {
-	struct search s = {.name = name, .hash = gnu_hash(name)};
+	bool past = false;
+	void *found = NULL;
 
-	(void)dl_iterate_phdr(look, &s);
-	return s.found;
+	for (const struct link_map *o = _r_debug.r_map; o && !found; o = o->l_next) {
+		if (past)
+			found = function_of(o, name);
+		past |= o->l_ld == _DYNAMIC;
+	}
+	return found;
+}
+
+void *own_function(const char *soname, const char *name)
+{
+	for (const struct link_map *o = _r_debug.r_map; o; o = o->l_next)
+		if (strcmp(tables_of(o).soname, soname) == 0)
+			return function_of(o, name);
+	return NULL;
+}
+
+int *shim_errno(void)
+{
+	static int *(*location)(void);
+	static int none;
+	int *(*f)(void) = __atomic_load_n(&location, __ATOMIC_RELAXED);
+
+	if (!f) {
+		f = (int *(*)(void))own_function(SHIM_LIBC, "__errno_location");
+		__atomic_store_n(&location, f, __ATOMIC_RELAXED);
+	}
+	return f ? f() : &none;
+}
+
+long shim_result(long result)
+{
+	if (result < 0 && result >= -4095) {
+		errno = (int)-result;
+		return -1;
+	}
+	return result;
 }

@@ -10,14 +10,16 @@
  * sleeps to that much before the deadline and spins the rest: a payment of 50 us that takes 120 is exact in the books, but the
  * thread would then run ahead of everybody else until the next hit.
  *
- * Only raw system calls are used: libc's clock_nanosleep is a cancellation point, and a thread with a pending cancellation
- * would be unwound from a place where the program did not allow it.
+ * Only raw system calls are used, and the vDSO's clock: libc's functions may be those of another preloaded library, and its clock_nanosleep
+ * is a cancellation point. Whatever the clock says and whatever is in the slot, each sleep, each wait that keeps the CPU and all of a
+ * payment end: SHIM_MAX_PAY_NS, MOST_LOOKS and MOST_PARTS bound them.
  *
  * Of this file a second thing is made, the handler that is injected into processes that run already (blob.c): there is neither libc nor
  * thread-local storage. */
+#include "libc.h"
 #include "shim.h"
+#include "shared/raw_call.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -38,16 +40,11 @@
 #define LATENCY_MARGIN_NS (10 * USEC)
 /* A sleep shorter than this is not worth its system calls. */
 #define SHORTEST_SLEEP_NS (20 * USEC)
-
-/* A system call without libc: it leaves errno alone, and is no cancellation point. A negative errno where it failed. */
-static inline long raw_call(long number, long a, long b, long c, long d)
-{
-	register long fourth __asm__("r10") = d;
-	long result;
-
-	__asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth) : "rcx", "r11", "memory");
-	return result;
-}
+/* Looks at the clock during one part of a payment: 10 ms of them at 5 ns, which none is faster than. A clock that stands still, as one can under
+ * ptrace, ends the part. */
+#define MOST_LOOKS (SHIM_MAX_PAY_NS / 5)
+/* Parts of one payment, a second: another process that shares the slots can write into ours without end. The ledger asks again. */
+#define MOST_PARTS 100
 
 /* The ledger may give a slot away and put the thread elsewhere: whoever keeps what is found has to look at its `tid` again. */
 static struct shim_slot *find_slot(struct shim_slot *slots, unsigned int tid)
@@ -76,13 +73,13 @@ static long long now_ns(void)
 {
 	struct timespec t = {0};
 
-	(void)raw_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
+	(void)raw_call(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 struct shim_slot *shim_own_slot(void)
 {
-	return find_slot((struct shim_slot *)blob_head.slots, (unsigned int)raw_call(SYS_gettid, 0, 0, 0, 0) + (unsigned int)blob_head.numbers);
+	return find_slot((struct shim_slot *)blob_head.slots, (unsigned int)raw_call(SYS_gettid) + (unsigned int)blob_head.numbers);
 }
 
 static long long *own_latency(const struct shim_slot *slot)
@@ -108,18 +105,22 @@ static __thread struct {
 	long long latency_ns;
 } self = {.latency_ns = LATENCY_START_NS};
 
+/* The vDSO's, which makes no system call as a rule. NULL: there is none. */
+static int (*vdso_clock)(clockid_t clock, struct timespec *ret);
+
 static long long now_ns(void)
 {
-	struct timespec t;
+	struct timespec t = {0};
 
-	(void)clock_gettime(CLOCK_MONOTONIC, &t); /* no system call, as a rule */
+	if (!vdso_clock || vdso_clock(CLOCK_MONOTONIC, &t) != 0)
+		(void)raw_call(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
 	return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
 /* The thread id is asked for every time: after fork the child's TLS still holds the parent's, and the slots are shared. */
 struct shim_slot *shim_own_slot(void)
 {
-	long tid = raw_call(SYS_gettid, 0, 0, 0, 0);
+	long tid = raw_call(SYS_gettid);
 
 	if (!shim_slots)
 		return NULL;
@@ -143,9 +144,14 @@ static void note_no_slot(void)
 }
 #endif
 
+static long long at_most(long long ns)
+{
+	return ns < SHIM_MAX_PAY_NS ? ns : SHIM_MAX_PAY_NS;
+}
+
 static void spin_until(long long deadline)
 {
-	while (now_ns() < deadline)
+	for (int i = 0; i < MOST_LOOKS && now_ns() < deadline; i++)
 		shim_relax();
 }
 
@@ -154,18 +160,18 @@ static void spin_until(long long deadline)
 static long long sleep_towards(long long deadline, long long *latency_ns)
 {
 	long long wake = deadline - *latency_ns - LATENCY_MARGIN_NS;
-	struct timespec t = {.tv_sec = wake / 1000000000LL, .tv_nsec = wake % 1000000000LL};
 	long long start = now_ns(), slept;
+	struct timespec t = {.tv_nsec = at_most(wake - start)};
 	long slack, r;
 
 	if (wake - start < SHORTEST_SLEEP_NS)
 		return 0;
-	slack = raw_call(SYS_prctl, PR_GET_TIMERSLACK, 0, 0, 0);
+	slack = raw_call(SYS_prctl, PR_GET_TIMERSLACK);
 	if (slack > 1)
-		(void)raw_call(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0);
-	/* Absolute, so that an interrupted sleep goes on without drift. */
+		(void)raw_call(SYS_prctl, PR_SET_TIMERSLACK, 1);
+	/* For a time, not until one: whatever the clock said, this ends. An interrupted sleep leaves in @t what is left of it. */
 	do
-		r = raw_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, (long)&t, 0);
+		r = raw_call(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &t, &t);
 	while (r == -EINTR);
 	slept = now_ns() - start;
 	if (r == 0) {
@@ -178,7 +184,7 @@ static long long sleep_towards(long long deadline, long long *latency_ns)
 			*latency_ns = LATENCY_MAX_NS;
 	}
 	if (slack > 1)
-		(void)raw_call(SYS_prctl, PR_SET_TIMERSLACK, slack, 0, 0);
+		(void)raw_call(SYS_prctl, PR_SET_TIMERSLACK, slack);
 	return slept;
 }
 
@@ -193,11 +199,6 @@ static long long take_owed(struct shim_slot *slot, bool *sleeps)
 	if (owed == LLONG_MIN)
 		return LLONG_MAX;
 	return owed < 0 ? -owed : owed;
-}
-
-static long long at_most(long long ns)
-{
-	return ns < SHIM_MAX_PAY_NS ? ns : SHIM_MAX_PAY_NS;
 }
 
 /* Pays up to SHIM_MAX_PAY_NS of what is @owed since @start, and books that. Returns when this part was over. *ret_left: what is owed beyond it, if
@@ -229,7 +230,7 @@ static bool signal_waits(int signo, const ucontext_t *program)
 {
 	unsigned long pending = 0;
 
-	(void)raw_call(SYS_rt_sigpending, (long)&pending, sizeof(pending), 0, 0);
+	(void)raw_call(SYS_rt_sigpending, &pending, sizeof(pending));
 	return pending & ~program->uc_sigmask.__val[0] & ~(1UL << (signo - 1));
 }
 
@@ -238,6 +239,7 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 	long long start = now_ns(), owed;
 	struct shim_slot *slot = shim_own_slot();
 	bool sleeps = false;
+	int parts = 0;
 
 	(void)info;
 	if (!slot) {
@@ -251,31 +253,55 @@ static void handle_payment(int signo, siginfo_t *info, void *context)
 	owed = take_owed(slot, &sleeps);
 	do
 		start = pay_part(slot, start, owed, &sleeps, &owed);
-	while (owed > 0 && !signal_waits(signo, context));
+	while (owed > 0 && ++parts < MOST_PARTS && !signal_waits(signo, context));
 	(void)__atomic_add_fetch(&slot->payments, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->paying, 0, __ATOMIC_RELEASE);
 }
 
 /* How the handler is installed. SA_ONSTACK: a thread on a small stack of its own (Go, coroutines) has an alternate one for exactly this.
  * While it runs, all signals are blocked but those of faults: the program's handlers are program code, and a stopped thread runs none; one
- * that jumps out (siglongjmp) would also leave the payment unbooked and the slack low. They run when this part is over, 10 ms at most. */
-#define PAY_FLAGS (SA_SIGINFO | SA_RESTART | SA_ONSTACK)
-#define PAY_FAULTS(f) f(SIGSEGV) f(SIGBUS) f(SIGFPE) f(SIGILL) f(SIGTRAP) f(SIGABRT) f(SIGSYS)
+ * that jumps out (siglongjmp) would also leave the payment unbooked and the slack low. They run when this part is over, 10 ms at most. So do
+ * the two that libc sends itself, for cancellation and for setuid. */
+#define PAY_RESTORER 0x04000000UL /* SA_RESTORER, asm/signal.h */
+#define PAY_FLAGS (SA_SIGINFO | SA_RESTART | SA_ONSTACK | PAY_RESTORER)
+#define PAY_MASK                                                                                                                \
+	(~(1ULL << (SIGSEGV - 1) | 1ULL << (SIGBUS - 1) | 1ULL << (SIGFPE - 1) | 1ULL << (SIGILL - 1) | 1ULL << (SIGTRAP - 1) | \
+	   1ULL << (SIGABRT - 1) | 1ULL << (SIGSYS - 1)))
+
+/* Where the handler returns to: rt_sigreturn, in the form that debuggers know. Unwinders look at the byte before a return address. The rules
+ * say where the interrupted registers are, in DWARF's numbers: @offset from rsp. */
+void pay_restorer(void);
+#define CFI_CFA ".cfi_escape 0x0f, 4, 0x77, 0xa0, 1, 0x06\n" /* *(rsp + 160) */
+#define CFI_AT(number, offset) ".cfi_escape 0x10, " #number ", 3, 0x77, (" #offset " & 127) | 128, " #offset " >> 7\n"
+__asm__(".pushsection .text\n"
+	".cfi_startproc\n"
+	".cfi_signal_frame\n" CFI_CFA CFI_AT(8, 40) CFI_AT(9, 48) CFI_AT(10, 56) CFI_AT(11, 64) CFI_AT(12, 72) CFI_AT(13, 80) CFI_AT(14, 88)
+		CFI_AT(15, 96) CFI_AT(5, 104) CFI_AT(4, 112) CFI_AT(6, 120) CFI_AT(3, 128) CFI_AT(1, 136) CFI_AT(0, 144) CFI_AT(2, 152) CFI_AT(7, 160)
+			CFI_AT(16, 168) "	nop\n"
+					".globl pay_restorer\n"
+					".hidden pay_restorer\n"
+					".type pay_restorer, @function\n"
+					"pay_restorer:\n"
+					"	movq $15, %rax\n"
+					"	syscall\n"
+					".size pay_restorer, .-pay_restorer\n"
+					".cfi_endproc\n"
+					".popsection\n");
 
 #ifndef SHIM_BLOB
 void shim_pay_install(enum shim_pay pay, int signo)
 {
-	struct sigaction sa = {.sa_sigaction = handle_payment, .sa_flags = PAY_FLAGS};
-	sigset_t set;
+	const unsigned long long set = 1ULL << (signo - 1);
+	const struct {
+		void (*handler)(int signo, siginfo_t *info, void *context);
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long long mask;
+	} action = {handle_payment, PAY_FLAGS, pay_restorer, PAY_MASK}; /* the kernel's struct sigaction */
 
 	payer = pay;
-	(void)sigfillset(&sa.sa_mask);
-#define UNBLOCK(signo) (void)sigdelset(&sa.sa_mask, signo);
-	PAY_FAULTS(UNBLOCK)
-	if (sigaction(signo, &sa, NULL) < 0)
-		return;
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, signo);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	vdso_clock = (__typeof__(vdso_clock))own_function(SHIM_VDSO, "__vdso_clock_gettime");
+	if (raw_call(SYS_rt_sigaction, signo, &action, NULL, sizeof(action.mask)) == 0)
+		(void)raw_call(SYS_rt_sigprocmask, SIG_UNBLOCK, &set, NULL, sizeof(set));
 }
 #endif

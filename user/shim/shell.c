@@ -6,7 +6,6 @@
 #include "handover.h"
 
 #include <alloca.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <paths.h>
 #include <stdio.h>
@@ -32,13 +31,13 @@ void shell_hide(bool hidden)
 
 	for (int i = 0; i < SHIM_FDS; i++)
 		if (handover_has(from, i))
-			(void)handover_fcntl(from + i, F_SETFD, hidden ? FD_CLOEXEC : 0);
+			(void)raw_call(SYS_fcntl, from + i, F_SETFD, hidden ? FD_CLOEXEC : 0);
 }
 
 static void leave(void)
 {
 	unsigned int n = __atomic_load_n(&users, __ATOMIC_ACQUIRE);
-	int saved = errno, from = __atomic_load_n(&first, __ATOMIC_RELAXED);
+	int from = __atomic_load_n(&first, __ATOMIC_RELAXED);
 
 	while (!__atomic_compare_exchange_n(&users, &n, n == 2 ? 1 : n - 2, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		continue;
@@ -47,7 +46,6 @@ static void leave(void)
 		handover_remove(from);
 		__atomic_store_n(&users, 0, __ATOMIC_RELEASE);
 	}
-	errno = saved;
 }
 
 /* The first descriptor, or -1: then it has to go without the library. */
@@ -118,7 +116,7 @@ static void write_line(char *to, const char *line, const struct handover_environ
 #define WITH_LIBRARY(line, result, call)                                                                                                         \
 	do {                                                                                                                                     \
 		struct handover_environment e;                                                                                                   \
-		int saved = errno, from = -1;                                                                                                    \
+		int from = -1;                                                                                                                   \
 		char *other = NULL;                                                                                                              \
 		size_t room = 0;                                                                                                                 \
                                                                                                                                                  \
@@ -128,7 +126,6 @@ static void write_line(char *to, const char *line, const struct handover_environ
 			other = alloca(room);                                                                                                    \
 			write_line(other, line, &e, from);                                                                                       \
 		}                                                                                                                                \
-		errno = saved;                                                                                                                   \
 		result = call(other ? other : line);                                                                                             \
 		if (from >= 0)                                                                                                                   \
 			leave();                                                                                                                 \

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of the preloaded library share. It runs inside the program: nothing here may print, allocate, lock, or leave
- * errno, stdio or signal state different from what it found. It needs libc alone, and of it only symbols of glibc 2.17, so
- * that it loads into programs that bring an older libc than the one it was built with. */
+ * errno, stdio or signal state different from what it found. It makes its system calls itself (shared/raw_call.h), has the functions of
+ * string.h that it uses (string.c), and finds others in libc's own object (libc.h): those of the global scope may be another preloaded
+ * library's. So it also loads into programs that bring an older libc than the one it was built with. */
 #pragma once
 
+#include "shared/raw_call.h"
 #include "shared/shim_abi.h"
 #include "shared/shim_launch.h"
 

@@ -5,18 +5,41 @@
 #include "handover.h"
 
 #include <alloca.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_ACTIONS 1024
 #define MAX_ACTION 64 /* bytes */
+#define MOST_OURS (2 * SHIM_FDS)
 
 typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const argv[],
 			   char *const envp[]);
+
+/* libc's own functions that add an action. */
+struct adders {
+	int (*dup2)(posix_spawn_file_actions_t *actions, int from, int to);
+	int (*close)(posix_spawn_file_actions_t *actions, int fd);
+	int (*closefrom)(posix_spawn_file_actions_t *actions, int from); /* since glibc 2.34; NULL */
+};
+
+static bool find_adders(struct adders *ret)
+{
+#define FIND(name) (__typeof__(ret->name))own_function(SHIM_LIBC, "posix_spawn_file_actions_add" #name)
+	ret->dup2 = FIND(dup2);
+	ret->close = FIND(close);
+#undef FIND
+	ret->closefrom = (__typeof__(ret->closefrom))own_function(SHIM_LIBC, "posix_spawn_file_actions_addclosefrom_np");
+	return ret->dup2 && ret->close;
+}
+
+/* Room for @n actions in @memory. The adders allocate none while there is some left: the allocator
+ * may be the program's own. */
+static posix_spawn_file_actions_t actions_in(void *memory, int n)
+{
+	return (posix_spawn_file_actions_t){.__allocated = n, .__actions = memory};
+}
 
 /* What the C library does not say of its actions. */
 struct layout {
@@ -26,31 +49,24 @@ struct layout {
 };
 
 /* Made ones show it: the size is the distance at which the second one's numbers stand behind the first one's. */
-static bool measure(struct layout *ret)
+static bool measure(const struct adders *add, struct layout *ret)
 {
-	int (*closefrom)(posix_spawn_file_actions_t *, int) =
-		(int (*)(posix_spawn_file_actions_t *, int))next_function("posix_spawn_file_actions_addclosefrom_np");
 	static const int one[2] = {101, 102}, two[2] = {103, 104};
-	posix_spawn_file_actions_t a;
-	const char *bytes;
+	char bytes[4 * MAX_ACTION] __attribute__((aligned(16))) = {0};
+	posix_spawn_file_actions_t a = actions_in(bytes, 3);
 	size_t at, n;
 	bool ok;
 
-	*ret = (struct layout){.has_closefrom = closefrom != NULL};
-	if (posix_spawn_file_actions_init(&a))
-		return false;
-	ok = posix_spawn_file_actions_adddup2(&a, one[0], one[1]) == 0 && posix_spawn_file_actions_adddup2(&a, two[0], two[1]) == 0 &&
-	     (!closefrom || closefrom(&a, 3) == 0);
-	bytes = (const char *)a.__actions;
+	*ret = (struct layout){.has_closefrom = add->closefrom != NULL};
+	ok = add->dup2(&a, one[0], one[1]) == 0 && add->dup2(&a, two[0], two[1]) == 0 && (!add->closefrom || add->closefrom(&a, 3) == 0);
 	for (at = 0; ok && at < MAX_ACTION && memcmp(bytes + at, one, sizeof(one)); at += sizeof(int))
 		;
 	for (n = sizeof(int); ok && n <= MAX_ACTION && memcmp(bytes + at + n, two, sizeof(two)); n += sizeof(int))
 		;
 	ok = ok && at < MAX_ACTION && n <= MAX_ACTION;
-	if (ok && closefrom)
+	if (ok && add->closefrom)
 		memcpy(&ret->closefrom, bytes + 2 * n, sizeof(int));
 	ret->size = n;
-	(void)posix_spawn_file_actions_destroy(&a);
 	return ok;
 }
 
@@ -69,39 +85,34 @@ static bool touches(const posix_spawn_file_actions_t *theirs, const struct layou
 	return false;
 }
 
-/* Ours, then theirs, whose own memory is shared: undo with drop. Ours make @fds @first and so on, if that is not negative, and close those
- * that other threads hold for their shells. */
-static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, int first, posix_spawn_file_actions_t *ret)
+/* Bytes of memory that combine takes. */
+static size_t room_for(const posix_spawn_file_actions_t *theirs)
+{
+	return ((theirs ? (size_t)theirs->__used : 0) + MOST_OURS) * MAX_ACTION;
+}
+
+/* Ours, then theirs, in @memory; paths in theirs are theirs. Ours make @fds @first and so on, if that
+ * is not negative, and close those that other threads hold for their shells. */
+static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, int first, void *memory, posix_spawn_file_actions_t *ret)
 {
 	size_t n = theirs ? (size_t)theirs->__used : 0;
 	int shell = shell_open();
+	struct adders add;
 	struct layout l;
 	bool ok = true;
 
-	if ((first < 0 && shell < 0) || n > MAX_ACTIONS || !measure(&l) || (n && first >= 0 && touches(theirs, &l, first)) ||
-	    posix_spawn_file_actions_init(ret))
+	if ((first < 0 && shell < 0) || !find_adders(&add) || !measure(&add, &l) || (n && first >= 0 && touches(theirs, &l, first)))
 		return false;
+	*ret = actions_in(memory, (int)n + MOST_OURS);
 	for (int i = 0; i < SHIM_FDS && first >= 0; i++)
-		ok &= posix_spawn_file_actions_adddup2(ret, fds[i], first + i) == 0;
+		ok &= add.dup2(ret, fds[i], first + i) == 0;
 	for (int i = 0; i < SHIM_FDS; i++)
 		if (handover_has(shell, i))
-			ok &= posix_spawn_file_actions_addclose(ret, shell + i) == 0;
-	/* Room for theirs is made by more of ours. */
-	for (size_t i = 0; i < n && ok; i++)
-		ok = posix_spawn_file_actions_addclose(ret, 0) == 0;
-	if (!ok) {
-		(void)posix_spawn_file_actions_destroy(ret);
-		return false;
-	}
-	if (n)
-		memcpy((char *)ret->__actions + ((size_t)ret->__used - n) * l.size, theirs->__actions, n * l.size);
-	return true;
-}
-
-static void drop(posix_spawn_file_actions_t *actions)
-{
-	actions->__used = 0; /* paths in theirs are theirs */
-	(void)posix_spawn_file_actions_destroy(actions);
+			ok &= add.close(ret, shell + i) == 0;
+	if (ok && n)
+		memcpy((char *)memory + (size_t)ret->__used * l.size, theirs->__actions, n * l.size);
+	ret->__used += (int)n;
+	return ok;
 }
 
 static int spawn(spawn_function *real, const char *found, pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -109,7 +120,7 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 {
 	static char *const none[] = {NULL};
 	posix_spawn_file_actions_t combined;
-	int fds[SHIM_FDS], first = -1, saved = errno, r;
+	int fds[SHIM_FDS], first = -1, r;
 	struct handover_environment e;
 	bool asked, ours;
 
@@ -118,7 +129,8 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 	asked = found && handover_survey(envp ? envp : none, &e) && handover_loads(found, &e) && handover_ask(fds);
 	if (asked)
 		first = handover_place(fds, false);
-	ours = combine(actions, fds, first, &combined);
+	/* Too many to be copied: the child would keep what other threads hold for their shells. */
+	ours = (!actions || actions->__used <= MAX_ACTIONS) && combine(actions, fds, first, alloca(room_for(actions)), &combined);
 	if (ours && first >= 0) {
 		char **vector = alloca((e.n + 2) * sizeof(*vector)), *entry = alloca(handover_room(&e));
 
@@ -126,15 +138,10 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 		handover_fill(&e, entry, vector);
 		envp = vector;
 	}
-	errno = saved;
 	r = real(pid, path, ours ? &combined : actions, attr, argv, envp);
-	saved = errno;
-	if (ours)
-		drop(&combined);
 	if (asked)
 		handover_close(fds, SHIM_FDS);
 	handover_remove(first);
-	errno = saved;
 	return r;
 }
 
@@ -152,7 +159,7 @@ static const char *search(const char *file, char candidate[PATH_MAX])
 	if (strchr(file, '/'))
 		return file;
 	while (handover_candidate(&at, file, candidate))
-		if (access(candidate, X_OK) == 0)
+		if (raw_call(SYS_access, candidate, X_OK) == 0)
 			return candidate;
 	return NULL;
 }
@@ -161,9 +168,7 @@ EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, const po
 			const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
 {
 	char candidate[PATH_MAX];
-	int saved = errno;
 	const char *found = shim_filtered ? NULL : search(file, candidate);
 
-	errno = saved;
 	return spawn((spawn_function *)next_function("posix_spawnp"), found, pid, file, actions, attr, argv, envp);
 }

@@ -5,28 +5,19 @@
  * neither wakes nor waits (trylock and its like) is not wrapped. The C library's own calls from one of these to another do not come here. */
 #include "wrap.h"
 
-#include <dlfcn.h>
-#include <stdlib.h>
-
 struct shim_real shim_real;
 
-/* Before main, and earlier where another library's constructor calls one of these. Several threads may do it at once: all find the same.
- * RTLD_NEXT goes by who calls dlsym, so these must be calls, not jumps. */
-__attribute__((constructor, noinline)) void shim_resolve(void)
+/* Before main, and earlier where another library's constructor calls one of these. Several threads
+ * may do it at once: all find the same. */
+__attribute__((constructor)) void shim_resolve(void)
 {
-	int saved = errno;
 	void *f;
 
-#define SET(name, found) \
-	f = (found);     \
+#define NEXT(name)                \
+	f = next_function(#name); \
 	__atomic_store_n(&shim_real.name, (__typeof__(shim_real.name))f, __ATOMIC_RELAXED);
-#define NEWEST(name) SET(name, dlsym(RTLD_NEXT, #name))
-#define VERSION(name, which) SET(name, dlvsym(RTLD_NEXT, #name, which))
-	FUNCTIONS(NEWEST, VERSION)
-#undef NEWEST
-#undef VERSION
-#undef SET
-	errno = saved;
+	FUNCTIONS(NEXT)
+#undef NEXT
 }
 
 #define WAKES(name, parameters, arguments)   \
@@ -115,6 +106,7 @@ struct birth {
 	void *(*function)(void *);
 	int (*c11_function)(void *);
 	void *arg;
+	bool used;
 };
 
 static void at_end(void *arg)
@@ -123,11 +115,37 @@ static void at_end(void *arg)
 	shim_before_wake();
 }
 
+/* Of threads that were made and have not begun yet. Where all are in use, the next thread begins as
+ * if there was no wrapper: its maker's and its own pauses come a little later. Memory of the
+ * program's allocator would be asked for at a place where the program did not. */
+static struct birth births[256];
+
+static void forget(struct birth *b)
+{
+	__atomic_store_n(&b->used, false, __ATOMIC_RELEASE);
+}
+
+static struct birth *prepare(void *(*function)(void *), int (*c11_function)(void *), void *arg)
+{
+	shim_before_wake();
+	for (size_t i = 0; i < sizeof(births) / sizeof(births[0]); i++) {
+		struct birth *b = &births[i];
+
+		if (__atomic_load_n(&b->used, __ATOMIC_RELAXED) || __atomic_exchange_n(&b->used, true, __ATOMIC_ACQUIRE))
+			continue;
+		b->function = function;
+		b->c11_function = c11_function;
+		b->arg = arg;
+		return b;
+	}
+	return NULL;
+}
+
 static struct birth begin(void *arg)
 {
 	struct birth b = *(struct birth *)arg;
 
-	free(arg);
+	forget(arg);
 	shim_after_wait(false, false);
 	return b;
 }
@@ -154,35 +172,22 @@ static int live_c11(void *arg)
 	return result;
 }
 
-static struct birth *prepare(const struct birth *b)
-{
-	int saved = errno;
-	struct birth *copy = malloc(sizeof(*copy));
-
-	errno = saved;
-	if (!copy)
-		return NULL;
-	*copy = *b;
-	shim_before_wake();
-	return copy;
-}
-
 EXPORT int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict attributes, void *(*function)(void *), void *restrict arg)
 {
-	struct birth *b = prepare(&(struct birth){.function = function, .arg = arg});
-	int result = b ? REAL(pthread_create)(ret, attributes, live, b) : EAGAIN;
+	struct birth *b = prepare(function, NULL, arg);
+	int result = REAL(pthread_create)(ret, attributes, b ? live : function, b ? b : arg);
 
-	if (result != 0)
-		free(b);
+	if (b && result != 0)
+		forget(b);
 	return result;
 }
 
 EXPORT int thrd_create(thrd_t *ret, thrd_start_t function, void *arg)
 {
-	struct birth *b = prepare(&(struct birth){.c11_function = function, .arg = arg});
-	int result = b ? REAL(thrd_create)(ret, live_c11, b) : thrd_nomem;
+	struct birth *b = prepare(NULL, function, arg);
+	int result = REAL(thrd_create)(ret, b ? live_c11 : function, b ? b : arg);
 
-	if (result != thrd_success)
-		free(b);
+	if (b && result != thrd_success)
+		forget(b);
 	return result;
 }

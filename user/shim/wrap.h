@@ -4,74 +4,73 @@
  * points, wrap_wait.c those that are. */
 #pragma once
 
+#include "libc.h"
 #include "sync.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <threads.h>
 #include <time.h>
 
-/* Every function wrapped or used by a wrapper: NEWEST(name), or VERSION(name, which). */
-#define FUNCTIONS(NEWEST, VERSION)                     \
-	VERSION(pthread_cond_wait, "GLIBC_2.3.2")      \
-	VERSION(pthread_cond_timedwait, "GLIBC_2.3.2") \
-	VERSION(pthread_cond_signal, "GLIBC_2.3.2")    \
-	VERSION(pthread_cond_broadcast, "GLIBC_2.3.2") \
-	NEWEST(pthread_cond_clockwait)                 \
-	NEWEST(pthread_mutex_lock)                     \
-	NEWEST(pthread_mutex_trylock)                  \
-	NEWEST(pthread_mutex_timedlock)                \
-	NEWEST(pthread_mutex_clocklock)                \
-	NEWEST(pthread_mutex_unlock)                   \
-	NEWEST(pthread_rwlock_rdlock)                  \
-	NEWEST(pthread_rwlock_tryrdlock)               \
-	NEWEST(pthread_rwlock_timedrdlock)             \
-	NEWEST(pthread_rwlock_clockrdlock)             \
-	NEWEST(pthread_rwlock_wrlock)                  \
-	NEWEST(pthread_rwlock_trywrlock)               \
-	NEWEST(pthread_rwlock_timedwrlock)             \
-	NEWEST(pthread_rwlock_clockwrlock)             \
-	NEWEST(pthread_rwlock_unlock)                  \
-	NEWEST(pthread_spin_lock)                      \
-	NEWEST(pthread_spin_trylock)                   \
-	NEWEST(pthread_spin_unlock)                    \
-	NEWEST(pthread_barrier_wait)                   \
-	NEWEST(pthread_create)                         \
-	NEWEST(pthread_join)                           \
-	NEWEST(pthread_timedjoin_np)                   \
-	NEWEST(pthread_clockjoin_np)                   \
-	NEWEST(pthread_cancel)                         \
-	NEWEST(pthread_kill)                           \
-	NEWEST(pthread_sigqueue)                       \
-	NEWEST(kill)                                   \
-	NEWEST(tgkill)                                 \
-	NEWEST(sigqueue)                               \
-	NEWEST(sigtimedwait)                           \
-	NEWEST(sem_wait)                               \
-	NEWEST(sem_trywait)                            \
-	NEWEST(sem_timedwait)                          \
-	NEWEST(sem_clockwait)                          \
-	NEWEST(sem_post)                               \
-	NEWEST(mtx_lock)                               \
-	NEWEST(mtx_trylock)                            \
-	NEWEST(mtx_timedlock)                          \
-	NEWEST(mtx_unlock)                             \
-	NEWEST(cnd_wait)                               \
-	NEWEST(cnd_timedwait)                          \
-	NEWEST(cnd_signal)                             \
-	NEWEST(cnd_broadcast)                          \
-	NEWEST(thrd_create)                            \
-	NEWEST(thrd_join)
+/* Every function wrapped or used by a wrapper. */
+#define FUNCTIONS(NEXT)                  \
+	NEXT(pthread_cond_wait)          \
+	NEXT(pthread_cond_timedwait)     \
+	NEXT(pthread_cond_signal)        \
+	NEXT(pthread_cond_broadcast)     \
+	NEXT(pthread_cond_clockwait)     \
+	NEXT(pthread_mutex_lock)         \
+	NEXT(pthread_mutex_trylock)      \
+	NEXT(pthread_mutex_timedlock)    \
+	NEXT(pthread_mutex_clocklock)    \
+	NEXT(pthread_mutex_unlock)       \
+	NEXT(pthread_rwlock_rdlock)      \
+	NEXT(pthread_rwlock_tryrdlock)   \
+	NEXT(pthread_rwlock_timedrdlock) \
+	NEXT(pthread_rwlock_clockrdlock) \
+	NEXT(pthread_rwlock_wrlock)      \
+	NEXT(pthread_rwlock_trywrlock)   \
+	NEXT(pthread_rwlock_timedwrlock) \
+	NEXT(pthread_rwlock_clockwrlock) \
+	NEXT(pthread_rwlock_unlock)      \
+	NEXT(pthread_spin_lock)          \
+	NEXT(pthread_spin_trylock)       \
+	NEXT(pthread_spin_unlock)        \
+	NEXT(pthread_barrier_wait)       \
+	NEXT(pthread_create)             \
+	NEXT(pthread_join)               \
+	NEXT(pthread_timedjoin_np)       \
+	NEXT(pthread_clockjoin_np)       \
+	NEXT(pthread_testcancel)         \
+	NEXT(pthread_cancel)             \
+	NEXT(pthread_kill)               \
+	NEXT(pthread_sigqueue)           \
+	NEXT(kill)                       \
+	NEXT(tgkill)                     \
+	NEXT(sigqueue)                   \
+	NEXT(sigtimedwait)               \
+	NEXT(sem_wait)                   \
+	NEXT(sem_trywait)                \
+	NEXT(sem_timedwait)              \
+	NEXT(sem_clockwait)              \
+	NEXT(sem_post)                   \
+	NEXT(mtx_lock)                   \
+	NEXT(mtx_trylock)                \
+	NEXT(mtx_timedlock)              \
+	NEXT(mtx_unlock)                 \
+	NEXT(cnd_wait)                   \
+	NEXT(cnd_timedwait)              \
+	NEXT(cnd_signal)                 \
+	NEXT(cnd_broadcast)              \
+	NEXT(thrd_create)                \
+	NEXT(thrd_join)
 
 /* The C library's own. */
 struct shim_real {
-#define NEWEST(name) __typeof__(&name) name;
-#define VERSION(name, which) NEWEST(name)
-	FUNCTIONS(NEWEST, VERSION)
-#undef NEWEST
-#undef VERSION
+#define NEXT(name) __typeof__(&name) name;
+	FUNCTIONS(NEXT)
+#undef NEXT
 };
 extern struct shim_real shim_real __attribute__((visibility("hidden")));
 void shim_resolve(void) __attribute__((visibility("hidden")));

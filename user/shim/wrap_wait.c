@@ -2,7 +2,7 @@
 /* Waits that are cancellation points, for conditions, threads, semaphores and signals. */
 #include "wrap.h"
 
-#include <unistd.h>
+#include <sys/syscall.h>
 
 /* A wait that can be cancelled: whoever is comes back as well, to its cleanup handlers, and was woken by the thread that cancelled it. */
 struct wait {
@@ -67,7 +67,7 @@ EXPORT int sem_wait(sem_t *sem)
 	volatile int result;
 	int saved = errno;
 
-	pthread_testcancel();
+	REAL(pthread_testcancel)();
 	if (REAL(sem_trywait)(sem) == 0)
 		return 0;
 	errno = saved;
@@ -78,7 +78,8 @@ EXPORT int sem_wait(sem_t *sem)
 /* Signals come from anywhere: credit for those that the process sent itself. */
 static bool sent_from_inside(const siginfo_t *info)
 {
-	return !shim_filtered && (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL) && info->si_pid == getpid();
+	return !shim_filtered && (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL) &&
+	       info->si_pid == raw_call(SYS_getpid);
 }
 
 /* Apart, so that nothing is changed that cancellation could bring back. */
