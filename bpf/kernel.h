@@ -95,8 +95,16 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+struct rlimit {
+	unsigned long rlim_cur;
+};
+
+/* Indices of signal_struct.rlim: CPU time of the process in s, of a real-time thread in us. */
+enum { RLIMIT_CPU = 0, RLIMIT_RTTIME = 15 };
+
 struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
+	struct rlimit rlim[16];
 };
 
 struct sigaction {

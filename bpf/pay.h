@@ -189,6 +189,16 @@ static __always_inline void pay_extend(struct thread *t)
 		t->pause.owes_sleep = owed > (s64)config.max_pay_ns; /* the rest is slept, too: pay_asleep */
 }
 
+/* Has the current thread's process a limit of the CPU time that it may use? Held or spun, a pause would use
+ * it up, and SIGXCPU end the program: it must be slept. */
+static __always_inline bool pay_cpu_limited(void)
+{
+	const struct signal_struct *signal = BPF_CORE_READ(bpf_get_current_task_btf(), signal);
+
+	/* ~0: no limit */
+	return ~(BPF_CORE_READ(signal, rlim[RLIMIT_CPU].rlim_cur) & BPF_CORE_READ(signal, rlim[RLIMIT_RTTIME].rlim_cur));
+}
+
 #define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread */
 
 #define PAY_AWAY_NS 2000000
@@ -197,6 +207,8 @@ static __always_inline void pay_extend(struct thread *t)
  * yet: held, it would keep a CPU from threads that run, for as long as the debt is (100 ms for a timer thread of a 200 ms period). */
 static __always_inline bool pay_asleep(struct thread *t, s64 owed)
 {
+	if (pay_cpu_limited())
+		return true;
 	/* Nobody says who woke it. But a thread that runs pays within a tick or two: one that owes more was away. */
 	if (sync_by_calls())
 		return owed >= PAY_AWAY_NS;
@@ -264,6 +276,10 @@ static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
 	if (asleep) {
 		ADD(sum->held_asleep, t->pause.owes_sleep ? config.slice_ns : (u64)owed);
 		pay_note_held(task);
+		if (pay_cpu_limited()) {
+			count(COUNTER_cpu_limited);
+			return false;
+		}
 	}
 	pay_hold(task, t, epoch, now, sum);
 	return thread_due(t) > config.threshold_ns;

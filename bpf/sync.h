@@ -46,7 +46,7 @@ static __always_inline void sync_pay(struct task_struct *task, struct thread *t,
 		t->call.pays_once = 1;
 		pay_ask(task, t, 0);
 	} else if (!pay_unanswered(t) && pay_may_signal(task)) {
-		pay_signal(task, t, owed, false, now);
+		pay_signal(task, t, owed, config.payer != ABI_PAY_SLEEP && pay_cpu_limited(), now);
 	}
 }
 

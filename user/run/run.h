@@ -101,7 +101,8 @@ struct run {
 	bool by_script;		 /* path stands in a script: opened with the rights of the program's user */
 	struct run_scope *scope; /* NULL: one process */
 	bool wrapper;		 /* the program is of the system's, and only starts what is to be profiled */
-	bool dynamic;		 /* libraries can be preloaded into it */
+	bool dynamic;		 /* it has a dynamic linker */
+	bool own_rights;	 /* ... which preloads nothing: set-uid, set-gid, capabilities */
 	unsigned int waits;	 /* a bit for each kind of wait (base/waits.h) that is sampled, and can be selected */
 	enum abi_payer payer;
 	enum run_calls { RUN_CALLS_NONE, RUN_CALLS_SHIM, RUN_CALLS_EXECUTABLE, RUN_CALLS_LIBRARIES } calls; /* where --sync pthread sees them */

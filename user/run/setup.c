@@ -24,20 +24,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
 
 #define EXPERIMENT_NS (500 * NSEC_PER_MSEC)
 #define SHORTEST_EXPERIMENT_NS (50 * NSEC_PER_MSEC)
 /* Where experiments take a part of the time only, many short ones say more. */
 #define SHORTEST_IN_BURST_NS (20 * NSEC_PER_MSEC)
 
+/* Does the kernel give the program of @path other rights than its starter has? The dynamic linker then preloads no
+ * library, and descriptors would be open in it that it knows nothing of (user/shim/handover.c has the same rule). */
+static bool has_own_rights(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) < 0 || st.st_mode & (S_ISUID | S_ISGID) || getxattr(path, "security.capability", NULL, 0) > 0;
+}
+
 int run_look_at_program(struct run *r, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	int err = r->by_script ? elf_object_open_named(NULL, r->path, &o, e) : elf_object_open(r->path, &o, e);
 
-	if (err == 0)
-		r->dynamic = elf_object_is_dynamic(o);
-	return err;
+	if (err < 0)
+		return err;
+	r->dynamic = elf_object_is_dynamic(o);
+	r->own_rights = has_own_rights(r->path);
+	if (r->own_rights && r->options.sync == RUN_SYNC_PTHREAD)
+		return fail(e, EOPNOTSUPP,
+			    "%s has rights of its own (set-uid, set-gid or capabilities), so the library that --sync pthread "
+			    "takes cannot be loaded into it; use --sync sched",
+			    r->path);
+	return 0;
 }
 
 /* @work: the kernel can hold threads. */
@@ -45,10 +63,11 @@ static enum run_inject_mode inject_mode(const struct run *r, bool work)
 {
 	enum run_inject asked = r->options.scope.inject;
 
-	/* The library cannot be loaded into static executables. The one that is launched gets a handler at once. Those that a dynamic program starts
-	 * are held, and get one when a thread of theirs should have slept. With --sync pthread a handler would be of little use. */
+	/* The library cannot be loaded into static executables, and those with rights of their own. The one that is launched gets a handler at once.
+	 * Those that a dynamic program starts are held, and get one when a thread of theirs should have slept. With --sync pthread a handler would be
+	 * of little use. */
 	if (r->options.kind == RUN_LAUNCH && r->options.sync == RUN_SYNC_SCHED)
-		return !r->dynamic ? RUN_INJECT_ALL : work && r->scope ? RUN_INJECT_HELD : RUN_INJECT_NONE;
+		return !r->dynamic || r->own_rights ? RUN_INJECT_ALL : work && r->scope ? RUN_INJECT_HELD : RUN_INJECT_NONE;
 	if (r->options.kind == RUN_LAUNCH)
 		return RUN_INJECT_NONE;
 	if (asked == INJECT_NEVER)
@@ -71,7 +90,7 @@ int run_choose_payer(struct run *r, struct error *e)
 		return fail(e, EOPNOTSUPP,
 			    "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18), or a signal handler in "
 			    "the process, which --inject=auto puts there until the end of the run");
-	r->preload = r->dynamic && r->options.kind == RUN_LAUNCH;
+	r->preload = r->dynamic && !r->own_rights && r->options.kind == RUN_LAUNCH;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it; elsewhere spin, which keeps the CPU as
 	 * well. A thread that sleeps a pause leaves its CPU to others, which is wrong as soon as there are more of them than CPUs. */
 	r->payer = r->options.pay != RUN_PAY_AUTO      ? payers[r->options.pay]
