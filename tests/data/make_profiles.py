@@ -56,7 +56,7 @@ def native(path, repeats, noise):
                         "late": 40000 if growth else 0, "threads": 4, "imbalance": -12, "began": 5000, "burst": 0, "executed_ns": 80000000,
                         "settled_elapsed": (duration + growth) * 9 // 10, "settled_duration": duration * 9 // 10, "settled_executed_ns": 72000000,
                         "period_ns": 1000000,
-                        "stolen": share(0), "foreign": share(10 if line == "cold.c:30" else 0)})
+                        "throttled": share(0), "stolen": share(0), "foreign": share(10 if line == "cold.c:30" else 0)})
         records.append({"type": "throughput-point", "name": "frame", "delta": visits, "first_ns": 1000, "last_ns": 1000 + span,
                         "effective_ns": span, "settled_delta": visits * 9 // 10})
         records.append({"type": "throughput-point", "name": "never", "delta": 0})

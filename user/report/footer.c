@@ -4,7 +4,6 @@
 
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
-#include "shared/abi.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -304,7 +303,7 @@ static void note_unattributed(const struct report *r)
 	char deep[96] = "", cut[96] = "";
 
 	if (too_deep > 0)
-		(void)snprintf(deep, sizeof(deep), "%.1f %% had call chains of more than %d frames, ", 100 * too_deep / all, ABI_MAX_FRAMES);
+		(void)snprintf(deep, sizeof(deep), "%.1f %% had call chains of more frames than are looked at, ", 100 * too_deep / all);
 	if (cut_short > 0)
 		(void)snprintf(cut, sizeof(cut), "%.1f %% call chains that could not be followed to their end, ", 100 * cut_short / all);
 	if (none > UNATTRIBUTED_TOLD * all)
