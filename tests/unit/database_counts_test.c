@@ -311,8 +311,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_sorted_and_added), cmocka_unit_test(merging_goes_by_names),
 		cmocka_unit_test(forgets_whose_they_were),   cmocka_unit_test(many_processes),
-		cmocka_unit_test(time_grows_with_size),
-		cmocka_unit_test(names_cannot_collide),
+		cmocka_unit_test(time_grows_with_size),	     cmocka_unit_test(names_cannot_collide),
 		cmocka_unit_test(comes_back_as_it_was),	     cmocka_unit_test(any_damage_is_seen),
 		cmocka_unit_test(nonsense_is_refused),	     cmocka_unit_test(builds_are_told_apart),
 	};

@@ -22,7 +22,9 @@
 #include "analysis_sample.h"
 
 /* A C0 and a C1 control, DEL, an override, a line separator, and a formula. */
-#define HOSTILE "=a\033[2J\xc2\x9b" "31m\x7f\u202e\u2028\u2066\u00e9"
+#define HOSTILE             \
+	"=a\033[2J\xc2\x9b" \
+	"31m\x7f\u202e\u2028\u2066\u00e9"
 
 static char directory[64];
 
@@ -67,8 +69,7 @@ static struct profile profile_of_hostile_names(void)
 	const struct profile_samples samples = {.location = (char *)(uintptr_t)HOSTILE ".c:1", .count = 7};
 
 	for (int i = 0; i < 8; i++) {
-		struct profile_run_experiment *x =
-			sample_visits(&p, HOSTILE ".c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * 1000000, 99);
+		struct profile_run_experiment *x = sample_visits(&p, HOSTILE ".c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * 1000000, 99);
 
 		x->x.function = strdup(HOSTILE);
 		x->x.began = 1 + (uint64_t)i;
@@ -89,8 +90,7 @@ static void steers_nothing(const char *form, const char *text, size_t n)
 		if (!len)
 			fail_msg("%s: a byte of no character", form);
 		if (text[i] != '\n' && utf8_steers(text + i, len))
-			fail_msg("%s: byte %02x %02x %02x steers", form, (unsigned char)text[i],
-				 len > 1 ? (unsigned char)text[i + 1] : 0,
+			fail_msg("%s: byte %02x %02x %02x steers", form, (unsigned char)text[i], len > 1 ? (unsigned char)text[i + 1] : 0,
 				 len > 2 ? (unsigned char)text[i + 2] : 0);
 		i += len;
 	}
@@ -98,12 +98,10 @@ static void steers_nothing(const char *form, const char *text, size_t n)
 }
 
 enum form { CSV, JSON, COZ, TRACE, REPORT_AS_JSON, REPORT_AS_CSV, MARKDOWN, HTML, N_FORMS };
-static const char *const names[] = {"db export --to csv", "db export --to json", "export --to coz",
-				    "export --to trace",  "report --json",	 "report --csv",
-				    "report --markdown",  "report --html"};
+static const char *const names[] = {"db export --to csv", "db export --to json", "export --to coz",   "export --to trace",
+				    "report --json",	  "report --csv",	 "report --markdown", "report --html"};
 
-static int write_form(enum form form, FILE *out, struct database *d, const struct profile *p,
-		      const struct analysis *a)
+static int write_form(enum form form, FILE *out, struct database *d, const struct profile *p, const struct analysis *a)
 {
 	static const struct report_hints no_hints;
 

@@ -36,9 +36,9 @@ static ssize_t send_some(int fd, struct msghdr *m, uint64_t deadline_ns)
 {
 	for (;;) {
 		int err = wait_for(fd, POLLOUT, deadline_ns);
-		ssize_t r = err < 0 ? err : m->msg_control ? sendmsg(fd, m, MSG_NOSIGNAL | MSG_DONTWAIT)
-							     : send(fd, m->msg_iov->iov_base, m->msg_iov->iov_len,
-								    MSG_NOSIGNAL | MSG_DONTWAIT);
+		ssize_t r = err < 0	     ? err
+			    : m->msg_control ? sendmsg(fd, m, MSG_NOSIGNAL | MSG_DONTWAIT)
+					     : send(fd, m->msg_iov->iov_base, m->msg_iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (r >= 0 || err < 0)
 			return r;

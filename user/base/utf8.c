@@ -104,11 +104,9 @@ void utf8_put_json(FILE *out, const char *text)
 		if (c[0] < 0x7f || !utf8_steers(text, len))
 			(void)fwrite(text, 1, len, out);
 		else if (len == 3)
-			(void)fprintf(out, "\\u%04x",
-				      (c[0] & 0xfU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU));
+			(void)fprintf(out, "\\u%04x", (c[0] & 0xfU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU));
 		else
-			(void)fprintf(out, "\\u%04x",
-				      len == 2 ? (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU) : c[0]);
+			(void)fprintf(out, "\\u%04x", len == 2 ? (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU) : c[0]);
 	}
 }
 

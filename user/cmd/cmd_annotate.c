@@ -26,8 +26,8 @@
 
 struct annotate_command {
 	bool help, json, all, is_private; /* the last: so is the database or a profile */
-	const char *database, *html;  /* NULL: not said */
-	uint64_t width, count_s, pid; /* count_s: 0: nothing is counted */
+	const char *database, *html;	  /* NULL: not said */
+	uint64_t width, count_s, pid;	  /* count_s: 0: nothing is counted */
 	struct shares_choice choice;
 };
 
@@ -223,8 +223,7 @@ static int annotate(struct annotate_command *c, char *const *words)
 	struct error e = {0};
 	int r = c->html ? replace_file_check(&f, &e) : 0;
 
-	c->is_private = !words[1] && replace_file_source_is_private(
-					     c->database ? c->database : CMD_DEFAULT_DATABASE);
+	c->is_private = !words[1] && replace_file_source_is_private(c->database ? c->database : CMD_DEFAULT_DATABASE);
 	for (char *const *path = words + 1; *path; path++)
 		c->is_private |= replace_file_source_is_private(*path);
 	if (r == 0 && c->pid)

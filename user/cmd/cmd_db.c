@@ -232,10 +232,7 @@ static int write_form(FILE *out, void *arg)
 
 static int export(struct db_command *c, char **words, int n)
 {
-	struct replace_file f = {.path = c->output,
-				 .uid = (uid_t)-1,
-				 .gid = (gid_t)-1,
-				 .is_private = replace_file_source_is_private(c->database)};
+	struct replace_file f = {.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = replace_file_source_is_private(c->database)};
 	struct error e = {0};
 	int r;
 

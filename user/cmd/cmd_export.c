@@ -55,8 +55,7 @@ static int write_form(FILE *out, void *arg)
 
 static int export(struct export_command *c)
 {
-	struct replace_file f = {
-		.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = c->is_private};
+	struct replace_file f = {.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = c->is_private};
 	struct error e = {0};
 	int r;
 

@@ -77,12 +77,8 @@ static char *rename_line(const char *line, void *arg)
 
 static struct replace_file html_file(const struct report_choice *c)
 {
-	return (struct replace_file){.path = c->html,
-				     .begins = REPORT_HTML_BEGINS,
-				     .kind = "such a report",
-				     .uid = c->uid,
-				     .gid = c->gid,
-				     .is_private = c->is_private};
+	return (struct replace_file){
+		.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = c->uid, .gid = c->gid, .is_private = c->is_private};
 }
 
 int report_choice_check(const struct report_choice *c, struct error *e)

@@ -113,8 +113,7 @@ static int make_slots(struct counts_index *x, size_t n)
 }
 
 /* The slot of @what, whose hash is @hash, or a free one for it. NULL: out of memory. */
-static struct counts_slot *slot_of(const struct counts *c, struct counts_index *x, size_t n,
-				   uint32_t hash, counts_is *is, const void *what)
+static struct counts_slot *slot_of(const struct counts *c, struct counts_index *x, size_t n, uint32_t hash, counts_is *is, const void *what)
 {
 	if (make_slots(x, n) < 0)
 		return NULL;
@@ -132,8 +131,7 @@ static bool is_who(const struct counts *c, uint32_t i, const void *what)
 {
 	const struct counts_who *a = &c->who[i], *b = what;
 
-	return strcmp(a->process, b->process) == 0 && strcmp(a->cgroup, b->cgroup) == 0 &&
-	       strcmp(a->host, b->host) == 0;
+	return strcmp(a->process, b->process) == 0 && strcmp(a->cgroup, b->cgroup) == 0 && strcmp(a->host, b->host) == 0;
 }
 
 static bool is_event(const struct counts *c, uint32_t i, const void *what)
@@ -146,8 +144,7 @@ static bool is_event(const struct counts *c, uint32_t i, const void *what)
 int counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
 {
 	const char *all[] = {process, cgroup, host};
-	const struct counts_who wanted = {(char *)(uintptr_t)process, (char *)(uintptr_t)cgroup,
-					  (char *)(uintptr_t)host};
+	const struct counts_who wanted = {(char *)(uintptr_t)process, (char *)(uintptr_t)cgroup, (char *)(uintptr_t)host};
 	struct counts_slot *slot;
 	struct counts_who w;
 	uint32_t hash = 0;

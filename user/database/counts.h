@@ -44,7 +44,7 @@ struct counts_event {
 struct counts_index {
 	struct counts_slot {
 		uint32_t hash, at; /* at: the index + 1, 0: free */
-	} *slots;
+	} * slots;
 	size_t n_slots;
 	uint64_t key;
 };

@@ -118,9 +118,7 @@ static void not_opened(struct search *s, const char *path, int err)
 	struct error e = {0};
 
 	if (err == -EKEYREJECTED && strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
-		(void)fail(&e, -err,
-			   "%s: the file in your cache is not used, since others than root and you can have written it; remove it",
-			   path);
+		(void)fail(&e, -err, "%s: the file in your cache is not used, since others than root and you can have written it; remove it", path);
 	else if (err == -EKEYREJECTED)
 		(void)fail(&e, -err,
 			   "%s: not used, since others than root and the program's owner can have written it; chown or chmod it, or "

@@ -10,7 +10,8 @@ struct error;
 struct debug_options;
 
 /* Opens a file that @o's debug information names, with the rights of the program's user. -EKEYREJECTED: it is neither root's nor of the
- * owner of @o's own file (of a server's answer: the invoking user's), or others may write it, and it is in no directory of @options; -ENOEXEC: no ELF file; else as open_file. */
+ * owner of @o's own file (of a server's answer: the invoking user's), or others may write it, and it is in no directory of @options; -ENOEXEC: no ELF
+ * file; else as open_file. */
 int debug_open_named(const struct elf_object *o, const struct debug_options *options, const char *path);
 
 /* The separate debug file of @o, whose own sections are @self: with line information if @lines, else with symbols. -ENOENT: there is none; @why is

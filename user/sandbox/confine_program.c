@@ -31,8 +31,7 @@ static bool allow_libraries_alone(void)
 		{"/etc/ld.so.cache", LANDLOCK_ACCESS_FS_READ_FILE},
 	};
 	const struct landlock_ruleset_attr handled = {.handled_access_fs = ALL_RIGHTS};
-	_cleanup_close_ int rules =
-		(int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled.handled_access_fs), 0);
+	_cleanup_close_ int rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled.handled_access_fs), 0);
 
 	/* A kernel without Landlock: the filter of system calls and the user nobody remain. */
 	if (rules < 0)
@@ -126,7 +125,6 @@ static bool bound(int what, rlim_t most)
 bool sandbox_confine_program(const struct sandbox_bounds *b)
 {
 	/* Nothing of ours is in reach: not even the directory that we are in. */
-	return chdir("/") == 0 && sandbox_drop_rights() && bound(RLIMIT_FSIZE, b->output_bytes) &&
-	       bound(RLIMIT_AS, b->memory_bytes) && bound(RLIMIT_CPU, b->cpu_s) && bound(RLIMIT_NPROC, 1) &&
-	       bound(RLIMIT_CORE, 0) && allow_libraries_alone() && filter_calls();
+	return chdir("/") == 0 && sandbox_drop_rights() && bound(RLIMIT_FSIZE, b->output_bytes) && bound(RLIMIT_AS, b->memory_bytes) &&
+	       bound(RLIMIT_CPU, b->cpu_s) && bound(RLIMIT_NPROC, 1) && bound(RLIMIT_CORE, 0) && allow_libraries_alone() && filter_calls();
 }
