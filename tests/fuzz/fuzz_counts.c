@@ -103,6 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	fuzz_must(c.seconds && c.image.path && c.image.build_id && c.image.kind < N_COUNTS_KINDS);
+	/* Each is found by its name, and none is there twice. */
+	for (size_t i = 0; i < c.n_who; i++)
+		fuzz_must(counts_who(&c, c.who[i].process, c.who[i].cgroup, c.who[i].host) == (int)i);
+	for (size_t i = 0; i < c.n_events; i++)
+		fuzz_must(counts_event(&c, c.events[i].name, c.events[i].every) == (int)i);
 	for (size_t i = 0; i < c.n_rows; i++) {
 		fuzz_must(c.rows[i].who < c.n_who && c.rows[i].event < c.n_events && c.rows[i].count);
 		fuzz_must(!i || c.rows[i - 1].offset <= c.rows[i].offset);
