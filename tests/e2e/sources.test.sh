@@ -41,7 +41,7 @@ shown() { # NAME [UID]
 	local as=(env -u SUDO_UID -u SUDO_GID)
 	[ $# -eq 1 ] || as=(env "SUDO_UID=$2" "SUDO_GID=$2")
 	rm -f profile page-*
-	timeout -k 5 20 "${as[@]}" "$COZBPF" run -q --keep-root --with-source --html "$tmp/page-run" -o profile -p progress -d 1 -- "./$1" >out 2>err
+	timeout -k 5 20 "${as[@]}" "$COZBPF" run -q --keep-root --with-source --html "$tmp/page-run" -o profile -p progress --experiment 20 -d 2 -- "./$1" >out 2>err
 	timeout -k 5 20 "${as[@]}" "$COZBPF" annotate --html page-annotate hot profile >text 2>>err || echo "annotate: $?" >>wrong
 	# What the run has kept is not what the report is to find.
 	sed 's/, *"source": *"[^"]*"//' profile >bare
