@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/proc.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
 #include "options/run_option_rows.h"
@@ -76,7 +77,11 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 			if (errno != EPERM)
 				return log_error("list: there is no command and no process %s", name);
 		*ret_pid = (pid_t)pid;
-		return asprintf(ret_path, "/proc/%lu/exe", pid) < 0 ? log_error("out of memory") : 0;
+		*ret_path = malloc(PROC_PATH);
+		if (!*ret_path)
+			return log_error("out of memory");
+		proc_path(*ret_path, *ret_pid, "exe");
+		return 0;
 	}
 	if (r < 0)
 		return log_error("list: %s", e.text);

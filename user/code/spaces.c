@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/proc.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -111,18 +112,18 @@ static int find_executable(pid_t pid, const char *link, char *path, struct map_e
 
 int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 {
-	_cleanup_free_ char *path = NULL, *link = NULL;
+	_cleanup_free_ char *path = NULL;
 	_cleanup_(map_list_free) struct map_list list = {0};
 	struct map_entry entry = {0};
 	struct code_object *o;
+	char link[PROC_PATH];
 	size_t i;
 	int r;
 
 	path = malloc(PATH_MAX);
-	if (!path || asprintf(&link, "/proc/%d/exe", (int)pid) < 0) {
-		link = NULL;
+	if (!path)
 		return fail(e, ENOMEM, "out of memory");
-	}
+	proc_path(link, pid, "exe");
 	r = find_executable(pid, link, path, &entry, &list);
 	if (r < 0)
 		return fail(e, -r, "cannot read the executable of process %d: %s", (int)pid, strerror(-r));

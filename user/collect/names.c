@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/proc.h"
 #include "base/search.h"
 #include "collect.skel.h"
 #include "elf/object.h"
@@ -155,10 +156,11 @@ static void know(struct collect_bpf *skel, const struct collect_file *f)
 int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
 {
 	const char *base;
-	char link[96], *path;
+	char link[PROC_PATH], range[48], *path;
 	int r;
 
-	(void)snprintf(link, sizeof(link), "/proc/%u/map_files/%llx-%llx", news->pid, news->start, news->end);
+	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", news->start, news->end);
+	proc_path(link, (pid_t)news->pid, range);
 	path = path_of(link);
 	if (!path)
 		return 0;

@@ -171,6 +171,7 @@ static int attach(const struct windows *w, const struct window_place *places, co
 		numbers[n + m.n] = (uint64_t)w->window << 32 | places[i].id;
 		m.n++;
 	}
+	w->skel->bss->visit_rates_only = uprobe_process(w->pid) < 0 ? (unsigned int)w->pid : 0;
 	return m.n == 0 ? -ENOENT : uprobe_multi_link(bpf_program__fd(w->skel->progs.visit_rates_probe), &m);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/uprobe_multi.h"
 
+#include "base/proc.h"
+
 #include <errno.h>
 #include <linux/bpf.h>
 #include <string.h>
@@ -24,6 +26,11 @@ static uint64_t address(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
+pid_t uprobe_process(pid_t pid)
+{
+	return proc_thread(pid) == pid ? pid : -1;
+}
+
 int uprobe_multi_link(int program_fd, const struct uprobe_multi *m)
 {
 	struct link_create a = {
@@ -35,7 +42,7 @@ int uprobe_multi_link(int program_fd, const struct uprobe_multi *m)
 		.cookies = address(m->cookies),
 		.n = (uint32_t)m->n,
 		.multi_flags = m->at_return ? RETURN_FLAG : 0,
-		.pid = (uint32_t)m->pid,
+		.pid = m->pid > 0 && uprobe_process(m->pid) < 0 ? 0 : (uint32_t)m->pid,
 	};
 	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &a, sizeof(a));
 

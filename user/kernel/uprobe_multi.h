@@ -15,10 +15,13 @@ struct uprobe_multi {
 	const uint64_t *semaphores; /* offsets of counts to keep above 0 meanwhile, 0 for none; or NULL */
 	const uint64_t *cookies;
 	size_t n;
-	pid_t pid; /* 0: all processes */
+	pid_t pid; /* of the process that gets the probes, as far as uprobe_process knows one; 0: all processes */
 	bool at_return;
 };
 
+/* What names the process @pid to the kernel when it places probes: @pid, or -1 for all processes. The kernel compares with the memory of the first
+ * thread, which is gone once that thread has ended. So each program of a probe looks itself at the process that runs it. */
+pid_t uprobe_process(pid_t pid);
 /* A descriptor that is the link, or a negative errno. */
 int uprobe_multi_link(int program_fd, const struct uprobe_multi *m);
 /* Has this kernel such links, for whole processes? Before 6.10, and in stable kernels without the fix, they follow one thread only.

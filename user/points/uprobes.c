@@ -55,7 +55,7 @@ static int attach_one(struct point *p, const struct uprobes *u, const struct poi
 		return r;
 	opts.ref_ctr_offset = semaphore;
 	uprobe_path(site->object, path);
-	link = bpf_program__attach_uprobe_opts(u->one, u->pid, path, offset, &opts);
+	link = bpf_program__attach_uprobe_opts(u->one, uprobe_process(u->pid), path, offset, &opts);
 	if (!link)
 		return refused(site, u->what, -errno, e);
 	r = point_keep(p, link);

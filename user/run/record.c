@@ -199,9 +199,8 @@ static void take_time(struct run *r)
 void run_take_machine(struct run *r, struct profile_runtime *ret)
 {
 	take_time(r);
-	*ret = (struct profile_runtime){.time = r->profile.runtime_ns + left_out_ns(r)};
+	*ret = (struct profile_runtime){.time = r->profile.runtime_ns};
 	run_machine_end(r, ret);
-	ret->time = r->profile.runtime_ns;
 	r->profile.machine = (struct profile_machine){0};
 	profile_machine_add_run(&r->profile.machine, ret);
 }

@@ -138,7 +138,8 @@ struct run {
 	} stop_if;
 	bool interrupted;				   /* by Ctrl-C */
 	uint64_t start_ns, end_ns;			   /* of the program */
-	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* at the start */
+	uint64_t machine_begin_ns;			   /* since when CPU time is counted; 0: it is not */
+	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* then */
 	bool stopped;					   /* the run is over, though the program may go on */
 	int write_error;				   /* negative: the profile could not be written to; nothing more is */
 	bool said_write_error;
@@ -262,7 +263,7 @@ bool run_certainty_due(const struct run *r, uint64_t now);
 void run_certainty_look(struct run *r, uint64_t now);
 /* One line: --until-ci has what it wants. */
 void run_say_certain(const struct run *r);
-/* CPU time, from the run's start, and what is known at its end; t->time is set. */
+/* CPU time, from the run's start to the call of run_machine_end, which may be later than the program's end. */
 void run_machine_begin(struct run *r);
 void run_machine_end(struct run *r, struct profile_runtime *t);
 /* Once samples are taken. Names those so far if it is time to, and takes code that is out of scope out of the tables. Returns when to come

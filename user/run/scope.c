@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/open_file.h"
+#include "base/proc.h"
 #include "code/map.h"
 #include "target/launch.h"
 #include "target/process.h"
@@ -110,7 +111,7 @@ static int name_executable(struct run *r, struct error *e)
 	_cleanup_free_ char *path = NULL;
 	pid_t first = r->scope->found[0];
 	struct file_rights rights;
-	char link[32];
+	char link[PROC_PATH];
 	int err = process_executable(first, &path);
 
 	if (err < 0)
@@ -118,7 +119,7 @@ static int name_executable(struct run *r, struct error *e)
 	err = file_rights_of_process(first, &rights);
 	if (err < 0)
 		return fail(e, -err, "cannot read the user of process %d: %s", (int)first, strerror(-err));
-	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)first);
+	proc_path(link, first, "exe");
 	file_rights_set_usual(rights.uid, rights.gid, rights.groups, rights.n_groups);
 	r->path = strdup(process_file_path(path, link));
 	return r->path ? 0 : fail(e, ENOMEM, "out of memory");

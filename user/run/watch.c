@@ -194,6 +194,7 @@ static uint64_t own_cpu_ns(void)
 
 void run_machine_begin(struct run *r)
 {
+	r->machine_begin_ns = clock_monotonic_ns();
 	r->own_cpu_ns = own_cpu_ns();
 	session_cpu_times(r->session, &r->scope_cpu_ns, &r->outside_cpu_ns);
 	if (r->options.kind != RUN_LAUNCH)
@@ -203,15 +204,16 @@ void run_machine_begin(struct run *r)
 void run_machine_end(struct run *r, struct profile_runtime *t)
 {
 	double kernel = session_own_share(r->session);
-	uint64_t scope, outside;
+	/* CPU time is counted up to now, which is later than the end of a program that has ended. */
+	uint64_t scope, outside, elapsed = clock_monotonic_ns() - r->machine_begin_ns;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	if (cpus <= 0 || !t->time)
+	if (cpus <= 0 || !r->machine_begin_ns)
 		return;
-	t->machine_ns = (uint64_t)cpus * t->time;
+	t->machine_ns = (uint64_t)cpus * elapsed;
 	t->own_cpu_ns = own_cpu_ns() - r->own_cpu_ns;
 	if (!isnan(kernel))
-		t->kernel_cpu_ns = (uint64_t)(kernel * (double)t->time);
+		t->kernel_cpu_ns = (uint64_t)(kernel * (double)elapsed);
 	session_cpu_times(r->session, &scope, &outside);
 	t->scope_cpu_ns = scope - r->scope_cpu_ns;
 	t->foreign_cpu_ns = outside - r->outside_cpu_ns;

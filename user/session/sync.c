@@ -7,6 +7,7 @@
 #include "cozbpf.skel.h"
 #include "elf/object.h"
 #include "kernel/probe.h"
+#include "kernel/uprobe_multi.h"
 #include "target/maps.h"
 
 #include <errno.h>
@@ -165,7 +166,7 @@ static int attach(struct session *s, struct bpf_program *prog, const char *path,
 		  unsigned int does, bool on_return, struct error *e)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = does, .retprobe = on_return);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, s->points.pid, path, offset, &opts);
+	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, uprobe_process(s->points.pid), path, offset, &opts);
 
 	if (!link)
 		return fail(e, errno, "--sync pthread: cannot put a probe on %s of %s: %s", what, file, strerror(errno));

@@ -188,6 +188,7 @@ static int attach(struct visit_rates *v)
 {
 	int r = 0;
 
+	v->skel->bss->visit_rates_only = uprobe_process(v->pid) < 0 ? (unsigned int)v->pid : 0;
 	for (size_t i = 0; r == 0 && i < v->n;)
 		r = attach_object(v, i, &i);
 	return r;

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/proc.h"
 #include "shared/shim_abi.h"
 #include "target/maps.h"
 #include "target/process.h"
@@ -34,20 +35,6 @@ int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret)
 	return 0;
 }
 
-static int number_if_live(pid_t tid, void *arg)
-{
-	(void)arg;
-	return process_is_live(tid) ? tid : 0;
-}
-
-/* A thread of @pid that still has its memory: the first one may have ended, and be a zombie as long as there are others. 0: none has. */
-static pid_t live_thread(pid_t pid)
-{
-	pid_t found = process_is_live(pid) ? pid : process_each_thread(pid, number_if_live, NULL);
-
-	return found > 0 ? found : 0;
-}
-
 /* Of @size bytes from @start; they may be fewer. */
 static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
 {
@@ -74,11 +61,11 @@ static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
 int inject_syscall_of(pid_t pid, uint64_t *ret)
 {
 	struct map_list maps = {0};
-	pid_t tid = live_thread(pid);
-	uint64_t vdso = tid ? process_vdso(tid) : 0;
+	pid_t tid = proc_thread(pid);
+	uint64_t vdso = process_vdso(tid);
 	int r;
 
-	if (!tid)
+	if (!process_is_live(tid))
 		return -ESRCH;
 	/* The vDSO makes system calls where it cannot do without. */
 	if (vdso && search(tid, vdso, VDSO_ROOM, ret) == 0)
@@ -145,7 +132,7 @@ const struct inject_layout *inject_layout_in(pid_t pid, const char *maps, const 
 
 const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n)
 {
-	pid_t tid = n ? live_thread(pid) : 0;
+	pid_t tid = n ? proc_thread(pid) : 0;
 	_cleanup_free_ char *maps = tid ? process_text(tid, "maps") : NULL;
 
 	return maps ? inject_layout_in(tid, maps, known, n) : NULL;

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/proc.h"
 #include "base/search.h"
 #include "target/process.h"
 
@@ -159,10 +160,10 @@ int map_list_read(pid_t pid, struct map_list *ret, struct error *e)
 	_cleanup_free_ char *line = NULL;
 	struct reader r = {0};
 	size_t capacity = 0;
-	char path[64];
+	char path[PROC_PATH];
 	ssize_t n;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	proc_path(path, pid, "maps");
 	f = fopen(path, "re");
 	if (!f && (errno == ENOENT || errno == ESRCH))
 		return fail(e, ESRCH, "process %d does not exist", (int)pid);
@@ -219,12 +220,13 @@ static bool is_inode(const struct statx *x, const struct map_entry *m)
 static char *through_map_files(pid_t pid, const struct map_entry *m)
 {
 	_cleanup_free_ char *target = NULL;
-	char link[96], *path;
+	char link[PROC_PATH], range[48], *path;
 	struct statx x;
 	size_t length = strlen(m->path);
 	ssize_t n;
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%llx-%llx", (int)pid, (unsigned long long)m->start, (unsigned long long)m->end);
+	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start, (unsigned long long)m->end);
+	proc_path(link, pid, range);
 	if (file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
 		return NULL;
 	if (!is_inode(&x, m)) {
@@ -253,7 +255,7 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		struct statx x;
 
-		if (asprintf(&path, "/proc/%d/root%s%s", (int)pid, m->path, suffixes[i]) < 0)
+		if (asprintf(&path, "/proc/%d/root%s%s", (int)proc_thread(pid), m->path, suffixes[i]) < 0)
 			return fail(e, ENOMEM, "out of memory");
 		if (file_look_at(path, &x) == 0) {
 			exists = true;

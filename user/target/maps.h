@@ -24,7 +24,7 @@ struct map_list {
 	size_t n;
 };
 
-/* All executable file mappings of @pid. -ESRCH: no such process. The contents are the caller's (map_list_free). */
+/* All executable file mappings of @pid, whichever of its threads live. -ESRCH: no such process. The contents are the caller's (map_list_free). */
 int map_list_read(pid_t pid, struct map_list *ret, struct error *e);
 /* The same from a text (what the tests and the fuzzer drive). Lines that make no sense, or overlap an earlier mapping, are
  * skipped; at most MAP_LIST_MAX entries are kept. */

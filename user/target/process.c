@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/proc.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,15 +32,16 @@
 
 int process_open_file(pid_t pid, const char *name)
 {
-	char path[64];
+	char path[PROC_PATH];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	proc_path(path, pid, name);
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-char *process_text(pid_t pid, const char *name)
+/* Closes @file. */
+static char *read_text(int file)
 {
-	_cleanup_close_ int fd = process_open_file(pid, name);
+	_cleanup_close_ int fd = file;
 	_cleanup_free_ char *text = NULL;
 	size_t have = 0, room = 0;
 
@@ -67,6 +68,11 @@ char *process_text(pid_t pid, const char *name)
 	return NULL;
 }
 
+char *process_text(pid_t pid, const char *name)
+{
+	return read_text(process_open_file(pid, name));
+}
+
 uint64_t process_field(const char *status, const char *name, int base)
 {
 	const char *at = strstr(status, name);
@@ -74,32 +80,56 @@ uint64_t process_field(const char *status, const char *name, int base)
 	return at ? strtoull(at + strlen(name), NULL, base) : 0;
 }
 
-static int read_stat(pid_t pid, struct process_facts *f)
+static int read_stat(pid_t tid, struct process_facts *f)
 {
-	_cleanup_free_ char *text = process_text(pid, "stat");
-	char *open, *close;
+	char path[PROC_PATH], *begin, *close;
+	_cleanup_free_ char *text = NULL;
 	unsigned int flags;
 	int parent;
 
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	text = read_text(open(path, O_RDONLY | O_CLOEXEC));
 	if (!text)
 		return -ESRCH;
 	/* The name may hold anything, parentheses too: it ends at the last one. */
-	open = strchr(text, '(');
+	begin = strchr(text, '(');
 	close = strrchr(text, ')');
-	if (!open || !close || close < open || sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &f->state, &parent, &flags) != 3)
+	if (!begin || !close || close < begin || sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &f->state, &parent, &flags) != 3)
 		return -ESRCH;
 	*close = '\0';
-	(void)snprintf(f->comm, sizeof(f->comm), "%s", open + 1);
+	(void)snprintf(f->comm, sizeof(f->comm), "%s", begin + 1);
 	f->parent = parent;
 	f->kernel = flags & PF_KTHREAD;
 	f->exiting = flags & PF_EXITING;
 	return 0;
 }
 
+static bool is_dead(const struct process_facts *f)
+{
+	return f->state == 'Z' || f->state == 'X';
+}
+
+/* The name and the parent are those of the first thread, also when it has ended. Whether the process lives, the others say then. */
+static int read_stats(pid_t pid, struct process_facts *f)
+{
+	struct process_facts other;
+	int r = read_stat(pid, f);
+	pid_t living;
+
+	if (r < 0 || !(is_dead(f) || f->exiting))
+		return r;
+	living = proc_thread(pid);
+	if (living != pid && read_stat(living, &other) == 0) {
+		f->state = other.state;
+		f->exiting = other.exiting;
+	}
+	return 0;
+}
+
 int process_read(pid_t pid, struct process_facts *ret)
 {
 	struct process_facts f = {.state = '?'};
-	_cleanup_free_ char *text = read_stat(pid, &f) == 0 ? process_text(pid, "status") : NULL;
+	_cleanup_free_ char *text = read_stats(pid, &f) == 0 ? process_text(pid, "status") : NULL;
 	const char *uids = text ? strstr(text, "\nUid:") : NULL;
 
 	if (!uids || sscanf(uids + 5, "%u %u %u", &f.real, &f.effective, &f.saved) != 3)
@@ -112,7 +142,7 @@ bool process_is_live(pid_t pid)
 {
 	struct process_facts f;
 
-	return read_stat(pid, &f) == 0 && !f.kernel && f.state != 'Z' && f.state != 'X';
+	return read_stats(pid, &f) == 0 && !f.kernel && !is_dead(&f);
 }
 
 bool process_thread_filters(pid_t pid, pid_t tid)
@@ -215,7 +245,7 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e)
 		return fail(e, ESRCH, "process %d ended", (int)pid);
 	if (f.kernel)
 		return fail(e, EINVAL, "%d (%s) is a kernel thread; only programs can be profiled", (int)pid, f.comm);
-	if (f.state == 'Z' || f.state == 'X')
+	if (is_dead(&f))
 		return fail(e, ESRCH, "process %d (%s) has ended already: it is a zombie, which its parent has not waited for", (int)pid, f.comm);
 	r = check_rights(pid, &f, e);
 	if (r == 0)
@@ -239,12 +269,12 @@ bool process_has_ended(int pidfd)
 int process_executable(pid_t pid, char **ret)
 {
 	_cleanup_free_ char *path = malloc(PATH_MAX);
-	char link[64];
+	char link[PROC_PATH];
 	ssize_t n;
 
 	if (!path)
 		return -ENOMEM;
-	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	proc_path(link, pid, "exe");
 	n = readlink(link, path, PATH_MAX - 1);
 	if (n < 0)
 		return -errno;
@@ -279,29 +309,9 @@ bool process_path_matches(const char *glob, const char *path)
 	return fnmatch(glob, path, 0) == 0 || (base && fnmatch(glob, base + 1, 0) == 0);
 }
 
-/* What is called by a number in the directory at @path. */
-static int each_number(const char *path, int (*cb)(pid_t number, void *arg), void *arg)
-{
-	DIR *d = opendir(path);
-	const struct dirent *x;
-	int r = 0;
-
-	if (!d)
-		return -errno;
-	while (r == 0 && (x = readdir(d))) {
-		char *end;
-		long pid = strtol(x->d_name, &end, 10);
-
-		if (*x->d_name >= '1' && *x->d_name <= '9' && !*end && pid <= INT_MAX)
-			r = cb((pid_t)pid, arg);
-	}
-	(void)closedir(d);
-	return r;
-}
-
 int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
 {
-	return each_number("/proc", cb, arg);
+	return proc_each_number("/proc", cb, arg);
 }
 
 int process_each_thread(pid_t pid, int (*cb)(pid_t tid, void *arg), void *arg)
@@ -309,7 +319,7 @@ int process_each_thread(pid_t pid, int (*cb)(pid_t tid, void *arg), void *arg)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	return each_number(path, cb, arg);
+	return proc_each_number(path, cb, arg);
 }
 
 /* The kernel does not let go of everybody who is killed: one that waits for memory of a file system that a program is, it keeps as long as that

@@ -10,14 +10,15 @@ struct error;
 
 struct process_facts {
 	char comm[64];
-	char state;  /* as in /proc/PID/stat: R, S, D, T, Z, ... */
+	char state;  /* as in /proc/PID/stat: R, S, D, T, Z, ...; of a thread that lives if there is one */
 	bool kernel; /* a kernel thread */
 	bool exiting;
 	pid_t parent;
 	uid_t real, effective, saved;
 };
 
-/* A file of /proc/PID, opened for reading; the caller closes it. -1 with errno set. */
+/* A file of /proc/PID, or of a thread that lives if the first one has ended (base/proc.h), opened for reading; the caller closes it. -1 with errno
+ * set. */
 int process_open_file(pid_t pid, const char *name);
 /* ... all of it, a text; the caller frees it. NULL: gone, or too long. */
 char *process_text(pid_t pid, const char *name);

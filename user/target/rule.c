@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/proc.h"
 #include "target/cgroup.h"
 #include "target/process.h"
 
@@ -100,9 +101,9 @@ static bool descends_from(pid_t pid, pid_t ancestor)
 static bool runs(const struct process_rule *r, pid_t pid)
 {
 	struct statx x;
-	char link[64];
+	char link[PROC_PATH];
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	proc_path(link, pid, "exe");
 	return file_look_at(link, &x) == 0 && file_is_same(&x, &r->exe);
 }
 

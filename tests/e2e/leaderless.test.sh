@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs whose first thread has ended: /proc shows a zombie without memory, but the other threads are profiled and counted like those of any program.
+# needs: root btf python3
+# beside: others
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+rounds=1250 visits=2500
+
+# One experiment, which counts, over all that the program does from the end of its standard input on.
+attached() { # SECONDS OPTION...: until main ends
+	local main=$1 status job
+	shift
+	rm -f -- "$profile" gate
+	mkfifo gate
+	"$programs/leaderless" "$rounds" 0.7 "$main" <gate >out &
+	target=$!
+	exec {open}>gate
+	sleep 0.2
+	timeout -k 5 "$limit" "$COZBPF" attach "$target" -q --no-report -o "$profile" --experiment 6000 -p progress "$@" \
+		>said 2>complaint {open}>&- &
+	job=$!
+	await_line "$profile" '"startup"' 20
+	sleep 0.5
+	for _ in {1..100}; do
+		[ "$(awk '{ print $3 }' "/proc/$target/stat")" != Z ] || break
+		sleep 0.1
+	done
+	exec {open}>&-
+	wait "$job"
+	status=$?
+	wait "$target"
+	[ "$status" -eq 0 ] || why+=" status $status;"
+	why+=$(counts "progress=$visits")
+}
+
+why=''
+whole_run -p progress -- "$programs/leaderless" "$rounds" 0.7 </dev/null || why+=' it failed;'
+why+=$(counts "progress=$visits")
+verdict 'run counts every visit' "$why" out err
+
+for how in '0 ' '4 ' '0 --inject=always --disable task_work' '0 --disable uprobe_multi'; do
+	why=''
+	# shellcheck disable=SC2086 # several words
+	tried attached $how
+	verdict "attach counts every visit: main ends after $how" "$why" complaint
+done
+
+# What reads its memory maps, its executable, its user and its state in other ways.
+"$programs/leaderless" 900000 0.1 </dev/null >out &
+target=$!
+for _ in {1..100}; do
+	[ "$(awk '{ print $3 }' "/proc/$target/stat")" != Z ] || break
+	sleep 0.1
+done
+sleep 0.3
+
+by_rule() { # OPTION...
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" system "$@" -q --no-report -o "$profile" -p progress -d 2 --experiment 100 >said 2>complaint ||
+		why+=' it failed;'
+	holds "visits('progress') > 0" || why+=' no visits;'
+}
+for scope in "--exe $programs/leaderless" '--comm leaderless' "--pid-tree $target"; do
+	# shellcheck disable=SC2086 # several words
+	tried by_rule $scope
+	verdict "system ${scope%% *}" "$why" complaint
+done
+
+listed() {
+	timeout -k 5 "$limit" "$COZBPF" list functions "$target" >said 2>complaint || why+=' it failed;'
+	grep -qx burn said || why+=' no function;'
+	timeout -k 5 "$limit" "$COZBPF" list points --rates "$target" >said 2>complaint || why+=' rates: it failed;'
+	grep -qE '^ +[0-9.]+  served$' said || why+=' no rate of the point;'
+}
+tried listed
+verdict 'list' "$why" said complaint
+
+collected() {
+	timeout -k 5 "$limit" "$COZBPF" collect --db db --rate 1000 -d 1s >said 2>complaint || why+=' it failed;'
+	timeout -k 5 "$limit" "$COZBPF" top --db db --by line >said 2>>complaint || why+=' top: it failed;'
+	grep -q 'leaderless.c:[0-9]' said || why+=' no line of it;'
+	timeout -k 5 "$limit" "$COZBPF" annotate --db db --count 1s --pid "$target" burn >said 2>>complaint || why+=' annotate: it failed;'
+}
+tried collected
+verdict 'collect, annotate --count' "$why" said complaint
+
+# A stopped process is seen to be stopped.
+why=''
+rm -f -- "$profile"
+kill -STOP "$target"
+timeout -k 5 "$limit" "$COZBPF" attach "$target" --no-report -o "$profile" -d 0.5 >said 2>complaint || why+=' it failed;'
+holds 'not experiments' || why+=' experiments with a stopped process;'
+kill -CONT "$target"
+verdict 'a stopped process' "$why" complaint
+kill "$target"

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "base/proc.h"
+
+#include "base/cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* include/linux/sched.h; in the flags of /proc/PID/stat. */
+#define PF_EXITING 0x00000004
+
+/* True also if there is no such thread. */
+static bool has_ended(pid_t tid)
+{
+	char path[PROC_PATH], text[512];
+	_cleanup_close_ int fd = -1;
+	unsigned int flags;
+	const char *name;
+	char state;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return true;
+	text[n] = '\0';
+	/* The name ends at the last parenthesis. */
+	name = strrchr(text, ')');
+	return !name || sscanf(name + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 || state == 'Z' || state == 'X' ||
+	       flags & PF_EXITING;
+}
+
+static int number_if_living(pid_t tid, void *arg)
+{
+	(void)arg;
+	return has_ended(tid) ? 0 : tid;
+}
+
+pid_t proc_thread(pid_t pid)
+{
+	char path[PROC_PATH];
+	pid_t found;
+
+	if (!has_ended(pid))
+		return pid;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	found = proc_each_number(path, number_if_living, NULL);
+	return found > 0 ? found : pid;
+}
+
+void proc_path(char path[PROC_PATH], pid_t pid, const char *name)
+{
+	(void)snprintf(path, PROC_PATH, "/proc/%d/%s", (int)proc_thread(pid), name);
+}
+
+int proc_each_number(const char *path, int (*cb)(pid_t number, void *arg), void *arg)
+{
+	DIR *d = opendir(path);
+	const struct dirent *x;
+	int r = 0;
+
+	if (!d)
+		return -errno;
+	while (r == 0 && (x = readdir(d))) {
+		char *end;
+		long number = strtol(x->d_name, &end, 10);
+
+		if (*x->d_name >= '1' && *x->d_name <= '9' && !*end && number <= INT_MAX)
+			r = cb((pid_t)number, arg);
+	}
+	(void)closedir(d);
+	return r;
+}
