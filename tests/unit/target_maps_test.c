@@ -53,6 +53,36 @@ static void reads_fields(void **state)
 	assert_null(map_list_find(&l, 1));
 }
 
+/* A program's code that it has copied to memory of its own, in the same place. */
+static void finds_copies(void **state)
+{
+	struct map_list l = parse("00400000-00401000 r--p 00000000 fe:0a 7 /usr/bin/a\n"
+				  "00401000-00600000 r-xp 00001000 fe:0a 7 /usr/bin/a\n"
+				  "00600000-00a00000 r-xp 00000000 00:00 0 \n"
+				  "00a00000-00c00000 rwxp 00000000 00:00 0 [anon:code]\n"
+				  "00c00000-00e00000 r-xp 00000000 00:0f 9 /anon_hugepage (deleted)\n"
+				  "00e00000-00f00000 r-xp 00a00000 fe:0a 7 /usr/bin/a\n"
+				  "01000000-01001000 r-xp 00000000 00:00 0 \n"
+				  "02000000-02001000 r--p 00000000 00:01 8 /memfd:library (deleted)\n"
+				  "02001000-02002000 r-xp 00001000 00:01 8 /memfd:library (deleted)\n"
+				  "02002000-02003000 rw-p 00000000 00:00 0 \n"
+				  "02003000-02004000 rwxp 00000000 00:00 0 \n");
+
+	(void)state;
+	assert_int_equal(l.n, 3);
+	assert_int_equal(l.n_copies, 3);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(l.copies[i].start, i == 0 ? 0x600000 : i == 1 ? 0xa00000 : 0xc00000);
+		assert_int_equal(l.copies[i].near.start, 0x401000);
+		assert_int_equal(l.copies[i].near.offset, 0x1000);
+		assert_int_equal(l.copies[i].near.inode, 7);
+		assert_string_equal(l.copies[i].near.path, "/usr/bin/a");
+	}
+	assert_int_equal(l.copies[2].end, 0xe00000);
+	map_list_free(&l);
+	assert_int_equal(l.n_copies, 0);
+}
+
 static void skips_nonsense(void **state)
 {
 	static const char *const bad[] = {
@@ -213,7 +243,7 @@ static void replaced_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_fields),	   cmocka_unit_test(skips_nonsense),  cmocka_unit_test(is_bounded),
+		cmocka_unit_test(reads_fields),	   cmocka_unit_test(finds_copies), cmocka_unit_test(skips_nonsense),  cmocka_unit_test(is_bounded),
 		cmocka_unit_test(reads_ourselves), cmocka_unit_test(no_such_process), cmocka_unit_test(replaced_file),
 	};
 

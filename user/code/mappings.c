@@ -97,6 +97,34 @@ static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid,
 	return r;
 }
 
+/* Code of a known object that the program has copied, and runs in the copy: in the same place of the process, with the same bytes. */
+static bool place_copy(struct code_map *m, const struct code_space *s, const struct map_copy *c, struct code_mapping *ret)
+{
+	const struct map_entry *near = &c->near;
+	const struct elf_object *elf;
+	struct code_object *o = NULL;
+	uint64_t bias, vaddr;
+
+	*ret = (struct code_mapping){.start = c->start, .end = c->end, .is_copy = true};
+	for (; ret->object < m->n_objects && !o; ret->object++) {
+		struct code_object *x = m->objects[ret->object];
+
+		if ((x->in_scope || x->is_main) && x->entry.inode == near->inode && strcmp(x->entry.path, near->path) == 0)
+			o = x;
+	}
+	elf = o ? code_object_elf(o, NULL) : NULL;
+	if (!elf)
+		return false;
+	ret->object--;
+	if (elf_object_mapping_bias(elf, near->start, near->offset, &bias) < 0) {
+		if (elf_object_offset_to_vaddr(elf, near->offset, &vaddr) < 0)
+			return false;
+		bias = near->start - vaddr;
+	}
+	return elf_object_is_code(elf, c->start - bias) && elf_object_vaddr_to_offset(elf, c->start - bias, &ret->offset) == 0 &&
+	       place(m, s, ret) == 0 && ret->placed;
+}
+
 static int by_start(const void *pa, const void *pb)
 {
 	const struct code_mapping *a = pa, *b = pb;
@@ -116,7 +144,7 @@ static bool same(const struct code_space *s, const struct code_mapping *all, siz
 
 static int read_mappings(struct code_map *m, struct code_space *s, const struct map_list *list, pid_t pid, bool *ret_changed)
 {
-	struct code_mapping *all = calloc(list->n + 2, sizeof(*all));
+	struct code_mapping *all = calloc(list->n + list->n_copies + 2, sizeof(*all));
 	bool has_vdso = false;
 	size_t n = 0;
 	int r = 0;
@@ -132,6 +160,8 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 		all[n] = (struct code_mapping){.start = p->start, .end = p->end, .offset = p->offset, .object = object};
 		r = place(m, s, &all[n++]);
 	}
+	for (size_t i = 0; r == 0 && i < list->n_copies; i++)
+		n += place_copy(m, s, &list->copies[i], &all[n]);
 	if (r == 0)
 		r = place_vdso(m, s, pid, &all[n], &has_vdso);
 	if (r < 0) {
@@ -144,6 +174,7 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 	free(s->mappings);
 	s->mappings = all;
 	s->n = n;
+	s->n_copies = list->n_copies;
 	return 0;
 }
 

@@ -59,7 +59,10 @@ bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
 	size_t at = 0, n_vdso = 0;
 	bool same = map_list_read(pid, &list, NULL) == 0;
 
+	same = same && list.n_copies == s->n_copies;
 	for (size_t i = 0; same && i < s->n; i++) {
+		if (s->mappings[i].is_copy)
+			continue;
 		if (m->objects[s->mappings[i].object]->is_vdso) {
 			n_vdso++;
 			continue;

@@ -54,14 +54,15 @@ struct code_object {
 struct code_mapping {
 	uint64_t start, end, offset;
 	uint64_t bias;
-	bool placed; /* the bias is known */
+	bool placed;  /* the bias is known */
+	bool is_copy; /* of the file's code: what the process maps there is of no file's (struct map_copy) */
 	size_t object;
 };
 
 /* Where one process, or several of the same layout, have mapped the objects. */
 struct code_space {
 	struct code_mapping *mappings; /* by start; NULL: not read yet */
-	size_t n;
+	size_t n, n_copies; /* n_copies: of the process, whether or not they belong to an object */
 	bool used;
 };
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "kernel/probe.h"
+#include "kernel/text.h"
 #include "kernel/uprobe_multi.h"
 
 #include <errno.h>
@@ -42,6 +43,8 @@ int points_open(struct points *ps, const struct points_options *o, struct cozbpf
 		return fail(e, ENOMEM, "out of memory");
 	skel->rodata->config.has_sampled = (o->needs & POINTS_NEED_SAMPLED) != 0;
 	choose_programs(ps);
+	if (o->slow_probes || o->needs & POINTS_NEED_PROBES)
+		(void)text_open(&ps->text);
 	return latency_configure(ps, e);
 }
 
@@ -135,6 +138,8 @@ void points_close(struct points *ps)
 		point_free(&ps->all[i]);
 	ps->n = 0;
 	point_free(&ps->measured);
+	text_close(ps->text); /* after the probes */
+	ps->text = NULL;
 	for (size_t i = 0; i < 2; i++)
 		(void)bpf_link__destroy(ps->syscalls[i]);
 	latency_close(ps);

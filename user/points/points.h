@@ -24,6 +24,7 @@ struct elf_object;
 struct elf_symbol;
 struct error;
 struct latencies;
+struct text;
 
 /* What points take: their programs are loaded, and their cost is measured, only where they are asked for. */
 enum points_needs {
@@ -98,6 +99,7 @@ struct points {
 	bool taken[SHIM_MAX_COUNTERS]; /* those that belong to a point */
 	struct point all[ABI_MAX_POINTS];
 	size_t n;
+	struct text *text;	      /* watches for programs that end with probes in a copy of their code, or NULL */
 	bool multi;		      /* one link can hold many probes */
 	bool traced;		      /* points that the kernel reports are attached by perf, where nothing preempts their programs */
 	struct bpf_link *syscalls[2]; /* of their begin and their end, once a point asked for it */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "elf/object.h"
+#include "kernel/text.h"
 #include "kernel/uprobe_multi.h"
 
 #include <errno.h>
@@ -96,6 +97,8 @@ int uprobes_attach(const struct points *ps, struct point *p, const struct uprobe
 {
 	int r = 0;
 
+	for (size_t i = 0; i < n; i++)
+		text_add(ps->text, sites[i].object, sites[i].vaddr);
 	for (size_t i = 0, end; r == 0 && i < n; i = end) {
 		for (end = i + 1; ps->multi && end < n && sites[end].object == sites[i].object;)
 			end++;

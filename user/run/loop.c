@@ -329,6 +329,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	/* An experiment that lasts as long as the program must not keep us from looking around. */
 	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
+	run_say_copies(r);
 	run_show_status(r, &l->status, now);
 	return 0;
 }
@@ -415,6 +416,7 @@ int run_loop(struct run *r, struct error *e)
 		r->end_ns = clock_monotonic_ns();
 	(void)add_new_points(r);
 	err = run_stop(r, r->end_ns, e);
+	run_say_copies(r);
 	if (!r->options.quiet)
 		run_say_stops(r);
 	if (r->target)

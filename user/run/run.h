@@ -138,6 +138,7 @@ struct run {
 	} stop_if;
 	bool interrupted;				   /* by Ctrl-C */
 	uint64_t start_ns, end_ns;			   /* of the program */
+	bool said_copy; /* of a program that runs on a copy of its code */
 	uint64_t machine_begin_ns;			   /* since when CPU time is counted; 0: it is not */
 	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* then */
 	bool stopped;					   /* the run is over, though the program may go on */
@@ -250,6 +251,8 @@ int run_stop(struct run *r, uint64_t end_ns, struct error *e);
 
 /* watch.c: is the program stopped by a signal? If it is, or was since the last call, the experiment under way is dropped. */
 bool run_is_stopped(struct run *r, uint64_t now);
+/* Says on stderr, once, that a program ended since it ran on a copy of its own code, with probes in it. */
+void run_say_copies(struct run *r);
 /* One line on stderr if experiments were dropped. */
 void run_say_stops(const struct run *r);
 

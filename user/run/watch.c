@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "code/map.h"
 #include "experiment/runner.h"
+#include "kernel/text.h"
 #include "points/points.h"
 #include "target/launch.h"
 #include "target/process.h"
@@ -261,6 +262,18 @@ void run_say_stops(const struct run *r)
 	if (r->stops.dropped)
 		(void)log_error("%zu experiment%s dropped: the program was stopped meanwhile, by Ctrl-Z or SIGSTOP", r->stops.dropped,
 				r->stops.dropped > 1 ? "s were" : " was");
+}
+
+void run_say_copies(struct run *r)
+{
+	pid_t died = text_died(session_points(r->session)->text);
+
+	if (died && !r->said_copy)
+		(void)log_error("process %d was ended by SIGTRAP: it runs on a copy of its own code, as for huge pages, and the copy has the probes "
+				"of points in it; use points that need no probe: samples (-p sampled:FUNCTION, sampled:FILE:LINE), system calls "
+				"(-p syscall:NAME), coz.h, or have it leave its code where it is",
+				(int)died);
+	r->said_copy = died;
 }
 
 static uint64_t wait_after(const struct run_discovery *d, uint64_t now, uint64_t took)

@@ -189,8 +189,8 @@ void session_close(struct session *s)
 	stolen_close(s);
 	quotas_free(s->quotas);
 	events_close(s);
-	points_close(&s->points);
 	session_slow_by_samples(s);
+	points_close(&s->points);
 	sync_close(s);
 	loader_close(s);
 	trace_close(s);

@@ -23,6 +23,9 @@
 struct reader {
 	struct map_list list;
 	size_t path_bytes;
+	/* The last mapping of a file, and up to where it and copies behind it go. */
+	struct map_entry near;
+	uint64_t near_end;
 };
 
 /* A field of hexadecimal digits (1 to 16) that ends in @end. */
@@ -82,31 +85,78 @@ static char *copy_path(const char *p, const char *limit)
 	return path;
 }
 
-/* 1: an executable file mapping; 0: something else, or nonsense. The path is left in the line. */
-static bool parse_line(const char *p, const char *limit, struct map_entry *m, const char **ret_path)
+/* What a line tells of. */
+enum line_kind {
+	LINE_OTHER, /* also nonsense */
+	LINE_CODE,  /* an executable mapping of a file */
+	LINE_FILE,  /* another mapping of a file */
+	LINE_COPY,  /* executable, but of no file */
+};
+
+/* The path is left in the line. */
+static enum line_kind parse_line(const char *p, const char *limit, struct map_entry *m, const char **ret_path)
 {
 	uint64_t major, minor;
 	const char *perms;
 
 	if (!take_hex(&p, limit, '-', &m->start) || !take_hex(&p, limit, ' ', &m->end) || m->start >= m->end)
-		return false;
+		return LINE_OTHER;
 	perms = p;
 	if (limit - p < 5 || p[4] != ' ')
-		return false;
+		return LINE_OTHER;
 	p += 5;
 	if (!take_hex(&p, limit, ' ', &m->offset) || !take_hex(&p, limit, ':', &major) || !take_hex(&p, limit, ' ', &minor) ||
 	    !take_inode(&p, limit, &m->inode))
-		return false;
+		return LINE_OTHER;
 	while (p < limit && *p == ' ')
 		p++;
 	/* Offset plus length is computed by everybody who translates an address. */
-	if (perms[2] != 'x' || m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) || major > UINT_MAX ||
+	if (perms[2] == 'x' && m->inode == 0 && (p == limit || strncmp(p, "[anon:", 6) == 0))
+		return LINE_COPY;
+	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) || major > UINT_MAX ||
 	    minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
-		return false;
+		return LINE_OTHER;
 	m->dev_major = (unsigned int)major;
 	m->dev_minor = (unsigned int)minor;
 	*ret_path = p;
-	return true;
+	return perms[2] == 'x' ? LINE_CODE : LINE_FILE;
+}
+
+static int keep_near(struct reader *r, const struct map_entry *m, const char *path, const char *limit)
+{
+	free(r->near.path);
+	r->near = *m;
+	r->near.path = copy_path(path, limit);
+	r->near_end = m->end;
+	return r->near.path ? 0 : -ENOMEM;
+}
+
+static int add_copy(struct reader *r, const struct map_entry *m)
+{
+	struct map_list *l = &r->list;
+	struct map_copy c = {.start = m->start, .end = m->end, .near = r->near};
+
+	if (!r->near.path || m->start != r->near_end || l->n_copies == MAP_COPIES_MAX)
+		return 0;
+	if (array_room(l->copies, l->n_copies) < 0)
+		return -ENOMEM;
+	c.near.path = strdup(r->near.path);
+	if (!c.near.path)
+		return -ENOMEM;
+	r->near_end = m->end;
+	l->copies[l->n_copies++] = c;
+	return 0;
+}
+
+/* Memory that has an inode, but is of no file system that programs are on. */
+static bool is_memory(const char *path, size_t size)
+{
+	static const char *const names[] = {"/memfd:", "/anon_hugepage", "/dev/zero"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (size >= strlen(names[i]) && memcmp(path, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
 }
 
 /* Adds the line's mapping if it is one; -ENOMEM is the only failure. */
@@ -115,14 +165,17 @@ static int add_line(struct reader *r, const char *line, size_t size)
 	struct map_list *l = &r->list;
 	const char *path, *limit = line + size;
 	struct map_entry m = {0};
+	enum line_kind kind = size > MAX_LINE ? LINE_OTHER : parse_line(line, limit, &m, &path);
 
-	if (size > MAX_LINE || !parse_line(line, limit, &m, &path))
+	if (kind == LINE_OTHER || (l->n > 0 && m.start < l->entries[l->n - 1].end))
 		return 0;
-	if (l->n > 0 && m.start < l->entries[l->n - 1].end)
-		return 0;
+	if (kind == LINE_COPY || (kind == LINE_CODE && m.start == r->near_end && m.inode != r->near.inode && is_memory(path, (size_t)(limit - path))))
+		return add_copy(r, &m);
 	if ((size_t)(limit - path) > strlen(DELETED) && memcmp(limit - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
 		limit -= strlen(DELETED);
-	if (l->n >= MAP_LIST_MAX || r->path_bytes + (size_t)(limit - path) > MAX_PATHS_BYTES)
+	if (keep_near(r, &m, path, limit) < 0)
+		return -ENOMEM;
+	if (kind == LINE_FILE || l->n >= MAP_LIST_MAX || r->path_bytes + (size_t)(limit - path) > MAX_PATHS_BYTES)
 		return 0;
 	if (array_room(l->entries, l->n) < 0)
 		return -ENOMEM;
@@ -144,12 +197,14 @@ int map_list_parse(const char *text, size_t size, struct map_list *ret)
 
 		if (add_line(&r, text, n) < 0) {
 			map_list_free(&r.list);
+			free(r.near.path);
 			return -ENOMEM;
 		}
 		n += eol != NULL;
 		text += n;
 		size -= n;
 	}
+	free(r.near.path);
 	*ret = r.list;
 	return 0;
 }
@@ -178,9 +233,11 @@ int map_list_read(pid_t pid, struct map_list *ret, struct error *e)
 			n--;
 		if (add_line(&r, line, (size_t)n) < 0) {
 			map_list_free(&r.list);
+			free(r.near.path);
 			return fail(e, ENOMEM, "out of memory");
 		}
 	}
+	free(r.near.path);
 	if (ferror(f)) {
 		int errnum = errno ? errno : EIO;
 
@@ -199,7 +256,10 @@ void map_list_free(struct map_list *l)
 		return;
 	for (size_t i = 0; i < l->n; i++)
 		free(l->entries[i].path);
+	for (size_t i = 0; i < l->n_copies; i++)
+		free(l->copies[i].near.path);
 	free(l->entries);
+	free(l->copies);
 	*l = (struct map_list){0};
 }
 

@@ -10,6 +10,7 @@ struct error;
 
 /* The kernel's own default limit on the mappings of a process (vm.max_map_count) is about as high. */
 #define MAP_LIST_MAX 65536
+#define MAP_COPIES_MAX 64
 
 struct map_entry {
 	uint64_t start, end; /* in the process */
@@ -19,9 +20,18 @@ struct map_entry {
 	char *path; /* as the kernel prints it, " (deleted)" cut off; "[vdso]" and anonymous code are left out */
 };
 
+/* Executable memory of no file's (or of a memory file), right behind a mapping of a file or behind another such copy: perhaps the file's code, which the program has copied
+ * there to have it on huge pages. */
+struct map_copy {
+	uint64_t start, end;
+	struct map_entry near; /* the file's mapping before it, executable or not */
+};
+
 struct map_list {
 	struct map_entry *entries; /* ascending by start */
 	size_t n;
+	struct map_copy *copies; /* as well; at most MAP_COPIES_MAX */
+	size_t n_copies;
 };
 
 /* All executable file mappings of @pid, whichever of its threads live. -ESRCH: no such process. The contents are the caller's (map_list_free). */

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/text.h"
+
+#include "elf/object.h"
+#include "kernel/refusal.h"
+#include "shared/text.h"
+#include "text.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+struct text {
+	struct text_bpf *skel;
+};
+
+int text_open(struct text **ret)
+{
+	struct text *t = calloc(1, sizeof(*t));
+	struct load_log log;
+	int r;
+
+	if (!t)
+		return -ENOMEM;
+	/* Without it nothing is said of such an end: no reason to bother users. */
+	load_log_listen(&log);
+	t->skel = text_bpf__open_and_load();
+	r = t->skel ? text_bpf__attach(t->skel) : -errno;
+	load_log_listen(NULL);
+	if (r < 0) {
+		text_close(t);
+		return r;
+	}
+	*ret = t;
+	return 0;
+}
+
+void text_close(struct text *t)
+{
+	if (!t)
+		return;
+	text_bpf__destroy(t->skel);
+	free(t);
+}
+
+void text_add(struct text *t, const struct elf_object *o, uint64_t vaddr)
+{
+	struct text_site site = {.place = vaddr - elf_object_code_base(o)};
+	struct stat st;
+	unsigned char is = 1;
+
+	if (!t || fstat(elf_object_fd(o), &st) < 0)
+		return;
+	site.inode = st.st_ino;
+	site.size = (unsigned long long)st.st_size;
+	(void)bpf_map_update_elem(bpf_map__fd(t->skel->maps.text_sites), &site, &is, BPF_ANY);
+}
+
+pid_t text_died(const struct text *t)
+{
+	return t ? (pid_t)__atomic_load_n(&t->skel->bss->text_died, __ATOMIC_RELAXED) : 0;
+}
