@@ -41,11 +41,18 @@ static void catch_signals(struct run *r)
 
 static int find_program(struct run *r, struct error *e)
 {
+	const char *linked;
 	char *interpreter;
 	int err = target_find_executable(r->options.command[0], &r->path, e);
 
 	if (err < 0)
 		return err;
+	linked = target_of_linker(r->path, r->options.command);
+	if (linked && access(linked, R_OK) == 0) {
+		free(r->path);
+		r->path = strdup(linked);
+		return r->path ? 0 : fail(e, ENOMEM, "out of memory");
+	}
 	interpreter = target_script_interpreter(r->path);
 	if (interpreter) {
 		free(r->path);

@@ -140,13 +140,39 @@ static bool is_version_of(const char *file, const char *name)
 	       strspn(file + n, ".0123456789") == strlen(file + n);
 }
 
+/* Is @path what libtool has made of the program @name, which itself is a script: .libs/NAME, or .libs/lt-NAME? The rest of the path is not looked at. */
+static bool is_libtools(const char *path, const char *name)
+{
+	const char *folder = strstr(path, "/.libs/"), *base = folder ? folder + strlen("/.libs/") : NULL;
+
+	return base && (!strcmp(base, name) || (!strncmp(base, "lt-", 3) && !strcmp(base + 3, name)));
+}
+
+/* Is it the file at the path @name, as a shell would find it from our working directory? */
+static bool is_at(const struct code_object *o, const char *name)
+{
+	_cleanup_free_ char *real = realpath(name, NULL);
+	const char *base = real ? strrchr(real, '/') : NULL;
+	struct stat st;
+
+	if (!base || !strcmp(o->entry.path, real))
+		return base;
+	/* By the name alone it may be another one's, in a container say. */
+	if (stat(real, &st) == 0 && st.st_ino == o->entry.inode && major(st.st_dev) == o->entry.dev_major && minor(st.st_dev) == o->entry.dev_minor)
+		return true;
+	return !strncmp(o->entry.path, real, (size_t)(base - real)) && !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&
+	       is_libtools(o->entry.path + (base - real), base + 1);
+}
+
 bool code_object_called(const struct code_object *o, const char *name)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
-	if (!strcmp(o->entry.path, name) || !base)
-		return !strcmp(o->entry.path, name);
-	return !strcmp(base + 1, name) || is_version_of(base + 1, name);
+	if (!strcmp(o->entry.path, name))
+		return true;
+	if (strchr(name, '/'))
+		return is_at(o, name);
+	return base && (!strcmp(base + 1, name) || is_version_of(base + 1, name) || is_libtools(o->entry.path, name));
 }
 
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines, struct error *e)

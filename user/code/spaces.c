@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/proc.h"
+#include "target/launch.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -113,11 +114,34 @@ static int find_executable(pid_t pid, const char *link, char *path, struct map_e
 	return 0;
 }
 
+/* The program that a dynamic linker has been told to start, as it is called among the words of the command: its mapping. NULL: the executable @path is
+ * no such linker. */
+static const struct map_entry *started_by_linker(pid_t pid, const char *path, const struct map_list *list)
+{
+	_cleanup_free_ char *words = process_text(pid, "cmdline");
+	const char *program, *base;
+	char *argv[64] = {NULL};
+	char *word = words;
+
+	for (size_t i = 0; word && *word && i + 1 < sizeof(argv) / sizeof(*argv); word += strlen(word) + 1)
+		argv[i++] = word;
+	program = argv[0] ? target_of_linker(path, argv) : NULL;
+	base = program && strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
+	for (size_t i = 0; base && i < list->n; i++) {
+		const char *slash = strrchr(list->entries[i].path, '/');
+
+		if (slash && !strcmp(slash + 1, base))
+			return &list->entries[i];
+	}
+	return NULL;
+}
+
 int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 {
 	_cleanup_free_ char *path = NULL;
 	_cleanup_(map_list_free) struct map_list list = {0};
 	struct map_entry entry = {0};
+	const struct map_entry *linked;
 	struct code_object *o;
 	char link[PROC_PATH];
 	size_t i;
@@ -130,6 +154,9 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	r = find_executable(pid, link, path, &entry, &list);
 	if (r < 0)
 		return fail(e, -r, "cannot read the executable of process %d: %s", (int)pid, strerror(-r));
+	linked = started_by_linker(pid, path, &list);
+	if (linked)
+		entry = *linked;
 	/* Opened by the link for as long as the process lives, which is now; the descriptor is kept. */
 	i = code_map_find_object(m, &entry, pid);
 	if (i == SIZE_MAX)
@@ -138,7 +165,9 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	if (o->is_main)
 		return 0;
 	o->is_main = true;
-	if (!o->elf_tried) {
+	if (linked) {
+		(void)code_object_elf(o, NULL);
+	} else if (!o->elf_tried) {
 		struct error why = {0};
 
 		o->elf_tried = true;

@@ -330,6 +330,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	run_say_copies(r);
+	run_say_not_loaded(r, now);
 	run_show_status(r, &l->status, now);
 	return 0;
 }

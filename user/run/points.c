@@ -2,6 +2,7 @@
 
 #include "run/run.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "run/point_find.h"
@@ -14,6 +15,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How long a program, or what it starts, may take to load a file that a point names before we say that it has not. */
+#define NOT_LOADED_NS (1 * NSEC_PER_SEC)
 
 /* Can a library that is not there yet be in scope? */
 static bool expects_libraries(const struct run *r)
@@ -322,6 +326,39 @@ void run_refresh_points(struct run *r)
 	}
 }
 
+/* A file of the name that a point gives, but another one: its path, or NULL. */
+static const char *namesake(const struct run *r, const struct point_spec *p)
+{
+	const char *base = strrchr(p->binary, '/');
+
+	for (size_t i = 0; base && i < code_map_count(r->code); i++)
+		if (code_map_is_called(r->code, i, base + 1))
+			return code_map_path(r->code, i);
+	return NULL;
+}
+
+/* @when: "yet", or "". */
+static void say_not_loaded(const struct run *r, const struct point_spec *p, const char *when)
+{
+	const char *other = namesake(r, p);
+	struct error e = {0};
+
+	(void)fail(&e, ENOENT, "-p %s: no process in scope has loaded %s%s%s%s", p->name, p->binary, when, other ? "; what is loaded is " : "",
+		   other ? other : "");
+	run_reword(r, &e);
+	(void)log_error("warning: %s", e.text);
+}
+
+void run_say_not_loaded(struct run *r, uint64_t now)
+{
+	if (r->said_not_loaded || now < r->start_ns + NOT_LOADED_NS)
+		return;
+	r->said_not_loaded = true;
+	for (size_t i = 0; r->points && i < r->options.n_points; i++)
+		if (r->options.points[i].binary && !r->points[i].found && !r->points[i].seen)
+			say_not_loaded(r, &r->options.points[i], " yet");
+}
+
 void run_missing_points(const struct run *r)
 {
 	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
@@ -330,10 +367,12 @@ void run_missing_points(const struct run *r)
 
 		if (!has_sites(p) || r->points[i].found || r->points[i].seen)
 			continue;
+		if (p->binary) {
+			say_not_loaded(r, p, "");
+			continue;
+		}
 		if (r->wrapper)
 			(void)fail(&e, ENOENT, "-p %s: no program that was started has it", p->name);
-		else if (p->binary)
-			(void)fail(&e, ENOENT, "-p %s: no %s was loaded", p->name, p->binary);
 		else
 			(void)fail(&e, ENOENT, "-p %s: nothing that was loaded and is in scope has %s:%u", p->name, p->file ? p->file : "it",
 				   p->line);

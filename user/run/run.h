@@ -138,6 +138,7 @@ struct run {
 	} stop_if;
 	bool interrupted;				   /* by Ctrl-C */
 	uint64_t start_ns, end_ns;			   /* of the program */
+	bool said_not_loaded;
 	bool said_copy; /* of a program that runs on a copy of its code */
 	uint64_t machine_begin_ns;			   /* since when CPU time is counted; 0: it is not */
 	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* then */
@@ -190,7 +191,9 @@ int run_add_points(struct run *r, struct error *e);
 int run_require_points(struct run *r, struct error *e);
 /* Attaches what has been mapped since. What is wrong with it is said on stderr, once. */
 void run_refresh_points(struct run *r);
-/* At the end: says on stderr which points' libraries were never loaded. */
+/* Once, when the program has run for a while: says on stderr which files that points name are not loaded yet. */
+void run_say_not_loaded(struct run *r, uint64_t now);
+/* At the end: ... and which never were. */
 void run_missing_points(const struct run *r);
 /* Has an error about a latency point's end speak of it. */
 void run_reword(const struct run *r, struct error *e);

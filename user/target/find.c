@@ -97,6 +97,30 @@ int target_find_executable(const char *name, char **ret, struct error *e)
 	return fail(e, ENOENT, "%s: command not found", name);
 }
 
+/* Those that take the next word as well. */
+static bool takes_word(const char *option)
+{
+	static const char *const all[] = {"--library-path", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask", "--inhibit-rpath", "--audit", "--preload", "--argv0"};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcmp(option, all[i]))
+			return true;
+	return false;
+}
+
+const char *target_of_linker(const char *path, char *const *argv)
+{
+	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+
+	/* ld-linux-x86-64.so.2, ld-2.31.so, ld.so, ld-musl-x86_64.so.1 */
+	if (strncmp(base, "ld", 2) != 0 || (base[2] != '-' && base[2] != '.') || !strstr(base, ".so"))
+		return NULL;
+	while (*argv && *++argv && !strncmp(*argv, "--", 2))
+		if (takes_word(*argv) && argv[1])
+			argv++;
+	return *argv;
+}
+
 char *target_script_interpreter(const char *path)
 {
 	_cleanup_close_ int fd = open_file(path, NULL);
