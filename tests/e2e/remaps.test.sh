@@ -31,10 +31,12 @@ __attribute__((noipa)) void point(void)
 {
 	__asm__ volatile("" : : : "memory");
 }
+void stop(void);
+__asm__(".text\n.globl stop\n.type stop, %function\nstop: int3\nret\n.size stop, .-stop\n");
 int main(void)
 {
 	point();
-	__asm__ volatile("int3");
+	stop();
 	return 0;
 }
 C
@@ -45,6 +47,9 @@ status=$?
 [ "$status" -eq $((128 + 5)) ] || why+=" status $status;"
 ! grep -q 'copy of its own code' err || why+=' it is taken for ours;'
 verdict 'a SIGTRAP of the program itself' "$why" err
+# A probe there would have it run into the breakpoint for ever.
+profiled -p stop -- ./trap
+refusal 'a point on a breakpoint of the program' 'is a breakpoint itself' $?
 
 sampled() { # HOW
 	profiled --experiment 500 -p "it=sampled:burn" -- "$programs/remaps" "$1" 2500 </dev/null || why+=' it failed;'

@@ -139,6 +139,7 @@ static void knows_what_is_emulated(void **state)
 		{"\xf0\x48\x83\x00\x01", 5, CODE_REFUSED},			/* lock addq $1, (%rax) */
 		{"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10, CODE_REFUSED}, /* cs nopw, as compilers pad with */
 		{"\x3e\xff\xe0", 3, CODE_REFUSED},				/* notrack jmp *%rax */
+		{"\xcc", 1, CODE_REFUSED},					/* int3 */
 		{"\x64\x48\x8b\x04\x25\x00\x00\x00\x00", 9, CODE_STEPPED},	/* mov %fs:0, %rax */
 		{"\x0f\x1f\x40\x00", 4, CODE_STEPPED},				/* a nop of four bytes */
 		{"\xc5\xf8\x77", 3, CODE_STEPPED},				/* vzeroupper */

@@ -83,6 +83,9 @@ static enum code_cost cost_of(const ZydisDecodedInstruction *x, const unsigned c
 	for (int i = 0; i < x->raw.prefix_count; i++)
 		if (memchr(refused, x->raw.prefixes[i].value, sizeof(refused)))
 			return CODE_REFUSED;
+	/* The kernel places no probe there, but takes the program's breakpoint for that probe: the thread runs into it for ever (Linux 6.18). */
+	if (x->mnemonic == ZYDIS_MNEMONIC_INT3)
+		return CODE_REFUSED;
 	if (x->length == sizeof(nop5) && !memcmp(bytes, nop5, sizeof(nop5)))
 		return CODE_NOP5;
 	if (x->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)

@@ -312,8 +312,8 @@ static int check_sites(const struct elf_object *o, const struct point_spec *p, c
 	point_sites_free(sites);
 	if (cost == CODE_REFUSED)
 		return fail(e, ENOTSUP,
-			    "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, or has a segment's "
-			    "prefix); use the line or FUNCTION+OFFSET of one before or after it",
+			    "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, is a breakpoint itself, "
+			    "or has a segment's prefix); use the line or FUNCTION+OFFSET of one before or after it",
 			    option, p->name, (unsigned long long)at, elf_object_path(o));
 	return fail(e, ENOTSUP,
 		    "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children that the program forks crash (on "
