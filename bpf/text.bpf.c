@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Recognises programs that run on a copy of their own code, as those do that move it to huge pages. A probe is a breakpoint in the code, which is copied
- * with it. The copy is not the file's, so the kernel knows of no probe there, and the breakpoint ends the program by SIGTRAP.
+/* Recognises programs that run on a copy of their own code, as those do that move it to huge pages. A probe is a breakpoint in the code, which is
+ * copied with it. The copy is not the file's, so the kernel knows of no probe there, and the breakpoint ends the program by SIGTRAP.
  *
- * The place of a probe in the process follows from mm->start_code, which is set for the main executable alone: copies of libraries are not recognised. */
+ * The place of a probe in the process follows from mm->start_code, which is set for the main executable alone: copies of libraries are not
+ * recognised. */
 #include "bpf/kernel.h"
 #include "shared/text.h"
 

@@ -34,8 +34,7 @@ int visit_rates_probe(struct pt_regs *ctx)
 {
 	u64 cookie = bpf_get_attach_cookie(ctx);
 
-	if (cookie >> 32 == visit_rates_window &&
-	    (!visit_rates_only || (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_only))
+	if (cookie >> 32 == visit_rates_window && (!visit_rates_only || (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_only))
 		visit_rates_add((u32)cookie);
 	return 0;
 }

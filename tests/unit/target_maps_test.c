@@ -243,7 +243,7 @@ static void replaced_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_fields),	   cmocka_unit_test(finds_copies), cmocka_unit_test(skips_nonsense),  cmocka_unit_test(is_bounded),
+		cmocka_unit_test(reads_fields),	   cmocka_unit_test(finds_copies),    cmocka_unit_test(skips_nonsense), cmocka_unit_test(is_bounded),
 		cmocka_unit_test(reads_ourselves), cmocka_unit_test(no_such_process), cmocka_unit_test(replaced_file),
 	};
 

@@ -140,7 +140,8 @@ static bool is_version_of(const char *file, const char *name)
 	       strspn(file + n, ".0123456789") == strlen(file + n);
 }
 
-/* Is @path what libtool has made of the program @name, which itself is a script: .libs/NAME, or .libs/lt-NAME? The rest of the path is not looked at. */
+/* Is @path what libtool has made of the program @name, which itself is a script: .libs/NAME, or .libs/lt-NAME? The rest of the path is not looked at.
+ */
 static bool is_libtools(const char *path, const char *name)
 {
 	const char *folder = strstr(path, "/.libs/"), *base = folder ? folder + strlen("/.libs/") : NULL;

@@ -114,8 +114,8 @@ static int find_executable(pid_t pid, const char *link, char *path, struct map_e
 	return 0;
 }
 
-/* The program that a dynamic linker has been told to start, as it is called among the words of the command: its mapping. NULL: the executable @path is
- * no such linker. */
+/* The program that a dynamic linker has been told to start, as it is called among the words of the command: its mapping. NULL: the executable @path
+ * is no such linker. */
 static const struct map_entry *started_by_linker(pid_t pid, const char *path, const struct map_list *list)
 {
 	_cleanup_free_ char *words = process_text(pid, "cmdline");

@@ -62,7 +62,7 @@ struct code_mapping {
 /* Where one process, or several of the same layout, have mapped the objects. */
 struct code_space {
 	struct code_mapping *mappings; /* by start; NULL: not read yet */
-	size_t n, n_copies; /* n_copies: of the process, whether or not they belong to an object */
+	size_t n, n_copies;	       /* n_copies: of the process, whether or not they belong to an object */
 	bool used;
 };
 

@@ -136,10 +136,10 @@ struct run {
 		size_t restarts;
 		uint64_t next_ns; /* when to look again */
 	} stop_if;
-	bool interrupted;				   /* by Ctrl-C */
-	uint64_t start_ns, end_ns;			   /* of the program */
+	bool interrupted;	   /* by Ctrl-C */
+	uint64_t start_ns, end_ns; /* of the program */
 	bool said_not_loaded;
-	bool said_copy; /* of a program that runs on a copy of its code */
+	bool said_copy;					   /* of a program that runs on a copy of its code */
 	uint64_t machine_begin_ns;			   /* since when CPU time is counted; 0: it is not */
 	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* then */
 	bool stopped;					   /* the run is over, though the program may go on */

@@ -242,10 +242,9 @@ static void attach_polled(struct session *s)
 int session_attach(struct session *s, pid_t pid, struct error *e)
 {
 	struct bpf_program *progs[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
-		s->skel->progs.edge_waking,  s->skel->progs.edge_switch, s->skel->progs.sync_exec,
-		s->skel->progs.sync_exit,    s->skel->progs.sync_switch, s->skel->progs.pay_at_call,
-		s->skel->progs.edge_queue,   s->skel->progs.edge_execute,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	s->skel->progs.edge_exit,    s->skel->progs.edge_waking,
+		s->skel->progs.edge_switch,  s->skel->progs.sync_exec,	s->skel->progs.sync_exit,    s->skel->progs.sync_switch,
+		s->skel->progs.pay_at_call,  s->skel->progs.edge_queue, s->skel->progs.edge_execute,
 	};
 	int r;
 

@@ -107,9 +107,8 @@ void sync_configure(struct session *s)
 {
 	bool calls_only = s->options.sync == ABI_SYNC_PTHREAD;
 	struct bpf_program *edges[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
-		s->skel->progs.edge_waking,  s->skel->progs.edge_switch, s->skel->progs.edge_queue,
-		s->skel->progs.edge_execute, s->skel->progs.edge_polled,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	s->skel->progs.edge_exit,    s->skel->progs.edge_waking,
+		s->skel->progs.edge_switch,  s->skel->progs.edge_queue, s->skel->progs.edge_execute, s->skel->progs.edge_polled,
 	};
 	struct bpf_program *ours[] = {
 		s->skel->progs.sync_enter, s->skel->progs.sync_back, s->skel->progs.sync_returned, s->skel->progs.sync_exec, s->skel->progs.sync_exit,

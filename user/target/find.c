@@ -100,7 +100,8 @@ int target_find_executable(const char *name, char **ret, struct error *e)
 /* Those that take the next word as well. */
 static bool takes_word(const char *option)
 {
-	static const char *const all[] = {"--library-path", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask", "--inhibit-rpath", "--audit", "--preload", "--argv0"};
+	static const char *const all[] = {
+		"--library-path", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask", "--inhibit-rpath", "--audit", "--preload", "--argv0"};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!strcmp(option, all[i]))

@@ -35,8 +35,8 @@ void target_save_signals(void);
 /* Resolves argv[0] to the file that exec will run (a script resolves to itself). *ret is the caller's (free).
  * -ENOENT not found (exit 127), -EACCES found but not executable (exit 126). */
 int target_find_executable(const char *name, char **ret, struct error *e);
-/* The program that the command @argv has the executable @path start, if that is a dynamic linker: `ld-linux-x86-64.so.2 ./program`. One of the words; NULL:
- * it is none. */
+/* The program that the command @argv has the executable @path start, if that is a dynamic linker: `ld-linux-x86-64.so.2 ./program`. One of the words;
+ * NULL: it is none. */
 const char *target_of_linker(const char *path, char *const *argv);
 /* The interpreter a "#!" script names, or NULL if @path is not a script. The caller frees. */
 char *target_script_interpreter(const char *path);

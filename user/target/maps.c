@@ -113,8 +113,8 @@ static enum line_kind parse_line(const char *p, const char *limit, struct map_en
 	/* Offset plus length is computed by everybody who translates an address. */
 	if (perms[2] == 'x' && m->inode == 0 && (p == limit || strncmp(p, "[anon:", 6) == 0))
 		return LINE_COPY;
-	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) || major > UINT_MAX ||
-	    minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
+	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) || major > UINT_MAX || minor > UINT_MAX ||
+	    m->offset + (m->end - m->start) < m->offset)
 		return LINE_OTHER;
 	m->dev_major = (unsigned int)major;
 	m->dev_minor = (unsigned int)minor;

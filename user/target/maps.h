@@ -20,8 +20,8 @@ struct map_entry {
 	char *path; /* as the kernel prints it, " (deleted)" cut off; "[vdso]" and anonymous code are left out */
 };
 
-/* Executable memory of no file's (or of a memory file), right behind a mapping of a file or behind another such copy: perhaps the file's code, which the program has copied
- * there to have it on huge pages. */
+/* Executable memory of no file's (or of a memory file), right behind a mapping of a file or behind another such copy: perhaps the file's code, which
+ * the program has copied there to have it on huge pages. */
 struct map_copy {
 	uint64_t start, end;
 	struct map_entry near; /* the file's mapping before it, executable or not */

@@ -52,8 +52,7 @@ AWAY static long remap(char how, char *text, size_t size, char *spare, int file)
 	} else {
 		if (how == 'u')
 			(void)call(MUNMAP, (long)text, (long)size, 0, 0, 0, 0);
-		r = call(MMAP, (long)text, (long)size, how == 'i' || how == 'n' ? rwx : rw, file >= 0 ? MAP_SHARED | MAP_FIXED : anonymous,
-			 file, 0);
+		r = call(MMAP, (long)text, (long)size, how == 'i' || how == 'n' ? rwx : rw, file >= 0 ? MAP_SHARED | MAP_FIXED : anonymous, file, 0);
 		if (r == (long)text)
 			copy(text, spare, size);
 	}
