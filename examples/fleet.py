@@ -75,7 +75,7 @@ def profile(host, speed, begin_s, rng):
 def write(directory, host, speed, hours, rng):
     os.makedirs(directory, mode=0o700)
     with open(os.path.join(directory, "cozbpf-database"), "w", encoding="ascii") as f:
-        f.write("cozbpf database 1\n")
+        f.write("cozbpf database 2\n")
     for hour in range(hours):
         begin_s = BEGIN_S + hour * HOUR_S
         epoch = os.path.join(directory, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(begin_s)) + f"-{HOUR_S}")

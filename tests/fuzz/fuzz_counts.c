@@ -9,7 +9,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#define MAGIC 16 /* "cozbpf counts 1\n" */
+#define MAGIC 16 /* "cozbpf counts 2\n" */
 #define HEAD (MAGIC + 4)
 #define ROOM 4096
 

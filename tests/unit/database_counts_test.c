@@ -196,6 +196,62 @@ static void names_cannot_collide(void **state)
 	free_names(chosen, 1500);
 }
 
+/* Of each host the processes with the most samples stay. */
+static void the_lightest_processes_become_one(void **state)
+{
+	struct counts a = file_of("heavy", 1, 1000), c;
+	int other;
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		char name[16];
+		int who;
+
+		(void)snprintf(name, sizeof(name), "p%d", i);
+		who = counts_who(&a, name, "/", i % 3 ? "one" : "two");
+		assert_int_equal(counts_add(&a, 7, (uint32_t)who, 0, i < 10 ? 50 : 1), 0);
+	}
+	counts_sort(&a);
+	assert_int_equal(counts_bound_who(&a), 0);
+	assert_int_equal(counts_samples(&a), 1000 + 10 * 50 + 2990);
+	assert_int_equal(sum_of(&a, "heavy"), 1000);
+	assert_int_equal(sum_of(&a, "p9"), 50);
+	assert_int_equal(sum_of(&a, "[other]"), 2000 - 1023);
+	other = counts_who(&a, "[other]", "", "one");
+	assert_true(other >= 0 && other < 1 + 1000 + COUNTS_MOST_WHO);
+	assert_int_equal(a.n_who, 1 + 1000 + COUNTS_MOST_WHO);
+	/* It is a sound file. */
+	{
+		unsigned char *bytes;
+		size_t n;
+
+		assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+		assert_int_equal(counts_decode(bytes, n, &c, NULL), 0);
+		free(bytes);
+	}
+	counts_free(&c);
+	counts_free(&a);
+}
+
+/* More samples than anyone takes in a thousand years are a forgery. */
+static void sums_do_not_overflow(void **state)
+{
+	struct counts a = file_of("one", 1, UINT64_MAX), b = file_of("one", 1, UINT64_MAX);
+	unsigned char *bytes;
+	size_t n;
+
+	(void)state;
+	assert_int_equal(counts_merge(&a, &b), 0);
+	assert_int_equal(a.rows[0].count, UINT64_MAX);
+	assert_int_equal(counts_add(&a, 2, 0, 0, 5), 0);
+	assert_int_equal(counts_samples(&a), UINT64_MAX);
+	assert_int_equal(counts_encode(&b, &bytes, &n), 0);
+	counts_free(&b);
+	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
+	free(bytes);
+	counts_free(&a);
+}
+
 static void forgets_whose_they_were(void **state)
 {
 	struct counts a = file_of("one", 1, 10), b = file_of("two", 1, 100);
@@ -216,7 +272,7 @@ static void comes_back_as_it_was(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(counts_add(&a, 7, 0, 0, UINT64_MAX), 0);
+	assert_int_equal(counts_add(&a, 7, 0, 0, COUNTS_MOST_SAMPLES - 10), 0);
 	counts_sort(&a);
 	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
 	assert_int_equal(counts_decode(bytes, n, &b, NULL), 0);
@@ -290,6 +346,9 @@ static void builds_are_told_apart(void **state)
 	b.path = elsewhere;
 	b.inode = 9;
 	assert_true(counts_same_image(&a, &b)); /* one build, in two places */
+	b.owner = 1000;
+	assert_false(counts_same_image(&a, &b));
+	b.owner = a.owner;
 	b.build_id = other;
 	assert_false(counts_same_image(&a, &b));
 	a.build_id = b.build_id = nothing;
@@ -310,6 +369,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_are_sorted_and_added), cmocka_unit_test(merging_goes_by_names),
+		cmocka_unit_test(sums_do_not_overflow),	     cmocka_unit_test(the_lightest_processes_become_one),
 		cmocka_unit_test(forgets_whose_they_were),   cmocka_unit_test(many_processes),
 		cmocka_unit_test(time_grows_with_size),	     cmocka_unit_test(names_cannot_collide),
 		cmocka_unit_test(comes_back_as_it_was),	     cmocka_unit_test(any_damage_is_seen),

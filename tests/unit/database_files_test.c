@@ -334,10 +334,11 @@ static void a_damaged_day_is_not_compacted(void **state)
 	database_close(d);
 }
 
-static int count_profile(const char *name, void *arg)
+static int count_profile(int fd, const char *name, void *arg)
 {
 	unsigned int *n = arg;
 
+	assert_true(fd >= 0);
 	assert_int_equal(access(name, R_OK), 0);
 	(*n)++;
 	return 0;
@@ -370,6 +371,7 @@ static void profiles_of_experiments_stay_with_their_time(void **state)
 	struct database *d = writer(), *other = NULL;
 	char second[192];
 	size_t n;
+	int fd;
 
 	(void)state;
 	add_experiments(d, HOUR(0) + 5, "a");
@@ -383,8 +385,11 @@ static void profiles_of_experiments_stay_with_their_time(void **state)
 	(void)snprintf(second, sizeof(second), "%s/second", directory);
 	assert_int_equal(database_open_writer(second, (gid_t)-1, say, NULL, &other, NULL), 0);
 	(void)snprintf(second, sizeof(second), "%s/20241004T000000Z-86400/experiments-a-%llu.jsonl", path, (unsigned long long)HOUR(0) + 5);
-	assert_int_equal(database_add_profile(other, second, NULL), 0);
-	assert_int_equal(database_add_profile(other, second, NULL), 0);
+	fd = open(second, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(database_add_profile(other, fd, second, NULL), 0);
+	assert_int_equal(database_add_profile(other, fd, second, NULL), 0);
+	(void)close(fd);
 	database_close(other);
 	database_close(d);
 	(void)snprintf(path, sizeof(path), "%s/second", directory);

@@ -36,9 +36,9 @@ static bool is_kernels(const struct statfs *fs)
 	return false;
 }
 
-static int check_and_open(const char *path, bool pipes)
+static int check_and_open(int directory, const char *path, int flags, bool pipes)
 {
-	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
+	_cleanup_close_ int fd = openat(directory, path, O_PATH | O_CLOEXEC | flags);
 	char link[64];
 	struct statfs fs;
 	struct stat st;
@@ -46,6 +46,8 @@ static int check_and_open(const char *path, bool pipes)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
+	if (S_ISLNK(st.st_mode))
+		return -ELOOP;
 	if (!(S_ISREG(st.st_mode) || (pipes && S_ISFIFO(st.st_mode))) || is_kernels(&fs))
 		return -ENOEXEC;
 	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not delay us. A pipe's writer is waited for. */
@@ -72,7 +74,7 @@ static int open_as(const char *path, const struct file_rights *as)
 	if (n < 0) /* more, which could not be restored */
 		return -EPERM;
 	own.n_groups = (uint32_t)n;
-	r = set_rights(as) ? check_and_open(path, false) : -EPERM;
+	r = set_rights(as) ? check_and_open(AT_FDCWD, path, 0, false) : -EPERM;
 	if (!set_rights(&own))
 		abort(); /* all that follows would be done as somebody else */
 	return r;
@@ -86,7 +88,7 @@ int open_file(const char *path, const struct file_rights *as)
 	int r;
 
 	if (!as || (root && as->uid == 0))
-		return check_and_open(path, false);
+		return check_and_open(AT_FDCWD, path, 0, false);
 	if (syscall(SYS_capget, &header, own) < 0)
 		return -EPERM;
 	memcpy(less, own, sizeof(less));
@@ -94,7 +96,7 @@ int open_file(const char *path, const struct file_rights *as)
 	less[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
 	if (syscall(SYS_capset, &header, less) < 0)
 		return -EPERM;
-	r = root ? open_as(path, as) : check_and_open(path, false);
+	r = root ? open_as(path, as) : check_and_open(AT_FDCWD, path, 0, false);
 	if (syscall(SYS_capset, &header, own) < 0)
 		abort();
 	return r;
@@ -102,7 +104,12 @@ int open_file(const char *path, const struct file_rights *as)
 
 int open_file_or_pipe(const char *path)
 {
-	return check_and_open(path, true);
+	return check_and_open(AT_FDCWD, path, 0, true);
+}
+
+int open_file_at(int directory, const char *name)
+{
+	return check_and_open(directory, name, O_NOFOLLOW, false);
 }
 
 /* The fourth number behind @key in /proc/PID/status: the one that files are opened with. */

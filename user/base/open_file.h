@@ -24,6 +24,9 @@ struct file_rights {
 int open_file(const char *path, const struct file_rights *as);
 /* The same with our own rights, for what a user names: a pipe is opened as well, and its writer waited for. */
 int open_file_or_pipe(const char *path);
+/* The same of a file of ours in the open @directory, in which others may have made links and pipes:
+ * nothing but a regular file of that name is opened. -ELOOP: it is a symbolic link. */
+int open_file_at(int directory, const char *name);
 
 /* Those of the process @pid, as files are opened by it. -ESRCH: it has ended. */
 int file_rights_of_process(pid_t pid, struct file_rights *ret);

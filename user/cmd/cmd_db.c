@@ -129,11 +129,11 @@ struct merging {
 	struct error *e;
 };
 
-static int merge_profile(const char *path, void *arg)
+static int merge_profile(int fd, const char *path, void *arg)
 {
 	struct merging *m = arg;
 
-	return database_add_profile(m->to, path, m->e);
+	return database_add_profile(m->to, fd, path, m->e);
 }
 
 static int merge_one(struct counts *c, void *arg)
@@ -143,12 +143,28 @@ static int merge_one(struct counts *c, void *arg)
 	return database_add(m->to, c, m->e);
 }
 
-/* Only into a new one: what would be merged twice would count twice. */
-static int merge(struct db_command *c, char **words, int n)
+/* The epochs of one length. */
+static int merge_database(struct merging *m, struct database *from, uint64_t seconds)
 {
-	struct merging m = {.e = c->e};
-	int r;
+	_cleanup_free_ struct database_epoch *all = NULL;
+	size_t n = 0;
+	int r = database_epochs(from, &all, &n, m->e);
 
+	for (size_t i = 0; i < n && r == 0; i++) {
+		uint64_t end = all[i].begin_s + all[i].seconds;
+
+		if (all[i].seconds != seconds)
+			continue;
+		r = database_each(from, all[i].begin_s, end, merge_one, m, m->e);
+		if (r == 0)
+			r = database_each_profile(from, all[i].begin_s, end, merge_profile, m, m->e);
+	}
+	return r;
+}
+
+/* Only into a new one: what would be merged twice would count twice. */
+static int check_merge(const struct db_command *c, char **words, int n)
+{
 	if (!c->output)
 		return fail(c->e, EINVAL, "merge: into which directory? Name it with -o");
 	if (n < 1)
@@ -159,27 +175,27 @@ static int merge(struct db_command *c, char **words, int n)
 		for (int k = 0; k < i; k++)
 			if (strcmp(words[i], words[k]) == 0)
 				return fail(c->e, EINVAL, "merge: '%s' is named twice", words[i]);
+	return 0;
+}
+
+static int merge(struct db_command *c, char **words, int n)
+{
+	struct merging m = {.e = c->e};
+	struct database **from = (struct database **)calloc((size_t)n + 1, sizeof(*from));
+	int r = from ? check_merge(c, words, n) : fail(c->e, ENOMEM, "out of memory");
+
 	/* Before the new one is made. */
-	for (int i = 0; i < n; i++) {
-		struct database *d = NULL;
-
-		r = database_open(words[i], cmd_left_out, left_out_of, &d, c->e);
-		database_close(d);
-		if (r < 0)
-			return r;
-	}
-	r = database_open_writer(c->output, (gid_t)-1, cmd_left_out, left_out_of, &m.to, c->e);
-	for (int i = 0; i < n && r == 0; i++) {
-		struct database *d = NULL;
-
-		r = database_open(words[i], cmd_left_out, left_out_of, &d, c->e);
-		if (r == 0)
-			r = database_each(d, 0, UINT64_MAX, merge_one, &m, c->e);
-		if (r == 0)
-			r = database_each_profile(d, 0, UINT64_MAX, merge_profile, &m, c->e);
-		database_close(d);
-	}
+	for (int i = 0; i < n && r == 0; i++)
+		r = database_open(words[i], cmd_left_out, left_out_of, &from[i], c->e);
+	if (r == 0)
+		r = database_open_writer(c->output, (gid_t)-1, cmd_left_out, left_out_of, &m.to, c->e);
+	/* Days first, which hours of others then go to: a day that came later would hide them. */
+	for (int i = 0; i < 2 * n && r == 0; i++)
+		r = merge_database(&m, from[i % n], i < n ? DATABASE_DAY_S : DATABASE_EPOCH_S);
 	database_close(m.to);
+	for (int i = 0; from && i < n; i++)
+		database_close(from[i]);
+	free((void *)from);
 	return r;
 }
 

@@ -36,10 +36,10 @@ static const char *build_of(const struct profile *p)
 	return s && s->build ? s->build : s && s->command ? s->command : "";
 }
 
-static int read_one(const struct builds *b, const char *path, struct profile *ret)
+static int read_one(const struct builds *b, int fd, const char *path, struct profile *ret)
 {
 	struct error why = {0};
-	int r = profile_read(ret, path, &why);
+	int r = profile_read_fd(ret, fd, path, &why);
 
 	/* One that a crash has left without a record. */
 	if (r < 0 && r != -ENOMEM)
@@ -47,12 +47,12 @@ static int read_one(const struct builds *b, const char *path, struct profile *re
 	return r;
 }
 
-static int note_build(const char *path, void *arg)
+static int note_build(int fd, const char *path, void *arg)
 {
 	_cleanup_(profile_free) struct profile p = {0};
 	struct builds *b = arg;
 	struct build *x = NULL;
-	int r = read_one(b, path, &p);
+	int r = read_one(b, fd, path, &p);
 
 	if (r < 0 || !p.n_runs)
 		return r == -ENOMEM ? fail(b->e, ENOMEM, "out of memory") : 0;
@@ -76,12 +76,12 @@ static int note_build(const char *path, void *arg)
 	return 0;
 }
 
-static int take_one(const char *path, void *arg)
+static int take_one(int fd, const char *path, void *arg)
 {
 	_cleanup_(profile_free) struct profile p = {0};
 	struct builds *b = arg;
 	struct error why = {0};
-	int r = read_one(b, path, &p);
+	int r = read_one(b, fd, path, &p);
 
 	if (r < 0 || !p.n_runs || strcmp(build_of(&p), b->wanted) != 0)
 		return r == -ENOMEM ? fail(b->e, ENOMEM, "out of memory") : 0;

@@ -16,6 +16,7 @@
 #include <sys/utsname.h>
 
 #define COMPACT_FROM 65536 /* rows */
+#define MOST_ROWS 65536	   /* that are added to a file at once */
 
 struct collector {
 	struct sampler *sampler;
@@ -24,6 +25,7 @@ struct collector {
 	struct ring_buffer *rings; /* new images, and entries that made room for others */
 	struct pending *pending;
 	size_t n_pending, compact_at;
+	struct counts other; /* of images that have no room in the database: not written yet */
 	struct collect_totals written;
 	char host[sizeof(((struct utsname *)NULL)->nodename)];
 };
@@ -132,6 +134,7 @@ void collector_close(struct collector *c)
 	sampler_close(c->sampler);
 	names_close(&c->names);
 	kernel_parts_free(&c->kernel);
+	counts_free(&c->other);
 	free(c->pending);
 	free(c);
 }
@@ -193,7 +196,7 @@ static bool image_is(const struct collector *c, uint32_t id, uint64_t offset, st
 	const struct counts_image *file = id >= COLLECT_FILES ? names_image(&c->names, id) : NULL;
 	const struct kernel_part *part = id == COLLECT_KERNEL ? kernel_parts_at(&c->kernel, offset) : NULL;
 
-	*ret = file ? *file : (struct counts_image){id < COLLECT_FILES ? kinds[id] : COUNTS_UNKNOWN, nothing, nothing, 0, 0, 0};
+	*ret = file ? *file : (struct counts_image){.kind = id < COLLECT_FILES ? kinds[id] : COUNTS_UNKNOWN, .path = nothing, .build_id = nothing};
 	*ret_base = 0;
 	*ret_end = UINT64_MAX;
 	if (part) {
@@ -203,6 +206,34 @@ static bool image_is(const struct collector *c, uint32_t id, uint64_t offset, st
 		*ret_end = part->end;
 	}
 	return part || id != COLLECT_KERNEL;
+}
+
+/* What an image had is counted as that of others: whose it was, not where. -ENOMEM. */
+static int give_to_other(struct collector *c, struct counts *from)
+{
+	for (size_t i = 0; i < from->n_rows; i++)
+		from->rows[i].offset = 0;
+	counts_sort(from);
+	return counts_append(&c->other, from) < 0 || (c->other.n_rows > COMPACT_FROM && counts_bound_who(&c->other) < 0) ? -ENOMEM : 0;
+}
+
+static int write_other(struct collector *c, struct database *d, uint64_t begin_s, struct error *e)
+{
+	static char nothing[] = "";
+	const struct counts_image image = {.kind = COUNTS_OTHER, .path = nothing, .build_id = nothing};
+	int r = 0;
+
+	if (!c->other.n_rows)
+		return 0;
+	c->other.begin_s = begin_s;
+	c->other.seconds = DATABASE_EPOCH_S;
+	if (!c->other.image.path && counts_copy_image(&c->other.image, &image) < 0)
+		return fail(e, ENOMEM, "out of memory");
+	counts_sort(&c->other);
+	r = database_add(d, &c->other, e);
+	if (r == 0)
+		counts_free(&c->other);
+	return r;
 }
 
 /* Adds the rows from @from on that are of one image to the database; *ret_end: those of the next one. */
@@ -218,7 +249,7 @@ static int write_image(struct collector *c, struct database *d, uint64_t begin_s
 	int r = counts_copy_image(&to.image, &image), who = -1;
 
 	events = sampler_events(c->sampler, &n_events);
-	for (; r == 0 && i < c->n_pending && p[i].image == p[from].image && p[i].offset < end; i++) {
+	for (; r == 0 && i < c->n_pending && i - from < MOST_ROWS && p[i].image == p[from].image && p[i].offset < end; i++) {
 		int event = counts_event(&to, events[p[i].event].name, events[p[i].event].every);
 
 		/* Of code between the parts, which BPF and tracing made, a place says nothing once it is gone. */
@@ -235,7 +266,10 @@ static int write_image(struct collector *c, struct database *d, uint64_t begin_s
 	if (r < 0)
 		return fail(e, ENOMEM, "out of memory");
 	counts_sort(&to);
-	return database_add(d, &to, e);
+	r = database_add(d, &to, e);
+	if (r == -E2BIG)
+		r = give_to_other(c, &to) < 0 ? fail(e, ENOMEM, "out of memory") : 0;
+	return r;
 }
 
 /* How sampling itself went, as numbers of an image of its own. */
@@ -281,6 +315,8 @@ static int write_all(struct collector *c, struct database *d, uint64_t begin_s, 
 	}
 	memmove(c->pending, c->pending + done, (c->n_pending - done) * sizeof(*c->pending));
 	c->n_pending -= done;
+	if (r == 0)
+		r = write_other(c, d, begin_s, e);
 	return r == 0 ? write_totals(c, d, begin_s, e) : r;
 }
 
@@ -301,16 +337,17 @@ int collector_flush(struct collector *c, struct database *d, uint64_t now_s, siz
 	if (r == 0)
 		names_make_room(&c->names, skel);
 	sampler_look_after(c->sampler);
-	*ret_kept = c->n_pending;
+	*ret_kept = c->n_pending + c->other.n_rows;
 	return r;
 }
 
 uint64_t collector_forget(struct collector *c)
 {
-	uint64_t n = 0;
+	uint64_t n = counts_samples(&c->other);
 
 	for (size_t i = 0; i < c->n_pending; i++)
 		n += c->pending[i].count;
+	counts_free(&c->other);
 	free(c->pending);
 	c->pending = NULL;
 	c->n_pending = 0;

@@ -11,8 +11,8 @@
 const char *counts_kind_name(enum counts_kind kind)
 {
 	static const char *const names[N_COUNTS_KINDS] = {
-		[COUNTS_UNKNOWN] = "[unknown]",	    [COUNTS_IDLE] = "[idle]", [COUNTS_KERNEL] = "[kernel]",
-		[COUNTS_ANONYMOUS] = "[anonymous]", [COUNTS_VDSO] = "[vdso]", [COUNTS_SAMPLER] = "[sampler]",
+		[COUNTS_UNKNOWN] = "[unknown]", [COUNTS_IDLE] = "[idle]",	[COUNTS_KERNEL] = "[kernel]", [COUNTS_ANONYMOUS] = "[anonymous]",
+		[COUNTS_VDSO] = "[vdso]",	[COUNTS_SAMPLER] = "[sampler]", [COUNTS_OTHER] = "[other]",
 	};
 
 	return names[kind];
@@ -67,7 +67,7 @@ int counts_copy_image(struct counts_image *ret, const struct counts_image *from)
 
 int counts_same_image(const struct counts_image *a, const struct counts_image *b)
 {
-	if (a->kind != b->kind || strcmp(a->build_id, b->build_id) != 0)
+	if (a->kind != b->kind || a->owner != b->owner || strcmp(a->build_id, b->build_id) != 0)
 		return 0;
 	if (a->kind == COUNTS_FILE && *a->build_id)
 		return 1;
@@ -210,6 +210,22 @@ static int by_place(const void *a, const void *b)
 	return x->event < y->event ? -1 : x->event > y->event;
 }
 
+/* Numbers in files are anybody's: a sum ends at the largest one. */
+static void add_count(uint64_t *sum, uint64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = UINT64_MAX;
+}
+
+uint64_t counts_samples(const struct counts *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->n_rows; i++)
+		add_count(&n, c->rows[i].count);
+	return n;
+}
+
 void counts_sort(struct counts *c)
 {
 	size_t used = 0;
@@ -218,7 +234,7 @@ void counts_sort(struct counts *c)
 		qsort(c->rows, c->n_rows, sizeof(*c->rows), by_place);
 	for (size_t i = 0; i < c->n_rows; i++) {
 		if (used && by_place(&c->rows[used - 1], &c->rows[i]) == 0)
-			c->rows[used - 1].count += c->rows[i].count;
+			add_count(&c->rows[used - 1].count, c->rows[i].count);
 		else
 			c->rows[used++] = c->rows[i];
 	}
@@ -289,6 +305,72 @@ int counts_forget_who(struct counts *c)
 	}
 	for (size_t i = 0; i < c->n_rows; i++)
 		c->rows[i].who = 0;
+	counts_sort(c);
+	return 0;
+}
+
+struct weighed {
+	const struct counts_who *who;
+	uint64_t samples;
+	uint32_t index;
+};
+
+/* By host; those with the most samples first, then those that came first. */
+static int by_weight(const void *a, const void *b)
+{
+	const struct weighed *x = a, *y = b;
+	int hosts = strcmp(x->who->host, y->who->host);
+
+	if (hosts)
+		return hosts;
+	if (x->samples != y->samples)
+		return x->samples > y->samples ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Adds to @to who is left of @all, which are sorted; @ret_map has their indices by the old ones. */
+static int keep_heaviest(struct counts *to, const struct weighed *all, size_t n, uint32_t *ret_map)
+{
+	for (size_t i = 0, of_host = 0; i < n; i++) {
+		const struct counts_who *w = all[i].who;
+		int at;
+
+		of_host = i && strcmp(all[i - 1].who->host, w->host) == 0 ? of_host + 1 : 0;
+		at = of_host < COUNTS_MOST_WHO - 1 ? counts_who(to, w->process, w->cgroup, w->host) : counts_who(to, "[other]", "", w->host);
+		if (at < 0)
+			return at;
+		ret_map[all[i].index] = (uint32_t)at;
+	}
+	return 0;
+}
+
+int counts_bound_who(struct counts *c)
+{
+	_cleanup_free_ struct weighed *all = NULL;
+	_cleanup_free_ uint32_t *map = NULL;
+	struct counts left = {0};
+
+	if (c->n_who <= COUNTS_MOST_WHO)
+		return 0;
+	all = calloc(c->n_who, sizeof(*all));
+	map = calloc(c->n_who, sizeof(*map));
+	if (!all || !map)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->n_who; i++)
+		all[i] = (struct weighed){.who = &c->who[i], .index = i};
+	for (size_t i = 0; i < c->n_rows; i++)
+		add_count(&all[c->rows[i].who].samples, c->rows[i].count);
+	qsort(all, c->n_who, sizeof(*all), by_weight);
+	if (keep_heaviest(&left, all, c->n_who, map) < 0) {
+		free_who(&left);
+		return -ENOMEM;
+	}
+	free_who(c);
+	c->who = left.who;
+	c->n_who = left.n_who;
+	c->whose = left.whose;
+	for (size_t i = 0; i < c->n_rows; i++)
+		c->rows[i].who = map[c->rows[i].who];
 	counts_sort(c);
 	return 0;
 }

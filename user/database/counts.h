@@ -16,6 +16,7 @@ enum counts_kind {
 	COUNTS_VDSO,
 	COUNTS_FILE,	/* offsets are in the file */
 	COUNTS_SAMPLER, /* no code: how the sampling itself went, an event for each number */
+	COUNTS_OTHER,	/* images whose owner has no room left in the epoch; offsets are 0 */
 	N_COUNTS_KINDS
 };
 /* "[kernel]", ... as tables say it; NULL of COUNTS_FILE. */
@@ -27,7 +28,17 @@ struct counts_image {
 	char *build_id; /* owned; lower-case hexadecimal, "" if it has none */
 	/* Of the file; what distinguishes images without a build id. */
 	uint64_t device, inode, changed_ns;
+	/* The user that the file belongs to. Anyone can give a file any build id, so files of different
+	 * owners are never one image. */
+	uint32_t owner;
 };
+#define COUNTS_NOBODY 65534U	   /* owns what is only said to be root's: by a mount without set-user-id */
+#define COUNTS_NO_OWNER UINT32_MAX /* it is not known; not in databases */
+
+/* Of one host, in one set of counts. */
+#define COUNTS_MOST_WHO 1024
+/* Of one set. */
+#define COUNTS_MOST_SAMPLES (1ULL << 48)
 
 struct counts_who {
 	char *process, *cgroup, *host; /* owned; "" if not known */
@@ -80,7 +91,12 @@ int counts_append(struct counts *c, const struct counts *from);
 int counts_merge(struct counts *c, const struct counts *from);
 /* Takes out whose the rows were: all are of one nameless process then, and sorted. -ENOMEM. */
 int counts_forget_who(struct counts *c);
-/* Files of one build, or the same file, unchanged, if it has no build id; of the kernel, the same part. */
+/* Where there are more than COUNTS_MOST_WHO processes of a host, those with the fewest samples become one,
+ * which is called "[other]"; then it is sorted. -ENOMEM: it is as it was. */
+int counts_bound_who(struct counts *c);
+/* Of all rows together. */
+uint64_t counts_samples(const struct counts *c);
+/* Files of one owner and build, or the same file, unchanged, if it has no build id; of the kernel, the same part. */
 int counts_same_image(const struct counts_image *a, const struct counts_image *b);
 /* Copies all strings. -ENOMEM: nothing is left to free. */
 int counts_copy_image(struct counts_image *ret, const struct counts_image *from);

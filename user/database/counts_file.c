@@ -10,7 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
-static const char magic[] = "cozbpf counts 1\n";
+static const char magic[] = "cozbpf counts 2\n";
 #define MAGIC (sizeof(magic) - 1)
 #define HEAD (MAGIC + 4) /* ... and the checksum, little-endian */
 
@@ -63,6 +63,7 @@ static int fill(struct outgoing *o, const struct counts *c)
 	o->image.device = c->image.device;
 	o->image.inode = c->image.inode;
 	o->image.changed_ns = c->image.changed_ns;
+	o->image.owner = c->image.owner;
 	o->file.image = &o->image;
 	for (size_t i = 0; i < c->n_who; i++) {
 		counts__who__init(&o->who[i]);
@@ -160,12 +161,20 @@ static int take(struct counts *c, const Counts__File *f)
 
 	if (!plausible(f))
 		return -EINVAL;
-	i = (struct counts_image){f->image->kind, f->image->path, f->image->build_id, f->image->device, f->image->inode, f->image->changed_ns};
+	i = (struct counts_image){.kind = f->image->kind,
+				  .path = f->image->path,
+				  .build_id = f->image->build_id,
+				  .device = f->image->device,
+				  .inode = f->image->inode,
+				  .changed_ns = f->image->changed_ns,
+				  .owner = f->image->owner};
 	if (counts_copy_image(&c->image, &i) < 0)
 		return -ENOMEM;
 	c->begin_s = f->begin_s;
 	c->seconds = f->seconds;
-	return take_names(c, f) == 0 && take_rows(c, f) ? 0 : -EINVAL;
+	if (take_names(c, f) < 0 || !take_rows(c, f))
+		return -EINVAL;
+	return counts_samples(c) <= COUNTS_MOST_SAMPLES ? 0 : -EINVAL;
 }
 
 int counts_decode(const unsigned char *bytes, size_t n, struct counts *ret, struct error *e)

@@ -14,8 +14,10 @@
 #include <time.h>
 
 #define FORM "%Y%m%dT%H%M%SZ"
+/* 9999-12-31: years have four digits. */
+#define EPOCH_LAST_S 253402214400ULL
 
-void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[40])
+void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME])
 {
 	time_t t = (time_t)begin_s;
 	struct tm tm;
@@ -23,23 +25,32 @@ void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[40])
 
 	if (gmtime_r(&t, &tm))
 		(void)strftime(begin, sizeof(begin), FORM, &tm);
-	(void)snprintf(ret, 40, "%s-%" PRIu64, begin, seconds);
+	(void)snprintf(ret, EPOCH_NAME, "%s-%" PRIu64, begin, seconds);
 }
 
+bool epoch_is_known(uint64_t begin_s, uint64_t seconds)
+{
+	return (seconds == DATABASE_EPOCH_S || seconds == DATABASE_DAY_S) && begin_s % seconds == 0 && begin_s <= EPOCH_LAST_S;
+}
+
+/* A name is taken only as epoch_name() writes it, so that nothing depends on how numbers are read. */
 bool epoch_parse(const char *name, struct database_epoch *ret)
 {
-	struct database_epoch x = {0};
+	static const uint64_t lengths[] = {DATABASE_EPOCH_S, DATABASE_DAY_S};
 	struct tm tm = {0};
-	char *rest = strptime(name, FORM, &tm);
-	char *end;
+	const char *rest = strptime(name, FORM, &tm);
+	time_t begin = rest ? timegm(&tm) : -1;
 
-	if (!rest || *rest != '-')
-		return false;
-	x.begin_s = (uint64_t)timegm(&tm);
-	x.seconds = strtoull(rest + 1, &end, 10);
-	epoch_name(x.begin_s, x.seconds, x.name);
-	*ret = x;
-	return x.seconds && strcmp(x.name, name) == 0;
+	for (size_t i = 0; begin >= 0 && i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct database_epoch x = {.begin_s = (uint64_t)begin, .seconds = lengths[i]};
+
+		epoch_name(x.begin_s, x.seconds, x.name);
+		if (epoch_is_known(x.begin_s, x.seconds) && strcmp(x.name, name) == 0) {
+			*ret = x;
+			return true;
+		}
+	}
+	return false;
 }
 
 int epoch_open(struct database *d, const char *name, bool make)
@@ -80,24 +91,6 @@ int epoch_remove(struct database *d, const char *name)
 	if (n < 0)
 		return fd < 0 ? fd : -errno;
 	return unlinkat(d->fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
-}
-
-void database_measure(struct database *d, struct database_epoch *x)
-{
-	_cleanup_close_ int fd = epoch_open(d, x->name, false);
-	struct dirent **all = NULL;
-	int n = fd < 0 ? 0 : scandirat(fd, ".", &all, epoch_any, NULL);
-
-	for (int i = 0; i < n; i++) {
-		struct stat st;
-
-		if (fstatat(fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
-			x->bytes += (uint64_t)st.st_size;
-			x->files++;
-		}
-		free(all[i]);
-	}
-	free((void *)all);
 }
 
 /* A longer epoch before those in it. */
@@ -142,9 +135,12 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 	for (int i = 0; i < listed; i++) {
 		const char *name = all[i]->d_name;
 		struct database_epoch x;
+		struct stat st;
 
 		if (epoch_parse(name, &x)) {
-			if (array_room(found, n) < 0)
+			if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+				database_left_out(d, NULL, name, "it is no directory");
+			else if (array_room(found, n) < 0)
 				r = -ENOMEM;
 			else
 				found[n++] = x;
@@ -171,7 +167,7 @@ int database_epochs(struct database *d, struct database_epoch **ret, size_t *ret
 	return epochs_list(d, ret, ret_n, &all, e);
 }
 
-int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[40], struct error *e)
+int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME], struct error *e)
 {
 	_cleanup_free_ struct database_epoch *all = NULL;
 	size_t n;
@@ -179,9 +175,14 @@ int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[40
 
 	if (r < 0)
 		return r;
+	if (!epoch_is_known(begin_s, seconds))
+		return fail(e, EINVAL, "an epoch that is neither an hour nor a day is not written");
 	epoch_name(begin_s, seconds, ret);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (all[i].seconds > seconds && begin_s >= all[i].begin_s && begin_s < all[i].begin_s + all[i].seconds)
 			epoch_name(all[i].begin_s, all[i].seconds, ret);
+		else if (all[i].seconds < seconds && all[i].begin_s >= begin_s && all[i].begin_s < begin_s + seconds)
+			return fail(e, EEXIST, "'%s/%s' would hide '%s/%s'", d->path, ret, d->path, all[i].name);
+	}
 	return 0;
 }

@@ -14,7 +14,7 @@
 
 #define MOST_NAMES 1000
 
-static int is_profile(const struct dirent *entry)
+int epoch_has_profile(const struct dirent *entry)
 {
 	size_t n = strlen(entry->d_name), ending = sizeof(DATABASE_PROFILE) - 1;
 
@@ -45,7 +45,7 @@ static int free_name(struct database *d, const char *epoch, const char *base, ch
 
 int database_profile_path(struct database *d, uint64_t now_s, const char *host, char **ret, struct error *e)
 {
-	char epoch[40], base[NAME_MAX + 1];
+	char epoch[EPOCH_NAME], base[NAME_MAX + 1];
 	int r = epoch_of(d, now_s - now_s % DATABASE_EPOCH_S, DATABASE_EPOCH_S, epoch, e);
 
 	if (r < 0)
@@ -58,7 +58,7 @@ int database_profile_path(struct database *d, uint64_t now_s, const char *host, 
 	return free_name(d, epoch, base, ret, e);
 }
 
-static int each_of(struct database *d, const char *epoch, int (*cb)(const char *path, void *arg), void *arg, struct error *e)
+static int each_of(struct database *d, const char *epoch, int (*cb)(int fd, const char *path, void *arg), void *arg, struct error *e)
 {
 	_cleanup_close_ int fd = epoch_open(d, epoch, false);
 	struct dirent **all = NULL;
@@ -66,25 +66,27 @@ static int each_of(struct database *d, const char *epoch, int (*cb)(const char *
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch, strerror(-fd));
-	n = scandirat(fd, ".", &all, is_profile, alphasort);
+	n = scandirat(fd, ".", &all, epoch_has_profile, alphasort);
 	if (n < 0)
 		return fail(e, errno, "cannot read '%s/%s': %m", d->path, epoch);
 	for (int i = 0; i < n; i++) {
+		_cleanup_close_ int file = r == 0 ? database_open_file(d, fd, epoch, all[i]->d_name) : -1;
 		_cleanup_free_ char *path = NULL;
 
-		if (r == 0 && asprintf(&path, "%s/%s/%s", d->path, epoch, all[i]->d_name) < 0) {
+		if (file >= 0 && asprintf(&path, "%s/%s/%s", d->path, epoch, all[i]->d_name) < 0) {
 			path = NULL;
 			r = fail(e, ENOMEM, "out of memory");
 		}
-		if (r == 0)
-			r = cb(path, arg);
+		if (path)
+			r = cb(file, path, arg);
 		free(all[i]);
 	}
 	free((void *)all);
 	return r;
 }
 
-int database_each_profile(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(const char *path, void *arg), void *arg, struct error *e)
+int database_each_profile(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(int fd, const char *path, void *arg), void *arg,
+			  struct error *e)
 {
 	_cleanup_free_ struct database_epoch *all = NULL;
 	size_t n;
@@ -110,16 +112,16 @@ static int copy_bytes(int from, int to)
 	return n < 0 || fsync(to) < 0 ? -errno : 0;
 }
 
-int database_add_profile(struct database *d, const char *path, struct error *e)
+int database_add_profile(struct database *d, int fd, const char *path, struct error *e)
 {
 	_cleanup_free_ char *copy = strdup(path), *to = NULL;
-	_cleanup_close_ int in = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY), out = -1;
+	_cleanup_close_ int out = -1;
 	struct database_epoch epoch;
-	char *base, *directory, name[40];
+	char *base, *directory, name[EPOCH_NAME];
 	int r;
 
-	if (!copy || in < 0)
-		return fail(e, copy ? errno : ENOMEM, "cannot read '%s': %s", path, copy ? strerror(errno) : "out of memory");
+	if (!copy)
+		return fail(e, ENOMEM, "out of memory");
 	base = strrchr(copy, '/');
 	if (!base)
 		return fail(e, EINVAL, "'%s' is in no epoch", path);
@@ -134,7 +136,7 @@ int database_add_profile(struct database *d, const char *path, struct error *e)
 	if (r < 0)
 		return r;
 	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	r = out < 0 ? -errno : copy_bytes(in, out);
+	r = out < 0 ? -errno : copy_bytes(fd, out);
 	if (r < 0 && out >= 0)
 		(void)unlink(to);
 	return r < 0 ? fail(e, -r, "cannot write '%s': %s", to, strerror(-r)) : 0;

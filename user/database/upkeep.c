@@ -17,18 +17,64 @@ static int drop(struct database *d, const struct database_epoch *x, struct error
 	return r < 0 ? fail(e, -r, "cannot remove '%s/%s': %s", d->path, x->name, strerror(-r)) : 0;
 }
 
+static uint64_t changed_ns(const struct database *d, const char *epoch)
+{
+	struct stat st;
+
+	if (fstatat(d->fd, epoch, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+void database_measure(struct database *d, struct database_epoch *x)
+{
+	_cleanup_close_ int fd = epoch_open(d, x->name, false);
+	struct dirent **all = NULL;
+	int n = fd < 0 ? 0 : scandirat(fd, ".", &all, epoch_any, NULL);
+
+	x->changed_ns = changed_ns(d, x->name);
+	x->bytes = 0;
+	x->files = 0;
+	for (int i = 0; i < n; i++) {
+		struct stat st;
+
+		if (fstatat(fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+			x->bytes += (uint64_t)st.st_blocks * 512 + DATABASE_INODE_BYTES;
+			x->files++;
+		}
+		free(all[i]);
+	}
+	free((void *)all);
+}
+
+/* Measures those of @all that have changed since the last time. In the newest ones profiles of experiments can
+ * have grown, which no directory shows. */
+static void measure_all(struct database *d, struct database_epoch *all, size_t n)
+{
+	for (size_t i = 0, at = 0; i < n; i++) {
+		while (at < d->n_measured && strcmp(d->measured[at].name, all[i].name) < 0)
+			at++;
+		if (i + 2 < n && at < d->n_measured && strcmp(d->measured[at].name, all[i].name) == 0 &&
+		    d->measured[at].changed_ns == changed_ns(d, all[i].name))
+			all[i] = d->measured[at];
+		else
+			database_measure(d, &all[i]);
+	}
+}
+
 int database_prune(struct database *d, uint64_t before_s, uint64_t most_bytes, size_t *ret_n, struct error *e)
 {
-	_cleanup_free_ struct database_epoch *all = NULL;
+	struct database_epoch *all = NULL;
 	uint64_t bytes = 0;
 	size_t n;
 	int r = database_epochs(d, &all, &n, e);
 
 	*ret_n = 0;
-	for (size_t i = 0; i < n; i++) {
-		database_measure(d, &all[i]);
+	if (r < 0)
+		return r;
+	measure_all(d, all, n);
+	for (size_t i = 0; i < n; i++)
 		bytes += all[i].bytes;
-	}
 	for (size_t i = 0; r == 0 && i + 1 < n; i++) {
 		if (all[i].begin_s + all[i].seconds > before_s && bytes <= most_bytes)
 			continue;
@@ -36,6 +82,9 @@ int database_prune(struct database *d, uint64_t before_s, uint64_t most_bytes, s
 		bytes -= all[i].bytes;
 		*ret_n += r == 0;
 	}
+	free(d->measured);
+	d->measured = all;
+	d->n_measured = n;
 	return r;
 }
 
@@ -67,18 +116,17 @@ static int add_one(struct counts *c, void *arg)
 	return database_add_to(x->d, x->fd, x->aside, c, x->e);
 }
 
-/* The profiles of experiments go over as they are. */
+/* The profiles of experiments go over as they are. Those that are left out keep the day from being compacted. */
 static int link_profiles(struct database *d, const char *from, int to)
 {
 	_cleanup_close_ int fd = epoch_open(d, from, false);
 	struct dirent **all = NULL;
-	int n = fd < 0 ? fd : scandirat(fd, ".", &all, NULL, NULL), r = n < 0 ? -errno : 0;
+	int n = fd < 0 ? fd : scandirat(fd, ".", &all, epoch_has_profile, NULL), r = n < 0 ? -errno : 0;
 
 	for (int i = 0; i < n; i++) {
-		size_t length = strlen(all[i]->d_name), ending = sizeof(DATABASE_PROFILE) - 1;
+		_cleanup_close_ int file = database_open_file(d, fd, from, all[i]->d_name);
 
-		if (r == 0 && length > ending && strcmp(all[i]->d_name + length - ending, DATABASE_PROFILE) == 0 &&
-		    linkat(fd, all[i]->d_name, to, all[i]->d_name, 0) < 0)
+		if (r == 0 && file >= 0 && linkat(fd, all[i]->d_name, to, all[i]->d_name, 0) < 0)
 			r = -errno;
 		free(all[i]);
 	}
@@ -103,7 +151,7 @@ static int compact_day(struct database *d, const struct database_epoch *all, siz
 	if (x.fd < 0)
 		return fail(e, -x.fd, "cannot make '%s/%s': %s", d->path, aside, strerror(-x.fd));
 	for (size_t i = 0; i < n && r == 0; i++) {
-		r = database_each_of(d, all[i].name, add_one, &x, e);
+		r = database_each_of(d, &all[i], add_one, &x, e);
 		if (r == 0 && link_profiles(d, all[i].name, x.fd) < 0)
 			r = fail(e, errno, "cannot link what is in '%s/%s': %m", d->path, all[i].name);
 	}

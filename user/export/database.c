@@ -91,11 +91,11 @@ static void put_experiment(struct writing *w, const struct profile *p, const str
 	}
 }
 
-static int put_profile(const char *path, void *arg)
+static int put_profile(int fd, const char *path, void *arg)
 {
 	struct writing *w = arg;
 	struct profile p = {0};
-	int r = profile_read(&p, path, w->e);
+	int r = profile_read_fd(&p, fd, path, w->e);
 
 	for (size_t i = 0; r == 0 && i < p.n_experiments; i++)
 		put_experiment(w, &p, &p.experiments[i]);

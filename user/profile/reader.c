@@ -314,14 +314,24 @@ static int parse_file(struct parser *ps, int fd, char *data, bool *ret_empty)
 	}
 }
 
+int profile_read_fd(struct profile *p, int fd, const char *path, struct error *e)
+{
+	_cleanup_free_ char *data = malloc(ROOM);
+	_cleanup_(parser_free) struct parser ps = {.tok = json_tokener_new()};
+	bool empty = false;
+	int r = data && ps.tok ? parse_file(&ps, fd, data, &empty) : -ENOMEM;
+
+	if (!r && empty)
+		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", path);
+	if (r && r != -E2BIG && r != -EFBIG && r != -ENOMEM)
+		(void)fail(e, -r, "cannot read '%s': %s", path, strerror(-r));
+	return finish(&ps, r, p, path, e);
+}
+
 int profile_read(struct profile *p, const char *path, struct error *e)
 {
 	_cleanup_close_ int fd = open_file_or_pipe(path);
-	_cleanup_free_ char *data = NULL;
-	_cleanup_(parser_free) struct parser ps = {.tok = json_tokener_new()};
 	struct stat st;
-	bool empty = false;
-	int r;
 
 	if (fd == -ENOEXEC && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
 		return fail(e, EISDIR, "'%s' is a directory, not a profile", path);
@@ -329,13 +339,7 @@ int profile_read(struct profile *p, const char *path, struct error *e)
 		return fail(e, EINVAL, "'%s' is not a regular file", path);
 	if (fd < 0)
 		return fail(e, -fd, "cannot open '%s': %s", path, strerror(-fd));
-	data = malloc(ROOM);
-	r = data && ps.tok ? parse_file(&ps, fd, data, &empty) : -ENOMEM;
-	if (!r && empty)
-		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", path);
-	if (r && r != -E2BIG && r != -EFBIG && r != -ENOMEM)
-		(void)fail(e, -r, "cannot read '%s': %s", path, strerror(-r));
-	return finish(&ps, r, p, path, e);
+	return profile_read_fd(p, fd, path, e);
 }
 
 void profile_free(struct profile *p)

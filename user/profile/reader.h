@@ -43,6 +43,8 @@ struct profile {
 /* Reads @path and adds it to @p, which the caller zeroed or filled by an earlier call. -ENOENT, -EACCES, -EISDIR, -EINVAL (not a
  * profile: @e says why), -E2BIG (too many records), -EFBIG (too much that is no record). On failure @p is unchanged. */
 int profile_read(struct profile *p, const char *path, struct error *e);
+/* The same of an open file, which stays the caller's; @path is for messages. */
+int profile_read_fd(struct profile *p, int fd, const char *path, struct error *e);
 /* Bytes of records that are kept of a file, about: 1 GiB. Tests set less. */
 extern size_t profile_most_kept;
 /* The same from memory (what the fuzzer drives); @name is for messages. */

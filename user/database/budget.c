@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* How much of an epoch each owner of images can take. A user can make files, code in them and names without
+ * end: that uses up the room of this user alone, and no room that earlier epochs need. */
+#include "database/private.h"
+
+#include "base/array.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* An epoch's parts of what a whole database may take: root's files and the kernel, all other users together,
+ * each other user. A month has 720 hours. */
+#define ROOT_PART 32
+#define USERS_PART 128
+#define USER_PART 512
+#define LEAST_BYTES (64ULL << 10)
+
+void database_bound(struct database *d, uint64_t most_bytes)
+{
+	free(d->budget.all);
+	d->budget = (struct budget){.most_bytes = most_bytes};
+}
+
+static uint64_t part(const struct database *d, uint64_t of)
+{
+	uint64_t bytes = d->budget.most_bytes / of;
+
+	return bytes > LEAST_BYTES ? bytes : LEAST_BYTES;
+}
+
+/* By owner; the first is root. */
+static struct budget_owner *owner_in(struct budget *b, uint32_t owner)
+{
+	for (size_t i = 0; i < b->n; i++)
+		if (b->all[i].owner == owner)
+			return &b->all[i];
+	if (array_room(b->all, b->n) < 0)
+		return NULL;
+	b->all[b->n] = (struct budget_owner){.owner = owner};
+	return &b->all[b->n++];
+}
+
+/* What the epoch's files take already. */
+static int look(struct budget *b, int epoch_fd, const char *epoch)
+{
+	struct dirent **all = NULL;
+	int n = scandirat(epoch_fd, ".", &all, epoch_has_counts, NULL), r = n < 0 ? -errno : 0;
+
+	b->n = 0;
+	for (int i = 0; i < n; i++) {
+		struct budget_owner *o = r == 0 ? owner_in(b, file_name_owner(all[i]->d_name)) : NULL;
+		struct stat st;
+
+		if (!o)
+			r = -ENOMEM;
+		else if (fstatat(epoch_fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			o->bytes += database_cost(st.st_size);
+		free(all[i]);
+	}
+	free((void *)all);
+	(void)snprintf(b->epoch, sizeof(b->epoch), "%s", r == 0 ? epoch : "");
+	return r;
+}
+
+int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before, int64_t size)
+{
+	struct budget *b = &d->budget;
+	uint64_t was = before < 0 ? 0 : database_cost(before), is = database_cost(size), users = 0;
+	struct budget_owner *o;
+	int r = 0;
+
+	if (!b->most_bytes)
+		return 0;
+	if (strcmp(b->epoch, epoch) != 0)
+		r = look(b, epoch_fd, epoch);
+	o = r == 0 ? owner_in(b, owner) : NULL;
+	if (!o)
+		return r < 0 ? r : -ENOMEM;
+	for (size_t i = 0; i < b->n; i++)
+		users += b->all[i].owner ? b->all[i].bytes : 0;
+	if (is > was && (o->bytes + is - was > part(d, owner ? USER_PART : ROOT_PART) || (owner && users + is - was > part(d, USERS_PART))))
+		return -E2BIG;
+	o->bytes = o->bytes + is - was;
+	return 0;
+}
+
+void file_name(const struct counts_image *i, int turn, char *ret, size_t size)
+{
+	const char *kind = counts_kind_name(i->kind);
+	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+	int length = kind ? (int)strlen(kind) - 2 : 0;
+	char owner[16] = "", suffix[16] = "";
+
+	if (i->owner)
+		(void)snprintf(owner, sizeof(owner), "-u%u", i->owner);
+	if (turn)
+		(void)snprintf(suffix, sizeof(suffix), "-%d", turn);
+	if (*i->build_id || i->kind != COUNTS_FILE) {
+		(void)snprintf(ret, size, "%.*s%s%s%s%s" DATABASE_ENDING, length, kind ? kind + 1 : "", kind && *i->build_id ? "-" : "", i->build_id,
+			       owner, suffix);
+		return;
+	}
+	for (const char *p = i->path; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
+	hash = (hash ^ i->inode) * 0x100000001b3;
+	hash = (hash ^ i->changed_ns) * 0x100000001b3;
+	(void)snprintf(ret, size, "path-%016llx%s%s" DATABASE_ENDING, (unsigned long long)hash, owner, suffix);
+}
+
+uint32_t file_name_owner(const char *name)
+{
+	const char *at = strstr(name, "-u");
+	unsigned int owner = 0;
+
+	return at && sscanf(at, "-u%u", &owner) == 1 ? owner : 0;
+}

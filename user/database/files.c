@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Files of counts. An image has one in an epoch until it is full, then another one: so what is read in order
+ * to add to it is bounded. */
+#include "database/private.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/open_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define FULL_BYTES (512 << 10)
+/* Reading a file takes up to forty times its bytes. */
+#define LARGEST_BYTES (4 << 20)
+#define MOST_NAMES 10000 /* of files of one image, and of images that are called alike */
+
+static int read_bytes(int fd, unsigned char **ret, size_t *ret_n)
+{
+	struct stat st;
+	_cleanup_free_ unsigned char *bytes = NULL;
+	size_t n = 0;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size > LARGEST_BYTES)
+		return -EFBIG;
+	bytes = malloc((size_t)st.st_size + 1);
+	if (!bytes)
+		return -ENOMEM;
+	while (n < (size_t)st.st_size) {
+		ssize_t got = read(fd, bytes + n, (size_t)st.st_size - n);
+
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	*ret = TAKE_PTR(bytes);
+	*ret_n = n;
+	return 0;
+}
+
+/* What is no file of counts is -EINVAL. */
+static int why_not(int r, struct error *e)
+{
+	if (r == -ELOOP)
+		return fail(e, EINVAL, "it is a symbolic link");
+	if (r == -ENOEXEC)
+		return fail(e, EINVAL, "it is no regular file");
+	if (r == -EFBIG)
+		return fail(e, EINVAL, "it has more than %d MiB", LARGEST_BYTES >> 20);
+	return fail(e, -r, "%s", strerror(-r));
+}
+
+int database_open_file(struct database *d, int epoch_fd, const char *epoch, const char *name)
+{
+	struct error why = {0};
+	int fd = open_file_at(epoch_fd, name);
+
+	if (fd < 0 && fd != -ENOENT) {
+		(void)why_not(fd, &why);
+		database_left_out(d, epoch, name, why.text);
+	}
+	return fd;
+}
+
+int database_read(int epoch_fd, const char *name, struct counts *ret, struct error *e)
+{
+	_cleanup_close_ int fd = open_file_at(epoch_fd, name);
+	_cleanup_free_ unsigned char *bytes = NULL;
+	size_t n = 0;
+	int r = fd < 0 ? fd : read_bytes(fd, &bytes, &n);
+
+	if (r < 0)
+		return why_not(r, e);
+	return counts_decode(bytes, n, ret, e);
+}
+
+static int write_bytes(int fd, const unsigned char *bytes, size_t n)
+{
+	while (n) {
+		ssize_t done = write(fd, bytes, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		bytes += done;
+		n -= (size_t)done;
+	}
+	return 0;
+}
+
+/* A file of @n bytes, flushed to the disk before it takes the place of an older one. */
+static int write_whole(struct database *d, int epoch_fd, const char *name, const unsigned char *bytes, size_t n)
+{
+	_cleanup_close_ int fd = -1;
+	char aside[sizeof(DATABASE_ASIDE) + NAME_MAX];
+	int r;
+
+	(void)snprintf(aside, sizeof(aside), DATABASE_ASIDE "%s", name);
+	(void)unlinkat(epoch_fd, aside, 0);
+	fd = openat(epoch_fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	r = write_bytes(fd, bytes, n);
+	if (r == 0 && d->group != (gid_t)-1 && (fchown(fd, (uid_t)-1, d->group) < 0 || fchmod(fd, 0640) < 0))
+		r = -errno;
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r == 0 && renameat(epoch_fd, aside, epoch_fd, name) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(epoch_fd, aside, 0);
+	else if (fsync(epoch_fd) < 0)
+		r = -errno;
+	return r;
+}
+
+/* Adds @c to the file @name of the epoch that is @old_bytes long (-1: there is none); @n: the bytes of @c
+ * alone. -EAGAIN: it is not for @c. */
+static int add_to_file(struct database *d, int epoch_fd, const char *epoch, const char *name, int64_t old_bytes, const struct counts *c,
+		       const unsigned char *bytes, size_t n)
+{
+	_cleanup_(counts_free) struct counts old = {0};
+	_cleanup_free_ unsigned char *merged = NULL;
+	struct error why = {0};
+	int r;
+
+	if (old_bytes >= 0) {
+		r = database_read(epoch_fd, name, &old, &why);
+		if (r == -EINVAL)
+			database_left_out(d, epoch, name, why.text);
+		if (r == -EINVAL || r == -ENOENT || (r == 0 && !counts_same_image(&old.image, &c->image)))
+			return -EAGAIN;
+		if (r == 0)
+			r = counts_merge(&old, c);
+		if (r == 0 && counts_samples(&old) > COUNTS_MOST_SAMPLES)
+			return -EAGAIN;
+		if (r == 0)
+			r = counts_bound_who(&old);
+		if (r == 0)
+			r = counts_encode(&old, &merged, &n);
+		if (r < 0)
+			return r;
+		bytes = merged;
+	}
+	/* What says how the rest was counted always has room. */
+	r = c->image.kind == COUNTS_SAMPLER || c->image.kind == COUNTS_OTHER ? 0
+									     : budget_take(d, epoch_fd, epoch, c->image.owner, old_bytes, (int64_t)n);
+	if (r == 0)
+		r = write_whole(d, epoch_fd, name, bytes, n);
+	if (r < 0 && r != -E2BIG)
+		d->budget.epoch[0] = '\0'; /* to be looked at again */
+	return r;
+}
+
+int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct counts *c, struct error *e)
+{
+	_cleanup_free_ unsigned char *bytes = NULL;
+	char name[NAME_MAX + 1] = "";
+	size_t n = 0;
+	int r = counts_bound_who(c);
+
+	if (r == 0)
+		r = counts_encode(c, &bytes, &n);
+	if (r == 0 && n > LARGEST_BYTES)
+		r = -EFBIG;
+	for (int turn = 0; r == 0 && turn < MOST_NAMES; turn++) {
+		struct stat st = {.st_size = -1};
+
+		file_name(&c->image, turn, name, sizeof(name));
+		if (fstatat(epoch_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+			r = -errno;
+		else if (st.st_size >= 0 && st.st_size + (int64_t)n > FULL_BYTES)
+			continue;
+		else
+			r = add_to_file(d, epoch_fd, epoch, name, st.st_size, c, bytes, n);
+		if (r == 0)
+			return 0;
+		r = r == -EAGAIN ? 0 : r;
+	}
+	if (r == 0)
+		return fail(e, EEXIST, "'%s/%s' has too many files of one image", d->path, epoch);
+	return fail(e, -r, "cannot write '%s/%s/%s': %s", d->path, epoch, name,
+		    r == -E2BIG ? "its owner's files have no room left in the epoch" : strerror(-r));
+}
+
+int epoch_has_counts(const struct dirent *entry)
+{
+	size_t n = strlen(entry->d_name), ending = sizeof(DATABASE_ENDING) - 1;
+
+	return n > ending && entry->d_name[0] != '.' && strcmp(entry->d_name + n - ending, DATABASE_ENDING) == 0;
+}
+
+int database_each_of(struct database *d, const struct database_epoch *epoch, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+{
+	_cleanup_close_ int fd = epoch_open(d, epoch->name, false);
+	struct dirent **all = NULL;
+	int n, r = 0;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch->name, strerror(-fd));
+	n = scandirat(fd, ".", &all, epoch_has_counts, alphasort);
+	if (n < 0)
+		return fail(e, errno, "cannot read '%s/%s': %m", d->path, epoch->name);
+	for (int i = 0; i < n; i++) {
+		_cleanup_(counts_free) struct counts c = {0};
+		struct error why = {0};
+
+		if (r == 0) {
+			int got = database_read(fd, all[i]->d_name, &c, &why);
+
+			if (got == 0 && (c.begin_s != epoch->begin_s || c.seconds != epoch->seconds))
+				database_left_out(d, epoch->name, all[i]->d_name, "it is of another epoch");
+			else if (got == 0)
+				r = cb(&c, arg);
+			else if (got == -ENOMEM)
+				r = fail(e, ENOMEM, "out of memory");
+			else if (got != -ENOENT) /* gone since it was listed: nothing is wrong */
+				database_left_out(d, epoch->name, all[i]->d_name, why.text);
+		}
+		free(all[i]);
+	}
+	free((void *)all);
+	return r;
+}
+
+int database_add(struct database *d, struct counts *c, struct error *e)
+{
+	_cleanup_close_ int fd = -1;
+	struct database_epoch epoch;
+	char name[EPOCH_NAME];
+	int r = epoch_of(d, c->begin_s, c->seconds, name, e);
+
+	if (r < 0)
+		return r;
+	fd = epoch_open(d, name, true);
+	if (fd < 0)
+		return fail(e, -fd, "cannot make '%s/%s': %s", d->path, name, strerror(-fd));
+	/* It can be a longer one. */
+	if (epoch_parse(name, &epoch)) {
+		c->begin_s = epoch.begin_s;
+		c->seconds = epoch.seconds;
+	}
+	return database_add_to(d, fd, name, c, e);
+}
+
+int database_each(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+{
+	_cleanup_free_ struct database_epoch *all = NULL;
+	size_t n;
+	int r = database_epochs(d, &all, &n, e);
+
+	for (size_t i = 0; i < n && r == 0; i++)
+		if (all[i].begin_s < to_s && all[i].begin_s + all[i].seconds > from_s)
+			r = database_each_of(d, &all[i], cb, arg, e);
+	return r;
+}
