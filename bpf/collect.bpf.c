@@ -10,12 +10,18 @@
 
 #define ASK_AGAIN_NS 1000000000ULL
 #define RING_BYTES (256 * 1024)
+#define FUSE_SUPER_MAGIC 0x65735546 /* include/uapi/linux/magic.h */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct super_block {
 	u32 s_dev;
+	unsigned long s_magic;
 };
+
+typedef struct {
+	u32 val;
+} kuid_t;
 
 struct qstr {
 	const unsigned char *name;
@@ -33,6 +39,7 @@ struct inode {
 	struct super_block *i_sb;
 	unsigned long i_ino;
 	u32 i_generation;
+	kuid_t i_uid;
 	time64_t i_mtime_sec; /* since Linux 6.11 */
 	u32 i_mtime_nsec;
 };
@@ -160,6 +167,8 @@ static long found(struct task_struct *task, struct vm_area_struct *vma, struct p
 	p->file.generation = BPF_CORE_READ(inode, i_generation);
 	p->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	p->file.changed_ns = changed_ns(inode);
+	p->file.owner = BPF_CORE_READ(inode, i_uid.val);
+	p->file.is_fuse = BPF_CORE_READ(inode, i_sb, s_magic) == FUSE_SUPER_MAGIC;
 	bpf_probe_read_kernel_str(p->name, sizeof(p->name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	return 0;
 }
@@ -184,13 +193,14 @@ static __always_inline u32 image_of(const struct place *p, u32 pid)
 	now = bpf_ktime_get_ns();
 	if (!i) {
 		made.id = __sync_fetch_and_add(&collect_next_image, 1);
+		made.known = p->file.is_fuse;
 		__builtin_memcpy(made.name, p->name, sizeof(made.name));
 		/* Of two CPUs that find it at once one is the first; the number of the other one is never used. */
 		bpf_map_update_elem(&collect_images, &p->file, &made, BPF_NOEXIST);
 		i = bpf_map_lookup_elem(&collect_images, &p->file);
 		if (!i)
 			return COLLECT_UNKNOWN; /* the table is full */
-		if (i->id == made.id)
+		if (i->id == made.id && !made.known)
 			tell(i, p, pid, now);
 	} else if (now > i->asked_ns + ASK_AGAIN_NS) {
 		tell(i, p, pid, now);

@@ -43,11 +43,13 @@ struct collect_cpu {
 struct collect_file {
 	unsigned long long inode, changed_ns;
 	unsigned int device, generation;
+	unsigned int owner;   /* as its file system has it, which can be any user's */
+	unsigned int is_fuse; /* a process answers for the file system: nothing waits for that */
 };
 
 struct collect_image {
 	unsigned int id;
-	unsigned int known; /* its path has been found, or cannot be any more */
+	unsigned int known; /* its path has been found, or is not looked for any more */
 	unsigned long long asked_ns;
 	char name[COLLECT_NAME]; /* the last component */
 };

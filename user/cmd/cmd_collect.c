@@ -7,6 +7,7 @@
 #include "cmd/cmd_database.h"
 #include "cmd/collect.h"
 #include "cmd/commands.h"
+#include "decoder/decoder.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -71,6 +72,7 @@ static int open_all(struct collecting *x, struct error *e)
 		database_close(d);
 		return r;
 	}
+	database_bound(d, x->c.most_bytes);
 	x->database = d;
 	x->collector = c;
 	/* Loading reads the kernel's types, some megabytes that are not needed again. */
@@ -115,7 +117,7 @@ static void flush_all(struct collecting *x)
 {
 	uint64_t now = now_s(), epoch = now - now % DATABASE_EPOCH_S;
 	struct error e = {0};
-	size_t kept;
+	size_t kept, removed;
 	int r = collector_flush(x->collector, x->database, now, &kept, &e);
 
 	if (r < 0 && !x->failing)
@@ -128,6 +130,8 @@ static void flush_all(struct collecting *x)
 	if (epoch != x->epoch_s) {
 		x->epoch_s = epoch;
 		prune(x);
+	} else if (database_prune(x->database, 0, x->c.most_bytes, &removed, &e) < 0) {
+		(void)log_error("collect: %s", e.text);
 	}
 }
 
@@ -250,6 +254,7 @@ static int run(struct collecting *x, int signals, struct error *e)
 
 static int collect(struct collecting *x)
 {
+	const struct decoder_limits readers = {64 << 20, 1, 1, 1, 64 << 20};
 	_cleanup_close_ int signals = -1;
 	struct error e = {0};
 	sigset_t set;
@@ -266,7 +271,7 @@ static int collect(struct collecting *x)
 	if (geteuid() != 0)
 		return log_error("collect: sampling the whole machine takes root; with sudo it has that");
 	/* Otherwise the kernel's numbers of processes are not those in our /proc. */
-	if (process_check_numbers(&e) < 0 || open_all(x, &e) < 0)
+	if (process_check_numbers(&e) < 0 || decoder_start(&readers, &e) < 0 || open_all(x, &e) < 0)
 		return log_error("collect: %s", e.text);
 	greet(x);
 	x->clock_offset_s = clock_offset();
@@ -299,6 +304,7 @@ int cmd_collect(int argc, char **argv)
 		status = collect(&x);
 	}
 	close_all(&x);
+	decoder_stop();
 	option_file_free(&x.file);
 	collect_options_free(&x.c);
 	return status;

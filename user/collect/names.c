@@ -4,11 +4,13 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/proc.h"
 #include "base/search.h"
 #include "collect.skel.h"
 #include "elf/object.h"
+#include "sandbox/opener.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,12 +20,20 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 /* Where version 2 is alone, and where it is mounted beside version 1. */
 static const char *const cgroup_roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 #define FILEID_KERNFS 0xfe /* include/linux/exportfs.h; a handle of this kind is the inode's number */
 #define DELETED " (deleted)"
+/* Users can make names of thousands of bytes, and thousands of them. */
+#define MOST_PATH 1024
+#define MOST_CGROUP 512
+/* Whether files are slow, as those of a network that is down, can be a user's doing: opening them takes at most
+ * this part of the time, but for a second at once. */
+#define LEARNING_PART 10
+#define LEARNING_BURST_NS NSEC_PER_SEC
 
 void names_open(struct names *n)
 {
@@ -97,9 +107,9 @@ const struct named_who *names_who(const struct names *n, uint32_t id)
 }
 
 /* Takes the strings over, whatever it returns; NULL: out of memory. An image that is there gets the better name. */
-static int set_image(struct names *n, uint32_t id, const struct collect_file *f, char *path, char *build_id)
+static int set_image(struct names *n, uint32_t id, const struct collect_file *f, uint32_t owner, char *path, char *build_id)
 {
-	struct named_image made = {id, {COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns}};
+	struct named_image made = {id, {COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns, owner}};
 	struct named_image *old = image_at(n, id);
 	size_t at = image_front(n, id);
 
@@ -118,14 +128,6 @@ static int set_image(struct names *n, uint32_t id, const struct collect_file *f,
 	return 0;
 }
 
-static char *build_id_of(pid_t pid, const char *link, const char *name)
-{
-	_cleanup_elf_object_ struct elf_object *o = NULL;
-	const char *id = elf_object_open_process(pid, link, name, &o, NULL) < 0 ? NULL : elf_object_build_id(o);
-
-	return strdup(id ? id : "");
-}
-
 /* The path of a mapping's file, also of one that is deleted, or of another mount namespace than ours. NULL: the process has ended, or has other
  * things mapped there now. */
 static char *path_of(const char *link)
@@ -142,6 +144,7 @@ static char *path_of(const char *link)
 	return strdup(path);
 }
 
+/* Is it not looked for again. */
 static void know(struct collect_bpf *skel, const struct collect_file *f)
 {
 	int fd = bpf_map__fd(skel->maps.collect_images);
@@ -153,10 +156,32 @@ static void know(struct collect_bpf *skel, const struct collect_file *f)
 	(void)bpf_map_update_elem(fd, f, &i, BPF_EXIST);
 }
 
-int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
+/* Is the file that was opened the one in which code was found? The process can have another one there by now, to
+ * have its own taken for that of others. Overlays and btrfs number files in a way of their own when they are
+ * asked; there the owner says it, whom users cannot choose. */
+static bool is_that(const struct opened_file *o, const struct collect_file *f)
 {
-	const char *base;
+	uint64_t changed_ns = (uint64_t)o->st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)o->st.st_mtim.tv_nsec;
+
+	if (changed_ns != f->changed_ns)
+		return false;
+	if (o->file_system == OVERLAYFS_SUPER_MAGIC || o->file_system == BTRFS_SUPER_MAGIC)
+		return o->st.st_uid == f->owner && !o->is_nosuid;
+	return o->st.st_ino == f->inode && o->st.st_dev == makedev(f->device >> 20, f->device & 0xfffff);
+}
+
+/* Where set-user-id says nothing, root does not either: any user can have mounted it. */
+static uint32_t owner_of(const struct opened_file *o)
+{
+	return o->is_nosuid && o->st.st_uid == 0 ? COUNTS_NOBODY : o->st.st_uid;
+}
+
+static int learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
+{
+	_cleanup_close_ int fd = -1;
+	struct opened_file opened;
 	char link[PROC_PATH], range[48], *path;
+	const char *base;
 	int r;
 
 	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", news->start, news->end);
@@ -164,15 +189,35 @@ int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_
 	path = path_of(link);
 	if (!path)
 		return 0;
-	/* The process may have another file there by now: its number can be used again at once. */
-	base = strrchr(path, '/');
-	if (strncmp(base ? base + 1 : path, news->name, COLLECT_NAME - 1) != 0) {
+	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	fd = strncmp(base, news->name, COLLECT_NAME - 1) == 0 ? opener_open_described(link, NULL, &opened) : -ENOENT;
+	/* What is no file of a disk, or does not answer, has its last name only. */
+	if (fd == -ENOEXEC || fd == -ETIMEDOUT)
+		know(skel, &news->file);
+	if (fd < 0 || !is_that(&opened, &news->file)) {
 		free(path);
 		return 0;
 	}
-	r = set_image(n, news->image, &news->file, path, build_id_of((pid_t)news->pid, link, path));
+	if (strlen(path) > MOST_PATH)
+		memmove(path, base, strlen(base) + 1);
+	r = set_image(n, news->image, &news->file, owner_of(&opened), path, elf_file_build_id(fd));
 	if (r == 0)
 		know(skel, &news->file);
+	return r;
+}
+
+int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
+{
+	uint64_t from = clock_monotonic_ns();
+	int r;
+
+	/* What is not learned now is told again. */
+	if (n->learned_until_ns > from + LEARNING_PART * LEARNING_BURST_NS)
+		return 0;
+	r = learn(n, skel, news);
+	if (n->learned_until_ns < from)
+		n->learned_until_ns = from;
+	n->learned_until_ns += LEARNING_PART * (clock_monotonic_ns() - from);
 	return r;
 }
 
@@ -198,6 +243,9 @@ static char *cgroup_path(const struct names *n, uint64_t id)
 	path[length > 0 ? length : 0] = '\0';
 	if (strncmp(path, n->cgroup_root, root) != 0)
 		return strdup("");
+	/* Of one that lies too deep, the last above it that does not. */
+	for (char *end; strlen(path + root) > MOST_CGROUP && (end = strrchr(path + root, '/'));)
+		*end = '\0';
 	return strdup(path[root] ? path + root : "/");
 }
 
@@ -231,7 +279,7 @@ int names_complete(struct names *n, struct collect_bpf *skel)
 
 		last_file = &file;
 		if (bpf_map_lookup_elem(images, &file, &i) == 0 && !image_at(n, i.id))
-			r = set_image(n, i.id, &file, strndup(i.name, sizeof(i.name)), strdup(""));
+			r = set_image(n, i.id, &file, file.owner ? file.owner : COUNTS_NOBODY, strndup(i.name, sizeof(i.name)), strdup(""));
 	}
 	while (r == 0 && bpf_map_get_next_key(whos, last_process, &process) == 0) {
 		uint32_t id;

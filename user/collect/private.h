@@ -37,6 +37,7 @@ struct names {
 	const char *cgroup_root;
 	/* Numbers below these are of tables that were emptied since they were full. */
 	uint32_t old_images, old_who;
+	uint64_t learned_until_ns; /* (CLOCK_MONOTONIC) time that learning has used up, by its part of all time */
 };
 
 void names_open(struct names *n);

@@ -55,6 +55,7 @@ static const struct elf_readers elsewhere = {
 	.call_frames = decoder_cfi,
 	.names = decoder_demangle,
 	.open_named = debug_open_named,
+	.build_id = decoder_build_id,
 	.close = close_decoder,
 	.lines = &decoder_lines,
 };
@@ -99,6 +100,7 @@ void decoder_stop(void)
 	elf_readers_use(&elf_readers_here);
 	opener_stop();
 	decoder_names_stop();
+	decoder_build_ids_stop();
 	maker_stop(&maker);
 }
 

@@ -32,6 +32,8 @@ enum decoder_op {
 	DECODER_NAMES,	    /* the first, without a payload, of a process that makes names readable, and all that follow. Payload: names, each with
 			     * its end; a: with arguments, b: with the result. The answer: a size (uint32_t) and as many texts, empty ones
 			     * for names that are not made readable */
+	DECODER_BUILD_IDS,  /* the first, without a payload, of a process that reads build ids. What follows are files, each with a byte;
+			     * the answer is a struct wire_build_id */
 };
 
 struct decoder_request {
@@ -69,8 +71,8 @@ struct decoder {
 	struct made process;
 	uint64_t bytes; /* of its answers */
 };
-/* Makes the process, which is for @op (DECODER_OBJECT or DECODER_NAMES), gives it @file (-1: none) and @name of @size bytes, and learns who it is.
- * After a negative errno decoder_end is to be called. */
+/* Makes the process, which is for @op (DECODER_OBJECT, DECODER_NAMES or DECODER_BUILD_IDS), gives it @file (-1: none) and @name of @size bytes, and
+ * learns who it is. After a negative errno decoder_end is to be called. */
 int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size, uint64_t until_ns);
 void decoder_end(struct decoder *d);
 /* Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
@@ -98,6 +100,11 @@ void decoder_demangle(const char *const *list, size_t n, bool arguments, bool re
 void decoder_names_stop(void);
 bool decoder_serve_names(int client, const struct decoder_limits *limits); /* one request. False: the client is gone */
 
+/* build_ids.c. For struct elf_readers. */
+char *decoder_build_id(int fd);
+void decoder_build_ids_stop(void);
+bool decoder_serve_build_ids(int client, const struct decoder_limits *limits); /* as decoder_serve_names */
+
 /* serve.c: the payload of a request, with a zero byte behind it, or NULL; the caller frees. */
 char *decoder_read_payload(int from, uint32_t size);
 /* Answers until the client is gone. Never returns. */
@@ -116,4 +123,8 @@ struct wire_symbol {
 struct wire_inlined {
 	uint64_t lo, hi;
 	uint32_t file, line; /* UINT32_MAX: not said */
+};
+/* With its end; longer ones are cut. */
+struct wire_build_id {
+	char text[129];
 };

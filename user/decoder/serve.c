@@ -317,9 +317,9 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 {
 	struct elf_readers readers = elf_readers_here;
 	struct server s = {.limits = limits};
+	bool (*serve_one)(int from, const struct decoder_limits *limits) = NULL; /* NULL: an object's */
 	struct decoder_request q;
 	int32_t status;
-	bool names;
 	int file;
 
 	client = fd;
@@ -327,14 +327,17 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 	elf_readers_use(&readers);
 	if (message_read_fd(client, &q, sizeof(q), 0, &file, NULL) < 0)
 		_exit(0);
-	names = q.op == DECODER_NAMES;
-	if (names)
-		(void)prctl(PR_SET_NAME, "coz-names", 0, 0, 0);
+	if (q.op == DECODER_NAMES)
+		serve_one = decoder_serve_names;
+	else if (q.op == DECODER_BUILD_IDS)
+		serve_one = decoder_serve_build_ids;
+	if (serve_one)
+		(void)prctl(PR_SET_NAME, q.op == DECODER_NAMES ? "coz-names" : "coz-build-ids", 0, 0, 0);
 	if (!sandbox_confine(limits->memory_bytes, limits->cpu_s))
 		_exit(1);
-	status = names ? 0 : receive_object(&s, &q, file);
+	status = serve_one ? 0 : receive_object(&s, &q, file);
 	if (message_send(client, &status, sizeof(status), 0) == 0 && status == 0)
-		while (names ? decoder_serve_names(client, limits) : one_request(&s))
+		while (serve_one ? serve_one(client, limits) : one_request(&s))
 			;
 	_exit(0);
 }

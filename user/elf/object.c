@@ -11,6 +11,7 @@
 #include "base/error.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,11 +27,21 @@
 #define MAX_NOTE_HEADERS 16	   /* ... and how many of those are read: libelf keeps them all */
 #define MAX_STRINGS (64U << 20)	   /* bytes of names of symbols that a library exports; clang's largest has 3 MB */
 
+static char *build_id_here(int fd)
+{
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	const char *id = copy < 0 || elf_object_open_fd(copy, "", &o, NULL) < 0 ? NULL : o->build_id;
+
+	return strdup(id ? id : "");
+}
+
 const struct elf_readers elf_readers_here = {
 	.symbols = symbols_read,
 	.call_frames = cfi_table_read_here,
 	.names = demangle_list_here,
 	.open_named = debug_open_named,
+	.build_id = build_id_here,
 };
 static const struct elf_readers *readers = &elf_readers_here;
 
@@ -294,8 +305,11 @@ int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 
 int elf_object_open_named(const struct elf_object *by, const char *path, struct elf_object **ret, struct error *e)
 {
-	const struct file_rights *rights = by ? &by->rights : file_rights_usual();
+	return elf_object_open_as(by ? &by->rights : file_rights_usual(), path, ret, e);
+}
 
+int elf_object_open_as(const struct file_rights *rights, const char *path, struct elf_object **ret, struct error *e)
+{
 	return open_as(path, rights, path, rights, ret, e);
 }
 
@@ -486,4 +500,9 @@ int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_
 		return r > 0 ? (int)r : -ERANGE;
 	memset((char *)buf + n, 0, size - n);
 	return (int)size;
+}
+
+char *elf_file_build_id(int fd)
+{
+	return readers->build_id(fd);
 }

@@ -10,6 +10,7 @@
 struct error;
 struct elf_object;
 struct debug_options;
+struct file_rights;
 
 struct elf_symbol {
 	const char *name;     /* as in the symbol table; owned by the object */
@@ -30,6 +31,8 @@ struct elf_symbol {
 int elf_object_open(const char *path, struct elf_object **ret, struct error *e);
 /* The same of a file that @by names, or (NULL) the program: opened with the rights of the program's user. */
 int elf_object_open_named(const struct elf_object *by, const char *path, struct elf_object **ret, struct error *e);
+/* The same with the rights @rights, which what it names is opened with as well. */
+int elf_object_open_as(const struct file_rights *rights, const char *path, struct elf_object **ret, struct error *e);
 /* The same of the process @pid's executable, by the kernel's @link; @name is what errors call it. */
 int elf_object_open_process(pid_t pid, const char *link, const char *name, struct elf_object **ret, struct error *e);
 /* The same for an image in memory, of which a copy is made: the vDSO has no file. @name is what errors call it. */
@@ -64,6 +67,9 @@ bool elf_object_is_go(const struct elf_object *o);
 const char *elf_object_symbol_problem(const struct elf_object *o);
 /* Lower-case hex of the GNU build id, or NULL. Owned by the object. */
 const char *elf_object_build_id(const struct elf_object *o);
+/* That of the open file @fd, which stays the caller's, as the caller's string (free): "" if it has none, is no
+ * program, or cannot be read. NULL: out of memory. */
+char *elf_file_build_id(int fd);
 
 /* Address translation through PT_LOAD. -ERANGE when the value lies in no loaded segment. */
 int elf_object_vaddr_to_offset(const struct elf_object *o, uint64_t vaddr, uint64_t *ret_offset);

@@ -22,6 +22,8 @@ struct elf_readers {
 	void (*names)(const char *const *list, size_t n, bool arguments, bool result, char **ret);
 	/* As debug_open_named. */
 	int (*open_named)(const struct elf_object *o, const struct debug_options *options, const char *path);
+	/* As elf_file_build_id. */
+	char *(*build_id)(int fd);
 	/* The object is being closed. NULL: nothing to do. */
 	void (*close)(struct elf_object *o);
 	/* NULL: those of line tables that are read here. */

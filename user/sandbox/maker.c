@@ -79,12 +79,13 @@ int maker_start(struct maker *m, void (*serve)(int fd), bool rights)
 
 void maker_stop(struct maker *m)
 {
+	/* It ends by that as well: without CAP_KILL root cannot end what is nobody's. */
+	if (m->control >= 0)
+		(void)close(m->control);
 	if (m->pid) {
 		(void)kill(m->pid, SIGKILL); /* which takes the processes that it made along */
 		(void)waitpid(m->pid, NULL, 0);
 	}
-	if (m->control >= 0)
-		(void)close(m->control);
 	m->control = -1;
 	m->pid = 0;
 }

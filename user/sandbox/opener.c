@@ -14,6 +14,8 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define NAME "coz-opener"
@@ -23,6 +25,11 @@ struct request {
 	uint32_t size; /* of the path that follows */
 	uint32_t has_rights;
 	struct file_rights rights;
+};
+
+struct answer {
+	int32_t status; /* 0 or a negative errno */
+	struct opened_file file;
 };
 
 static struct maker maker = {.control = -1};
@@ -56,12 +63,24 @@ static void read_headers(int fd)
 	read_ahead(fd, h.e_shoff, (uint64_t)h.e_shnum * h.e_shentsize);
 }
 
+/* 0 or a negative errno. */
+static int describe(int fd, struct opened_file *ret)
+{
+	struct statfs fs;
+
+	if (fstat(fd, &ret->st) < 0 || fstatfs(fd, &fs) < 0)
+		return -errno;
+	ret->file_system = fs.f_type;
+	ret->is_nosuid = fs.f_flags & ST_NOSUID;
+	return 0;
+}
+
 static bool one_request(int client)
 {
+	struct answer a = {0};
 	struct request q;
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
-	int32_t status;
 
 	if (message_read(client, &q, sizeof(q), 0) < 0 || q.size >= sizeof(path) || message_read(client, path, q.size, 0) < 0)
 		return false;
@@ -69,10 +88,10 @@ static bool one_request(int client)
 	fd = open_file(path, q.has_rights ? &q.rights : NULL);
 	if (fd >= 0)
 		read_headers(fd);
-	status = fd < 0 ? fd : 0;
+	a.status = fd < 0 ? fd : describe(fd, &a.file);
 	/* A change of rights has cleared it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	return message_send_fd(client, fd, &status, sizeof(status), 0) == 0;
+	return message_send_fd(client, fd, &a, sizeof(a), 0) == 0;
 }
 
 static void serve(int client)
@@ -99,12 +118,12 @@ void opener_stop(void)
 	maker_stop(&maker);
 }
 
-static int ask(const char *path, const struct file_rights *as)
+static int ask(const char *path, const struct file_rights *as, struct opened_file *ret)
 {
 	struct request q = {.size = (uint32_t)strlen(path), .has_rights = as != NULL};
 	uint64_t until = clock_monotonic_ns() + opener.answer_s * NSEC_PER_SEC;
 	struct made *p = &opener.process;
-	int32_t status = 0;
+	struct answer a = {0};
 	int fd = -1, r = 0;
 	char hello;
 
@@ -120,25 +139,41 @@ static int ask(const char *path, const struct file_rights *as)
 	if (r == 0)
 		r = message_send(p->fd, path, q.size, until);
 	if (r == 0)
-		r = message_read_fd(p->fd, &status, sizeof(status), until, &fd, NULL);
+		r = message_read_fd(p->fd, &a, sizeof(a), until, &fd, NULL);
 	if (r < 0) {
 		made_end(p);
 		return r;
 	}
-	return status < 0 ? status : fd < 0 ? -EIO : fd;
+	if (a.status < 0 && fd >= 0)
+		(void)close(fd);
+	*ret = a.file;
+	return a.status < 0 ? a.status : fd < 0 ? -EIO : fd;
 }
 
-int opener_open(const char *path, const struct file_rights *as)
+int opener_open_described(const char *path, const struct file_rights *as, struct opened_file *ret)
 {
 	int r;
 
 	/* Another process has another /proc/self. A program's files have no reason to name it. */
-	if (!maker.pid || (!as && !strncmp(path, "/proc/self/", 11)))
-		return open_file(path, as);
+	if (!maker.pid || (!as && !strncmp(path, "/proc/self/", 11))) {
+		int fd = open_file(path, as);
+
+		r = fd < 0 ? fd : describe(fd, ret);
+		if (r < 0 && fd >= 0)
+			(void)close(fd);
+		return r < 0 ? r : fd;
+	}
 	if (strlen(path) >= PATH_MAX)
 		return -ENAMETOOLONG;
 	(void)pthread_mutex_lock(&opener.lock);
-	r = ask(path, as);
+	r = ask(path, as, ret);
 	(void)pthread_mutex_unlock(&opener.lock);
 	return r;
+}
+
+int opener_open(const char *path, const struct file_rights *as)
+{
+	struct opened_file unused;
+
+	return opener_open_described(path, as, &unused);
 }
