@@ -157,7 +157,8 @@ static int each_of_profile(void *from, uint64_t from_s, uint64_t to_s, int (*cb)
 						   .path = a->path,
 						   .build_id = a->build ? a->build : (char[]){""},
 						   .inode = a->inode,
-						   .changed_ns = a->changed_ns};
+						   .changed_ns = a->changed_ns,
+						   .owner = COUNTS_NO_OWNER};
 		struct counts c = {0};
 
 		if (counts_copy_image(&c.image, &image) < 0 || counts_who(&c, "", "", "") < 0 || counts_event(&c, "cpu-clock", 1) < 0 ||

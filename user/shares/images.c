@@ -2,7 +2,6 @@
 /* What of a database is asked for. */
 #include "shares/private.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "database/database.h"
@@ -11,10 +10,15 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
 /* All of one image together. */
 struct image {
+	UT_hash_handle hh;
 	struct counts c;
 	size_t sorted; /* so many rows it had when they were sorted last */
+	char *key;     /* owned */
 };
 
 struct choosing {
@@ -26,8 +30,7 @@ struct choosing {
 };
 
 struct images {
-	struct image *all;
-	size_t n;
+	struct image *all; /* a hash */
 };
 
 static bool fits(const char *glob, const char *s)
@@ -76,31 +79,64 @@ static void choose_rows(struct choosing *s, struct counts *c)
 	c->n_rows = used;
 }
 
-/* Adds @c to the others of its image, without who it was; takes over what it has. */
+/* The same of images that are the same (counts_same_image). NULL: out of memory. */
+static char *key_of(const struct counts_image *i)
+{
+	bool by_id = i->kind == COUNTS_FILE && *i->build_id;
+	char *key;
+
+	if (asprintf(&key, "%d %u %s %llu %llu %s", (int)i->kind, i->owner, i->build_id, (unsigned long long)(by_id ? 0 : i->inode),
+		     (unsigned long long)(by_id ? 0 : i->changed_ns), by_id ? "" : i->path) < 0)
+		return NULL;
+	return key;
+}
+
+static void image_free(struct image *image)
+{
+	counts_free(&image->c);
+	free(image->key);
+	free(image);
+}
+
+/* Takes over what @c has. */
+static int add_image(struct images *s, struct counts *c, char **key)
+{
+	struct image *image = calloc(1, sizeof(*image));
+
+	if (!image)
+		return -ENOMEM;
+	image->key = TAKE_PTR(*key);
+	HASH_ADD_KEYPTR(hh, s->all, image->key, strlen(image->key), image);
+	if (!image->hh.tbl) {
+		image_free(image);
+		return -ENOMEM;
+	}
+	image->c = *c;
+	image->sorted = c->n_rows;
+	*c = (struct counts){0};
+	return 0;
+}
+
+/* Adds @c to the others of its image, without who it was; takes over what it has. There can be hundreds of
+ * thousands, which a user has made. */
 static int keep(struct counts *c, void *arg)
 {
+	_cleanup_free_ char *key = key_of(&c->image);
 	struct images *s = arg;
+	struct image *image = NULL;
 
-	if (counts_forget_who(c) < 0)
+	if (!key || counts_forget_who(c) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < s->n; i++) {
-		struct image *image = &s->all[i];
-
-		if (!counts_same_image(&image->c.image, &c->image))
-			continue;
-		if (counts_append(&image->c, c) < 0)
-			return -ENOMEM;
-		/* Of hundreds of hours: not after each. */
-		if (image->c.n_rows > 2 * image->sorted) {
-			counts_sort(&image->c);
-			image->sorted = image->c.n_rows;
-		}
-		return 0;
+	HASH_FIND_STR(s->all, key, image);
+	if (!image)
+		return add_image(s, c, &key);
+	if (counts_append(&image->c, c) < 0)
+		return -ENOMEM;
+	/* Of hundreds of hours: not after each. */
+	if (image->c.n_rows > 2 * image->sorted) {
+		counts_sort(&image->c);
+		image->sorted = image->c.n_rows;
 	}
-	if (array_room(s->all, s->n) < 0)
-		return -ENOMEM;
-	s->all[s->n++] = (struct image){*c, c->n_rows};
-	*c = (struct counts){0};
 	return 0;
 }
 
@@ -135,18 +171,9 @@ static int take(struct counts *c, void *arg)
 	return r < 0 ? fail(s->e, ENOMEM, "out of memory") : 0;
 }
 
-static uint64_t samples_of(const struct counts *c)
+static int by_samples(const struct image *a, const struct image *b)
 {
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < c->n_rows; i++)
-		n += c->rows[i].count;
-	return n;
-}
-
-static int by_samples(const void *a, const void *b)
-{
-	uint64_t x = samples_of(&((const struct image *)a)->c), y = samples_of(&((const struct image *)b)->c);
+	uint64_t x = counts_samples(&a->c), y = counts_samples(&b->c);
 
 	return x > y ? -1 : x < y;
 }
@@ -173,19 +200,19 @@ int chosen_images(const struct shares_source *from, const struct shares_choice *
 		  void *arg, struct error *e)
 {
 	struct images images = {0};
+	struct image *image, *next;
 	int r = chosen_each(from, c, out, keep, &images, e);
 
-	if (images.n)
-		qsort(images.all, images.n, sizeof(*images.all), by_samples);
-	for (size_t i = 0; i < images.n; i++) {
+	HASH_SORT(images.all, by_samples);
+	HASH_ITER (hh, images.all, image, next) {
+		HASH_DELETE(hh, images.all, image);
 		if (r == 0) {
-			counts_sort(&images.all[i].c);
-			r = cb(&images.all[i].c, arg);
+			counts_sort(&image->c);
+			r = cb(&image->c, arg);
 			if (r < 0)
 				(void)fail(e, -r, "out of memory");
 		}
-		counts_free(&images.all[i].c);
+		image_free(image);
 	}
-	free(images.all);
 	return r < 0 ? r : 0;
 }

@@ -3,12 +3,15 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 #include "code/kernel_parts.h"
 #include "code/map.h"
 #include "dwarf/lines.h"
 #include "elf/object.h"
 
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -72,18 +75,51 @@ static bool take_kernel(struct places *p, const struct counts_image *image, cons
 	return p->kernel && p->part;
 }
 
-static bool is_unchanged(int fd, const struct counts_image *image)
+/* The rights of the file's owner: root, who shows what anyone's programs did, reads no more of what their
+ * owner names than this owner can. */
+static struct file_rights rights_of(uint32_t owner)
 {
+	struct file_rights r = {.uid = owner, .gid = COUNTS_NOBODY};
+	const struct passwd *user = getpwuid(owner);
+	int n = FILE_RIGHTS_GROUPS;
+
+	if (user) {
+		r.gid = user->pw_gid;
+		(void)getgrouplist(user->pw_name, user->pw_gid, r.groups, &n);
+		r.n_groups = n < FILE_RIGHTS_GROUPS ? (uint32_t)n : FILE_RIGHTS_GROUPS;
+	}
+	return r;
+}
+
+static int open_image(const struct counts_image *image, struct elf_object **ret, struct error *e)
+{
+	struct file_rights rights;
+
+	if (image->owner == COUNTS_NO_OWNER || image->owner == 0)
+		return elf_object_open_named(NULL, image->path, ret, e);
+	rights = rights_of(image->owner);
+	return elf_object_open_as(&rights, image->path, ret, e);
+}
+
+/* NULL: it is, of the same owner and build. */
+static const char *why_not_that(const struct elf_object *o, const struct counts_image *image)
+{
+	static const char another[] = "the file of that path is another build now, or that of another container";
+	const char *build_id = elf_object_build_id(o);
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && st.st_ino == image->inode &&
-	       (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec == image->changed_ns;
+	if (fstat(elf_object_fd(o), &st) < 0)
+		return "its file cannot be looked at";
+	if (image->owner != COUNTS_NO_OWNER && image->owner != COUNTS_NOBODY && st.st_uid != image->owner)
+		return "the file of that path belongs to another user";
+	if (*image->build_id)
+		return build_id && strcmp(build_id, image->build_id) == 0 ? NULL : another;
+	return st.st_ino == image->inode && (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec == image->changed_ns ? NULL
+																	 : another;
 }
 
 bool places_take(struct places *p, const struct counts_image *image, const char **ret_why)
 {
-	const char *build_id;
-
 	let_go(p);
 	*ret_why = "there are no names in it";
 	if (image->kind == COUNTS_KERNEL)
@@ -91,20 +127,17 @@ bool places_take(struct places *p, const struct counts_image *image, const char 
 	if (image->kind != COUNTS_FILE)
 		return false;
 	if (image->path[0] != '/') {
-		*ret_why = "its processes had ended before its path could be read";
+		*ret_why = "its path is not known: its processes had ended before, or its file system is one of FUSE";
 		return false;
 	}
-	if (elf_object_open_named(NULL, image->path, &p->object, &p->why) < 0) {
+	if (open_image(image, &p->object, &p->why) < 0) {
 		*ret_why = p->why.text;
 		return false;
 	}
-	build_id = elf_object_build_id(p->object);
-	if (*image->build_id ? !build_id || strcmp(build_id, image->build_id) != 0 : !is_unchanged(elf_object_fd(p->object), image)) {
-		*ret_why = "the file of that path is another build now, or that of another container";
+	*ret_why = why_not_that(p->object, image);
+	if (*ret_why)
 		let_go(p);
-		return false;
-	}
-	return true;
+	return !*ret_why;
 }
 
 static bool symbol_at(struct places *p, uint64_t offset, uint64_t *ret_addr)

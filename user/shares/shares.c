@@ -13,10 +13,12 @@
 #include <uthash.h>
 
 #define MOST_UNREAD 10
+/* Those with the most samples come first. A user can have made many that have hardly any. */
+#define MOST_OPENED 2000
 
 const char *const shares_by_names[] = {"image", "function", "line", "process", "cgroup", "host", NULL};
 
-/* What adds up under one name; the key is the image, a line's end, and the name. */
+/* What adds up under one name; the key is the image, a zero, which no path has in it, and the name. */
 struct sum {
 	UT_hash_handle hh;
 	struct share share;
@@ -28,18 +30,19 @@ struct summing {
 	struct shares *out;
 	struct sum *sums;
 	struct places *places;
+	size_t opened;
 };
 
 static int add_sum(struct summing *s, const char *image, const char *name, uint64_t samples, double amount)
 {
-	size_t image_n = strlen(image), n = image_n + 1 + strlen(name);
-	_cleanup_free_ char *key = NULL;
+	size_t image_n = strlen(image) + 1, n = image_n + strlen(name);
+	_cleanup_free_ char *key = malloc(n + 1);
 	struct sum *x;
 
-	if (asprintf(&key, "%s\n%s", image, name) < 0) {
-		key = NULL;
+	if (!key)
 		return -ENOMEM;
-	}
+	memcpy(key, image, image_n);
+	memcpy(key + image_n, name, n - image_n + 1);
 	HASH_FIND(hh, s->sums, key, n, x);
 	if (!x) {
 		x = calloc(1, sizeof(*x) + n + 1);
@@ -103,10 +106,11 @@ static int name_places(struct counts *c, void *arg)
 	struct summing *s = arg;
 	struct places *p = s->places;
 	bool has_names = c->image.kind == COUNTS_FILE || c->image.kind == COUNTS_KERNEL, lines = s->c->by == SHARES_LINE;
-	const char *why = NULL;
-	bool read = has_names && places_take(p, &c->image, &why);
+	const char *why = "further images are not read";
+	bool read = has_names && s->opened < MOST_OPENED && places_take(p, &c->image, &why);
 	int r = has_names && !read ? note_unread(s, &c->image, why) : 0;
 
+	s->opened += has_names;
 	for (size_t i = 0; r == 0 && i < c->n_rows; i++) {
 		const struct counts_row *row = &c->rows[i];
 		const char *name = read && lines ? places_line(p, row->offset) : NULL;
