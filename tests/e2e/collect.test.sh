@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Continuous profiles: what collect counts, what top, db and diff make of it, and what happens when things go wrong.
-# needs: root btf python3
+# needs: root btf python3 setpriv
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
@@ -174,8 +174,15 @@ if ! "$COZBPF" collect --db new3 --event cycles -d 1s 2>/dev/null; then
 	bad 'no PMU' 'there is no PMU' collect --db new4 --event cycles -d 1s
 fi
 
+# What the unit allows is enough to sample and to find build ids, and it ends.
+unit=$BUILD/user/cmd/cozbpf-collect.service
+set=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
+: >log
+timeout -k 5 60 setpriv --bounding-set "-all,$set" "$COZBPF" collect --db unit.db --rate 500 -d 2s 2>>log && why='' || why=" status $?;"
+"$COZBPF" db export --to csv --db unit.db 2>complaint | found -E '"[0-9a-f]{40}"' || why+=' no build ids;'
+verdict "the unit's capabilities" "$why" log complaint
 if command -v systemd-analyze >/dev/null; then
-	sed "s|^ExecStart=.*/cozbpf|ExecStart=$COZBPF|" "$BUILD/user/cmd/cozbpf-collect.service" >cozbpf-collect.service
+	sed "s|^ExecStart=.*/cozbpf|ExecStart=$COZBPF|" "$unit" >cozbpf-collect.service
 	systemd-analyze verify --man=no "$tmp/cozbpf-collect.service" >complaint 2>&1 && [ ! -s complaint ] && why='' || why='refused'
 	verdict 'the unit' "$why" complaint
 else

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Experiments at a duty cycle beside continuous samples: what they say, of which build, and that they end with the collector.
-# needs: root btf python3
+# needs: root btf python3 setpriv
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
@@ -45,8 +45,10 @@ serve() { # PROGRAM
 	printf '%s\n' "$server" >"$group/cgroup.procs"
 }
 
+# With the capabilities of the unit.
+set=$(sed -n 's/^CapabilityBoundingSet=//p' "$BUILD/user/cmd/cozbpf-collect.service" | tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
 collect() { # PROGRAM SECONDS
-	"$COZBPF" collect --db db --rate 200 --cgroup "$group" --experiments 60% --max-slowdown 50% -p "served=$tmp/$1:served" -d "$2s" 2>>log
+	setpriv --bounding-set "-all,$set" "$COZBPF" collect --db db --rate 200 --cgroup "$group" --experiments 60% --max-slowdown 50% -p "served=$tmp/$1:served" -d "$2s" 2>>log
 }
 
 # effect LINE [ARGUMENT]...: of 50 %, in per cent.
