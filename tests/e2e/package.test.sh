@@ -20,6 +20,12 @@ depends=$(dpkg-deb -f "$package" Depends)
 ! grep -qE 'gcc|clang|llvm|-dev|python|meson' <<<"$depends" && why='' || why=" $depends;"
 verdict 'no compiler among what it needs to run' "$why"
 why=
+mkdir "$tmp/control"
+dpkg-deb -e "$package" "$tmp/control" || why+=' it cannot be unpacked;'
+! grep -hE 'deb-systemd-helper enable|deb-systemd-invoke .*start|systemctl .*(enable|start)' "$tmp"/control/p* "$tmp"/control/*inst 2>/dev/null >"$tmp/out" || why+=' it is started;'
+grep -q 'dh_installsystemd --no-enable --no-start' "$SRC/tools/debian/rules" || why+=' newer tools would start it;'
+verdict 'nothing is started by installing' "$why" "$tmp/out"
+why=
 dpkg-deb -x "$package" "$tmp/root" || why+=' it cannot be unpacked;'
 [ "$("$tmp/root/usr/bin/cozbpf" --version)" = "$("$COZBPF" --version)" ] || why+=' another version;'
 for file in share/man/man1/cozbpf-run.1.gz share/bash-completion/completions/cozbpf share/zsh/site-functions/_cozbpf share/doc/cozbpf/README.md share/doc/cozbpf/copyright; do
