@@ -15,8 +15,10 @@ group=
 for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
 	[ ! -f "$root/cgroup.subtree_control" ] || echo +cpu >"$root/cgroup.subtree_control" 2>/dev/null
 	group=$root/cozbpf-test-$$
-	mkdir -- "$group" 2>/dev/null && mkdir -- "$group/inner" || continue
-	[ ! -f "$group/cpu.max" ] && [ ! -f "$group/cpu.cfs_quota_us" ] || break
+	mkdir -p -- "$group/inner" 2>/dev/null || continue
+	if [ -f "$group/cpu.max" ] || [ -f "$group/cpu.cfs_quota_us" ]; then
+		break
+	fi
 	rmdir -- "$group/inner" "$group"
 	group=
 done
