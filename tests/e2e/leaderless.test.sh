@@ -8,7 +8,7 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
-rounds=1250 visits=2500
+rounds=1250 visits=2500 length=12000
 
 # One experiment, which counts, over all that the program does from the end of its standard input on.
 attached() { # SECONDS OPTION...: until main ends
@@ -16,11 +16,11 @@ attached() { # SECONDS OPTION...: until main ends
 	shift
 	rm -f -- "$profile" gate
 	mkfifo gate
-	"$programs/leaderless" "$rounds" 0.7 "$main" <gate >out &
+	"$programs/leaderless" "$rounds" 1 "$main" <gate >out &
 	target=$!
 	exec {open}>gate
 	sleep 0.2
-	timeout -k 5 "$limit" "$COZBPF" attach "$target" -q --no-report -o "$profile" --experiment 6000 -p progress "$@" \
+	timeout -k 5 "$limit" "$COZBPF" attach "$target" -q --no-report -o "$profile" --experiment "$length" -p progress "$@" \
 		>said 2>complaint {open}>&- &
 	job=$!
 	await_line "$profile" '"startup"' 20
@@ -37,9 +37,21 @@ attached() { # SECONDS OPTION...: until main ends
 	why+=$(counts "progress=$visits")
 }
 
+launched() {
+	local job
+	rm -f -- "$profile" gate
+	mkfifo gate
+	profiled --experiment "$length" -p progress -- "$programs/leaderless" "$rounds" 1 <gate &
+	job=$!
+	exec {open}>gate
+	await_line "$profile" '"startup"' 20
+	sleep 1.5
+	exec {open}>&-
+	wait "$job" || why+=' it failed;'
+	why+=$(counts "progress=$visits")
+}
 why=''
-whole_run -p progress -- "$programs/leaderless" "$rounds" 0.7 </dev/null || why+=' it failed;'
-why+=$(counts "progress=$visits")
+tried launched
 verdict 'run counts every visit' "$why" out err
 
 for how in '0 ' '4 ' '0 --inject=always --disable task_work' '0 --disable uprobe_multi'; do

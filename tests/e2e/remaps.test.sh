@@ -49,7 +49,9 @@ status=$?
 verdict 'a SIGTRAP of the program itself' "$why" err
 # A probe there would have it run into the breakpoint for ever.
 profiled -p stop -- ./trap
-refusal 'a point on a breakpoint of the program' 'is a breakpoint itself' $?
+status=$?
+mv err complaint
+refusal 'a point on a breakpoint of the program' 'is a breakpoint itself' "$status"
 
 sampled() { # HOW
 	profiled --experiment 500 -p "it=sampled:burn" -- "$programs/remaps" "$1" 2500 </dev/null || why+=' it failed;'
