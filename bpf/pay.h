@@ -190,8 +190,8 @@ static __always_inline void pay_extend(struct thread *t)
 }
 
 /* Has the current thread's process a limit of the CPU time that it may use? Held or spun, a pause would use
- * it up, and SIGXCPU end the program: it must be slept. */
-static __always_inline bool pay_cpu_limited(void)
+ * it up, and SIGXCPU end the program: it must be slept. A global function, as pay_handled is. */
+__weak __attribute__((noinline)) int pay_cpu_limited(void)
 {
 	const struct signal_struct *signal = BPF_CORE_READ(bpf_get_current_task_btf(), signal);
 
@@ -318,7 +318,8 @@ PAY_CALLBACK(pay_first, pay_schedule(task, t, 0, pay_second))
 /* @task, in scope, runs or is about to run on a CPU. Asks it to pay if it owes enough; returns whether it was asked now. */
 static __always_inline bool pay_ask(struct task_struct *task, struct thread *t, u64 asked_at)
 {
-	if (config.payer == ABI_PAY_NONE || t->polls || (t->pause.hold_from && !t->pause.last_slice) || pay_waits(t) || thread_due(t) < config.threshold_ns)
+	if (config.payer == ABI_PAY_NONE || t->polls || (t->pause.hold_from && !t->pause.last_slice) || pay_waits(t) ||
+	    thread_due(t) < config.threshold_ns)
 		return false;
 	/* In the middle of a payment by the shim: what was added to the debt since is paid in the same go. */
 	if (thread_pays_in_shim(t)) {
