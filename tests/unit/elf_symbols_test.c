@@ -2,6 +2,7 @@
 /* Which symbols are one function, by symbols that this file defines as compilers would; and symbols that come packed. */
 #include "elf/demangle.h"
 #include "dwarf/lines.h"
+#include "elf/names.h"
 #include "elf/object.h"
 #include "elf/symbols_private.h"
 
@@ -40,6 +41,19 @@ __asm__(".text\n"
 				FUNCTION("_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m")
 					FUNCTION("_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE")
 						FUNCTION("main.(*T).Method") FUNCTION("main.main.func1") FUNCTION("example.com/mod/pkg.Run")
+	/* two functions that were folded, with aliases of the first; a class's two constructors */
+	".globl symbols_folded, __symbols_folded, symbols_other\n.weak symbols_by_hand\n"
+	".type symbols_folded, @function\n.type __symbols_folded, @function\n.type symbols_other, @function\n"
+	".type symbols_by_hand, @function\n.type symbols_folded64, @function\n"
+	"symbols_folded: __symbols_folded: symbols_other: symbols_by_hand: symbols_folded64: ret\n"
+	".type _ZN7symbols1CC1Ev, @function\n.type _ZN7symbols1CC2Ev, @function\n"
+	"_ZN7symbols1CC1Ev: _ZN7symbols1CC2Ev: ret\n"
+	/* two instances of a template that were folded */
+	".type _ZN7symbols4turnIiEEvT_, @function\n.type _ZN7symbols4turnIjEEvT_, @function\n"
+	"_ZN7symbols4turnIiEEvT_: _ZN7symbols4turnIjEEvT_: ret\n"
+	/* overloaded, and static in two files */
+	FUNCTION("_ZN7symbols4overEi") FUNCTION("_ZN7symbols4overEd") FUNCTION("symbols_twice.lto_priv.0")
+		FUNCTION("symbols_twice.lto_priv.1")
 	/* one that only chooses another */
 	FUNCTION("symbols_chosen") ".type symbols_chosen, %gnu_indirect_function\n");
 
@@ -445,9 +459,55 @@ static void test_separate(void **state)
 	must("rm -r %s", dir);
 }
 
+static size_t sharers(const struct elf_object *o, const char *name, bool by_source, char **ret)
+{
+	_cleanup_elf_names_ struct elf_names names;
+	struct elf_symbol s;
+
+	assert_int_equal(elf_object_find_function(o, name, &s), 0);
+	assert_int_equal(elf_object_sharers(o, s.addr, by_source, &names), 0);
+	if (ret)
+		*ret = elf_names_join(&names, name);
+	return names.n;
+}
+
+static void test_sharers(void **state)
+{
+	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
+	_cleanup_free_ char *others = NULL, *of_alias = NULL;
+
+	(void)state;
+	assert_int_equal(sharers(o, "symbols_folded", false, &others), 2);
+	assert_string_equal(others, "symbols_other");
+	assert_int_equal(sharers(o, "__symbols_folded", false, &of_alias), 2);
+	assert_string_equal(of_alias, "symbols_other");
+	assert_int_equal(sharers(o, "_ZN7symbols1CC1Ev", false, NULL), 0);
+	assert_int_equal(sharers(o, "symbols_full", false, NULL), 0);
+	assert_int_equal(sharers(o, "_ZN7symbols4turnIiEEvT_", false, NULL), 2);
+	assert_int_equal(sharers(o, "_ZN7symbols4turnIiEEvT_", true, NULL), 0);
+}
+
+static void test_namesakes(void **state)
+{
+	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
+	struct elf_symbol all[4];
+
+	(void)state;
+	assert_int_equal(elf_object_namesakes(o, "symbols::over", all, 4), 2);
+	assert_int_equal(elf_object_namesakes(o, "symbols::over(int)", all, 4), 0);
+	assert_int_equal(elf_object_namesakes(o, "_ZN7symbols4overEi", all, 4), 0);
+	assert_int_equal(elf_object_namesakes(o, "symbols_twice", all, 4), 2);
+	assert_int_equal(elf_object_namesakes(o, "symbols_twice", all, 1), 1);
+	assert_int_equal(elf_object_namesakes(o, "symbols_full", all, 4), 0);
+	assert_int_equal(elf_object_namesakes(o, "symbols::C::C", all, 4), 0);
+	assert_int_equal(elf_object_namesakes(o, "symbols_no_such", all, 4), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sharers),
+		cmocka_unit_test(test_namesakes),
 		cmocka_unit_test(test_own_length), cmocka_unit_test(test_entries),   cmocka_unit_test(test_code),
 		cmocka_unit_test(test_indirect),   cmocka_unit_test(test_languages), cmocka_unit_test(test_readable),
 		cmocka_unit_test(test_separate),   cmocka_unit_test(test_minidebug), cmocka_unit_test(test_bad_minidebug),

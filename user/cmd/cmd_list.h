@@ -4,8 +4,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct code_map;
+struct elf_object;
 struct list_word;
 
 struct listing {
@@ -33,5 +35,7 @@ void list_print_name(const char *name);
 int list_is_new(struct listing *l, const char *name);
 /* To be said at the end, once. -ENOMEM. */
 int list_note(struct listing *l, const char *text);
+/* If several functions share the code that begins at @vaddr (elf/names.h), that is said at the end. 1: they do. -ENOMEM. */
+int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr, bool by_source);
 /* Prints the notes. Returns the exit status; if nothing was printed, after one line on stderr: why, or @nothing. */
 int list_end(struct listing *l, const char *nothing);

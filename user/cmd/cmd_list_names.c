@@ -7,6 +7,7 @@
 #include "cmd/commands.h"
 #include "code/map.h"
 #include "dwarf/lines.h"
+#include "elf/names.h"
 #include "elf/object.h"
 
 #define HASH_NONFATAL_OOM 1
@@ -71,6 +72,21 @@ static int note(struct listing *l, const char *counted, const char *text)
 int list_note(struct listing *l, const char *text)
 {
 	return note(l, NULL, text);
+}
+
+int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr, bool by_source)
+{
+	_cleanup_elf_names_ struct elf_names names = {0};
+	_cleanup_free_ char *all = NULL, *text = NULL;
+	int r = elf_object_sharers(elf, vaddr, by_source, &names);
+
+	if (r < 0 || !names.n)
+		return r;
+	all = elf_names_join(&names, NULL);
+	if (!all || asprintf(&text, "%s share their code, folded or as aliases: --shared-code counts them together", all) < 0)
+		text = NULL;
+	r = text ? list_note(l, text) : -ENOMEM;
+	return r < 0 ? r : 1;
 }
 
 int list_is_new(struct listing *l, const char *name)
@@ -165,7 +181,8 @@ static int print_function(const struct elf_symbol *sym, const char *readable, vo
 	head(x);
 	list_print_name(readable);
 	(void)putchar('\n');
-	return ferror(stdout) ? -EIO : 0;
+	r = list_note_sharers(x->l, x->o->elf, sym->addr, false);
+	return r < 0 ? r : ferror(stdout) ? -EIO : 0;
 }
 
 /* Nothing fits the pattern; a source or function out of scope that does is in the notes. */

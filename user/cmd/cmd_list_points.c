@@ -31,13 +31,17 @@ struct listed {
 	struct elf_symbol function;
 };
 
-/* @text is what --progress takes. */
-static int print(struct listed *x, const char *text, const char *word)
+/* @text is what --progress takes, for a place in the function at or around @vaddr. What --progress takes only with --shared-code is a note. */
+static int print(struct listed *x, const char *text, const char *word, uint64_t vaddr, bool is_line)
 {
+	struct elf_symbol f;
 	int r;
 
 	if (x->l->glob && fnmatch(x->l->glob, text, 0) != 0 && fnmatch(x->l->glob, word, 0) != 0)
 		return 0;
+	r = elf_object_function_at(x->elf, vaddr, &f) == 0 ? list_note_sharers(x->l, x->elf, f.addr, is_line) : 0;
+	if (r)
+		return r < 0 ? r : 0;
 	r = list_is_new(x->l, text);
 	if (r <= 0)
 		return r;
@@ -62,7 +66,7 @@ static int print_probe(const struct usdt_probe *p, void *arg)
 		text = NULL;
 		return -ENOMEM;
 	}
-	return print(x, text, p->name);
+	return print(x, text, p->name, p->vaddr, false);
 }
 
 static int print_function(const struct elf_symbol *s, const char *readable, void *arg)
@@ -70,6 +74,9 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 	struct listed *x = arg;
 	_cleanup_free_ char *text = NULL;
 
+	/* No call gets to code that only chooses another. */
+	if (s->is_indirect)
+		return 0;
 	/* What the C library's startup files bring. */
 	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
 	    !strcmp(readable, "_fini"))
@@ -78,7 +85,7 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 		text = NULL;
 		return -ENOMEM;
 	}
-	return print(x, text, readable);
+	return print(x, text, readable, s->addr, false);
 }
 
 static int print_loop(const struct code_loop *loop, void *arg)
@@ -97,7 +104,7 @@ static int print_loop(const struct code_loop *loop, void *arg)
 		text = NULL;
 		return -ENOMEM;
 	}
-	return print(x, text, loop->line.file ? basename(text) : x->function.function);
+	return print(x, text, loop->line.file ? basename(text) : x->function.function, x->function.addr, loop->line.file != NULL);
 }
 
 static int print_loops(const struct elf_symbol *s, void *arg)

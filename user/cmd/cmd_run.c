@@ -297,6 +297,7 @@ static void free_run(struct run *r)
 	identity_free(&r->identity);
 	free(r->path);
 	free(r->points);
+	free(r->shared);
 }
 
 int run_exit_status(const struct run *r)

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -49,6 +50,20 @@ static struct code_name *function_name(struct code_map *m, const struct elf_symb
 	return name ? code_name_intern(m, name) : NULL;
 }
 
+/* What is shown of a function: all its names, if its code is that of several. */
+static struct code_name *shown_name(struct code_map *m, const struct code_object *o, const struct elf_symbol *s, bool by_source)
+{
+	_cleanup_elf_names_ struct elf_names names = {0};
+	_cleanup_free_ char *others = NULL, *text = NULL;
+
+	if (elf_object_sharers(o->elf, s->addr, by_source, &names) < 0 || !names.n)
+		return function_name(m, s);
+	others = elf_names_join(&names, names.all[0]);
+	if (!others || asprintf(&text, "%s, sharing its code with %s", names.all[0], others) < 0)
+		text = NULL;
+	return text ? code_name_intern(m, text) : NULL;
+}
+
 int code_place_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
 {
 	size_t object = ABI_CODE_OBJECT(code);
@@ -90,6 +105,8 @@ int code_place_name(struct code_map *m, uint64_t code, const char **ret_line, co
 			return r;
 	}
 	*ret_line = line;
+	if (function && ret_function)
+		function = shown_name(m, o, &s, !by_function);
 	if (ret_function)
 		*ret_function = function ? function->text : NULL;
 	return 0;
@@ -222,7 +239,9 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 	HASH_FIND(hh, m->names, name, n, x);
 	/* Not as we write it: a raw symbol, or without its arguments. */
 	for (size_t i = 0; (!x || !x->n_functions) && i < m->n_objects; i++)
-		if (has_function_names(m, i) && elf_object_find_function(m->objects[i]->elf, name, &s) == 0)
+		if (has_function_names(m, i) && elf_object_find_function(m->objects[i]->elf, name, &s) == 0 &&
+		    /* by the name under which its code is filed */
+		    elf_object_function_at(m->objects[i]->elf, s.addr, &s) == 0)
 			x = function_name(m, &s);
 	return r == 0 && x ? add_name(m, x, out) : r;
 }

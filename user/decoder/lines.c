@@ -218,6 +218,8 @@ static int find_statements(struct line_table *t, const char *file, uint32_t line
 	if (err == 0) {
 		*ret = (void *)TAKE_PTR(r.blobs[BLOB_ARRAY]);
 		*ret_n = n;
+	} else if (err == -ENOTUNIQ) {
+		(void)fail(&t->several, ENOTUNIQ, "%s", (const char *)r.blobs[BLOB_MORE]);
 	} else if (err == -ENOENT) {
 		*ret_nearest = r.head.a > UINT32_MAX ? 0 : (uint32_t)r.head.a;
 	}

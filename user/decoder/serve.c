@@ -225,6 +225,8 @@ static int serve_statements(struct server *s, const struct decoder_request *q, c
 	int r = line_table_statements(s->lines, file, (uint32_t)q->a, &all, &n, &nearest);
 
 	a->head.a = nearest;
+	if (r == -ENOTUNIQ)
+		set_array(a, BLOB_MORE, line_table_several(s->lines), strlen(line_table_several(s->lines)));
 	if (r < 0)
 		return r;
 	a->owned[BLOB_ARRAY] = all;

@@ -122,6 +122,7 @@ void line_table_close(struct line_table *t)
 		return;
 	for (size_t i = 0; i < t->n_units; i++) {
 		free(t->units[i].rows);
+		free(t->units[i].folded);
 		free(t->units[i].files);
 		free(t->units[i].numbers.ids);
 		free(t->units[i].inlined);

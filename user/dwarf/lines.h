@@ -78,8 +78,12 @@ int line_table_read_file(struct line_table *t, const char *file);
 
 /* For probes: in every function (and every inlined or cloned copy) that has code for the line, the address of the line's first
  * statement. Looks at all units whose file table has the file. *ret is the caller's (free). -ENOENT: the file is known but the
- * line has no code, *ret_nearest is then the nearest line that has (0 if none); -ENXIO: no unit has such a file. */
+ * line has no code, *ret_nearest is then the nearest line that has (0 if none); -ENXIO: no unit has such a file; -ENOTUNIQ:
+ * several files that are called so have code for the line, line_table_several names them. */
 int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
+
+/* "a/part.c and b/part.c", after -ENOTUNIQ. Owned by the table. */
+const char *line_table_several(const struct line_table *t);
 
 /* All address ranges whose file matches @match(file, arg), over ALL units (so it reads everything): for --source scopes. */
 int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret, size_t *ret_n);

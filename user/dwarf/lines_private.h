@@ -50,6 +50,8 @@ struct line_unit {
 	enum unit_state rows_state, files_state;
 	struct line_row *rows; /* sequences by address, each closed by an end row; addresses never fall */
 	size_t n_rows;
+	struct line_row *folded; /* sequences of code that others in @rows have as well; only where it was read */
+	size_t n_folded;
 	uint32_t *files; /* ids in the file table, ascending, each once */
 	size_t n_files;
 	struct file_numbers numbers;
@@ -83,6 +85,7 @@ struct line_table {
 	uint64_t names_size; /* bytes of all names */
 	size_t decoded, bad;
 	struct error warning; /* the first; "" if none */
+	struct error several; /* files that the last name with -ENOTUNIQ could mean */
 };
 
 /* Who reads line tables (elf/readers.h). Each is asked once about a unit. */

@@ -210,12 +210,14 @@ static int by_start(const void *pa, const void *pb)
 	return a->first < b->first ? -1 : 1;
 }
 
-/* Keeps sequences in code segments, by address, without overlaps: what a linker discarded sits at 0 or at the top. */
+/* Keeps sequences in code segments, by address, without overlaps: what a linker discarded sits at 0 or at the top. Those of functions that it
+ * folded overlap: all but the first of each piece of code go to u->folded. */
 static bool order_sequences(const struct line_table *t, const struct rows *in, struct line_unit *u)
 {
 	size_t n = 0, used = 0;
 	_cleanup_free_ struct sequence *all = reallocarray(NULL, in->n / 2 + 1, sizeof(*all));
 	struct line_row *rows = u->rows = reallocarray(NULL, in->n + 1, sizeof(*rows));
+	struct line_row *grown;
 
 	if (!all || !rows)
 		return false;
@@ -231,8 +233,15 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 	if (n)
 		qsort(all, n, sizeof(*all), by_start);
 	for (size_t i = 0; i < n; i++) {
-		if (used && all[i].lo < rows[used - 1].addr)
+		if (used && all[i].lo < rows[used - 1].addr) {
+			grown = reallocarray(u->folded, u->n_folded + all[i].n, sizeof(*grown));
+			if (!grown)
+				return false;
+			u->folded = grown;
+			memcpy(grown + u->n_folded, in->all + all[i].first, all[i].n * sizeof(*grown));
+			u->n_folded += all[i].n;
 			continue;
+		}
 		memcpy(rows + used, in->all + all[i].first, all[i].n * sizeof(*rows));
 		used += all[i].n;
 	}

@@ -9,6 +9,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define MAX_NAMED 4 /* files in a message */
 
 /* A row of the line. */
 struct hit {
@@ -156,7 +159,48 @@ static int pick(struct line_table *t, struct hits *h, const struct line_instance
 	return 0;
 }
 
-static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line, struct addresses *out, uint32_t *nearest)
+/* Files that have code for the line. */
+struct statement_files {
+	uint32_t all[MAX_NAMED];
+	size_t n;
+};
+
+static void add_file(struct statement_files *files, uint32_t id)
+{
+	for (size_t i = 0; i < files->n; i++)
+		if (files->all[i] == id)
+			return;
+	if (files->n < MAX_NAMED)
+		files->all[files->n++] = id;
+}
+
+/* Functions that were folded into others: the first statement of the line in each. */
+static int folded_statements(struct file_filter *f, const struct line_unit *u, uint32_t line,
+			     struct statement_files *files, struct addresses *out)
+{
+	bool found = false;
+
+	for (size_t i = 0; i + 1 < u->n_folded; i++) {
+		const struct line_row *row = &u->folded[i];
+
+		if (row->end) {
+			found = false;
+			continue;
+		}
+		if (found || row->line != line || row[1].addr <= row->addr ||
+		    !file_filter_wants(f, row->file))
+			continue;
+		if (array_room(out->all, out->n) < 0)
+			return -ENOMEM;
+		out->all[out->n++] = row->addr;
+		add_file(files, row->file);
+		found = true;
+	}
+	return 0;
+}
+
+static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line,
+			   struct statement_files *files, struct addresses *out, uint32_t *nearest)
 {
 	struct line_instances in = {0};
 	struct hits h = {0};
@@ -170,6 +214,7 @@ static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t 
 			continue;
 		if (row->line == line) {
 			r = add_hit(&h, row);
+			add_file(files, row->file);
 			continue;
 		}
 		gap = row->line > line ? row->line - line : line - row->line;
@@ -185,26 +230,61 @@ static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t 
 		r = drop_strays(&h, &in);
 	if (r == 0)
 		r = pick(f->t, &h, &in, out);
+	if (r == 0)
+		r = folded_statements(f, u, line, files, out);
 	line_instances_free(&in);
 	free(h.all);
 	return r;
 }
 
-int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+static bool match_exactly(const char *file, void *arg)
 {
-	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
+	return strcmp(file, arg) == 0;
+}
+
+/* Is what was written the whole name of one of them? */
+static bool is_whole(const struct line_table *t, const struct statement_files *files, const char *file)
+{
+	for (size_t i = 0; i < files->n; i++)
+		if (strcmp(t->files[files->all[i]]->name, file) == 0)
+			return true;
+	return false;
+}
+
+static int name_files(struct line_table *t, const struct statement_files *files)
+{
+	char text[sizeof(t->several.text)] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < files->n && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+					 !i			 ? ""
+					 : i + 1 == files->n ? " and "
+								 : ", ",
+					 t->files[files->all[i]]->name);
+	(void)fail(&t->several, ENOTUNIQ, "%s", text);
+	return -ENOTUNIQ;
+}
+
+static int statements(struct file_filter *f, const char *file, uint32_t line, uint64_t **ret,
+		      size_t *ret_n, uint32_t *ret_nearest)
+{
+	struct line_table *t = f->t;
+	struct statement_files files = {0};
 	struct addresses out = {0};
 	uint32_t nearest = 0;
 	int r = 0;
 	bool known = false;
 
 	for (size_t i = 0; r == 0 && i < t->n_units; i++) {
-		if (!file_filter_unit(&f, &t->units[i]))
+		if (!file_filter_unit(f, &t->units[i]))
 			continue;
 		known = true;
 		if (line_unit_rows(t, &t->units[i]))
-			r = unit_statements(&f, &t->units[i], line, &out, &nearest);
+			r = unit_statements(f, &t->units[i], line, &files, &out, &nearest);
 	}
+	if (r == 0 && files.n > 1)
+		r = is_whole(t, &files, file) ? -ENOTUNIQ : name_files(t, &files);
 	if (r == 0 && !out.n)
 		r = known ? -ENOENT : -ENXIO;
 	if (r == -ENOENT)
@@ -216,6 +296,26 @@ int line_statements_here(struct line_table *t, const char *file, uint32_t line, 
 	*ret = out.all;
 	*ret_n = sort_unique(out.all, out.n, sizeof(*out.all), compare_u64);
 	return 0;
+}
+
+int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+{
+	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
+	_cleanup_(file_filter_free) struct file_filter exact = {
+		.t = t, .match = match_exactly, .arg = (void *)(uintptr_t)file};
+	int r;
+
+	t->several.text[0] = 0;
+	r = statements(&f, file, line, ret, ret_n, ret_nearest);
+	/* No name is named, since one of the files is called exactly so. */
+	if (r == -ENOTUNIQ && !t->several.text[0])
+		r = statements(&exact, file, line, ret, ret_n, ret_nearest);
+	return r;
+}
+
+const char *line_table_several(const struct line_table *t)
+{
+	return t->several.text;
 }
 
 int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)

@@ -52,6 +52,8 @@ void elf_object_set_options(struct elf_object *o, const struct debug_options *op
 void elf_object_set_called(struct elf_object *o, const char *path);
 
 const char *elf_object_path(const struct elf_object *o);
+/* The last component of what its file is called. */
+const char *elf_object_base_name(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o); /* still owned by the object */
 /* The path of its dynamic linker; the caller frees. NULL: it has none. */
 char *elf_object_interpreter(const struct elf_object *o);

@@ -50,8 +50,6 @@ Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, con
 /* The contents of the first section of @type that lies inside the file, has at most @max bytes, and links to sound strings; or NULL. */
 Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max, GElf_Shdr *ret);
 
-/* The last component of what its file is called. */
-const char *elf_object_base_name(const struct elf_object *o);
 
 void symbol_index_free(struct symbol_index *x);
 

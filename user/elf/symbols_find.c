@@ -19,9 +19,7 @@ static const struct symbol *better(const struct symbol *a, const struct symbol *
 	return a->rank <= b->rank ? a : b;
 }
 
-/* The identifier that a mangled form of @name must contain: the last one before the argument list, outside of template
- * arguments. Empty when there is none to rely on (operators, closures, letters that are written in another way). */
-static void key_of(const char *name, char *ret, size_t size)
+void symbol_key_of(const char *name, char *ret, size_t size)
 {
 	const char *start = NULL, *end = NULL;
 	int depth = 0;
@@ -75,7 +73,7 @@ static const struct symbol *find_readable(const struct symbol_index *x, const ch
 	struct wanted w = {.name = name};
 	char key[256];
 
-	key_of(name, key, sizeof(key));
+	symbol_key_of(name, key, sizeof(key));
 	for (size_t f = 0; !w.found && f < 3; f++) {
 		struct demangle_batch b = {.arguments = forms[f].arguments, .result = forms[f].result, .take = take_wanted, .arg = &w};
 
@@ -160,7 +158,7 @@ static int family(const struct symbol_index *x, const struct symbol *like, const
 	int r = 0;
 
 	if (readable)
-		key_of(readable, key, sizeof(key));
+		symbol_key_of(readable, key, sizeof(key));
 	for (size_t i = 0; r == 0 && i < x->n; i++) {
 		const struct symbol *s = &x->all[i];
 

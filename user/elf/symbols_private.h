@@ -76,6 +76,11 @@ struct elf_symbol symbol_public(const struct symbol *s);
  * last kind in their order: a part of a copy is a part. */
 size_t symbol_own_length(const char *name, enum symbol_kind *ret_kind);
 
+/* symbols_find.c: the identifier that a mangled form of @name must contain: the last one before the
+ * argument list, outside of template arguments. Empty when there is none to rely on (operators,
+ * closures, letters that are written in another way). */
+void symbol_key_of(const char *name, char *ret, size_t size);
+
 /* minidebug.c. -ENOENT: the file has none (@e is left alone). -ENOEXEC: corrupt; -EFBIG: larger than MINIDEBUG_MAX; -ENOMEM; @e says so. On success
  * the contents of *ret are the caller's (minidebug_close). */
 int minidebug_open(const struct elf_object *o, struct minidebug *ret, struct error *e);

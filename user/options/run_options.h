@@ -54,6 +54,7 @@ struct run_options {
 	char *const *command;	   /* what to run: NULL-terminated, at least one word; borrowed from argv. Of attach and system: all words */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
+	bool shared_code; /* points may count visits of several functions that have one code */
 	struct run_latency {
 		size_t begin;		   /* index of its begin in `points`; its end follows, and both are points like any other */
 		unsigned int arguments[2]; /* as in struct latency_spec */

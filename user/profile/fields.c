@@ -58,6 +58,7 @@ static const struct field startup_list[] = {
 	S(sync, FIELD_STRING),
 	S(pay, FIELD_STRING),
 	S(fallback, FIELD_STRING),
+	S(shared, FIELD_STRING),
 	S(granularity, FIELD_STRING),
 	S(seed, FIELD_U64),
 	S(period_ns, FIELD_U64),

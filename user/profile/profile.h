@@ -15,6 +15,7 @@ struct profile_startup {
 	char *sync;	   /* "sched", "pthread" */
 	char *pay;	   /* the payer used: "sleep", "hold", "spin" */
 	char *fallback;	   /* what had to be replaced on this kernel, in words; NULL: nothing */
+	char *shared;	   /* points that count visits of several functions, as these have one code, in words; NULL: none */
 	char *inject;	   /* of processes that ran already: whether a handler of a signal was put into them: "never", "auto", "always"; else NULL */
 	char *granularity; /* "line", "function" */
 	char *attribution; /* what a sample belongs to: "first" line in scope of its call chain, "inclusive": all of them; NULL: the first */

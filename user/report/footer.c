@@ -263,6 +263,21 @@ static void note_runs(const struct report *r)
 	}
 }
 
+/* Points in code that several functions share: each different text once. */
+static void note_shared(const struct report *r)
+{
+	for (size_t i = 0; i < r->p->n_runs; i++) {
+		const char *text = r->p->runs[i].shared;
+		_cleanup_free_ char *clean = text ? text_clean(r, text) : NULL;
+		size_t before = 0;
+
+		while (text && before < i && !same(text, r->p->runs[before].shared))
+			before++;
+		if (clean && before == i)
+			note(r, NOTE_WARNING, "%s, since the code is one.", clean);
+	}
+}
+
 static void note_placebo(const struct report *r)
 {
 	for (size_t i = 0; i < r->a->n_points; i++) {
@@ -345,6 +360,7 @@ void footer_notes(const struct report *r)
 	costs_notes(r);
 	note_runs(r);
 	note_attribution(r);
+	note_shared(r);
 	note_unattributed(r);
 	note_names(r);
 	verdict_notes(r);

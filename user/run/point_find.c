@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "code/map.h"
 #include "dwarf/lines.h"
+#include "elf/names.h"
 #include "elf/object.h"
 #include "elf/similar.h"
 #include "elf/usdt.h"
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #define MAX_SHOWN 8  /* offsets in a message */
+#define MAX_NAMESAKES 6
 #define MAX_MOVED 32 /* places of a point: each takes a search of the whole object for jumps */
 
 bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i)
@@ -31,6 +33,7 @@ void point_sites_free(struct point_sites *s)
 {
 	free(s->all);
 	free(s->code);
+	free(s->shared);
 	*s = (struct point_sites){0};
 }
 
@@ -78,6 +81,9 @@ int point_find_line(const struct elf_object *o, struct line_table *t, const stru
 		return fail(e, ENXIO, "%s %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all", option, p->name, p->file,
 			    elf_object_path(o), n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "", n > 1 ? near[1] : "");
 	}
+	if (err == -ENOTUNIQ)
+		return fail(e, ENOTUNIQ, "%s %s: %s have code for line %u; write more of the path of the one that you mean", option, p->name,
+			    line_table_several(t), p->line);
 	if (err < 0)
 		return fail(e, -err, "%s %s: cannot read the line information of %s: %s", option, p->name, elf_object_path(o), strerror(-err));
 	return 0;
@@ -134,34 +140,82 @@ static int is_indirect(const struct elf_object *o, const struct point_spec *p, c
 		    option, p->name, p->function, elf_object_path(o));
 }
 
-/* A function without a name is called after its place, "libz.so.1+0x2f40", which reads like an offset. */
-static bool find_nameless(const struct elf_object *o, const struct point_spec *p, struct elf_symbol *ret)
+/* A function can be called after its place, "libz.so.1+0x2f40", which reads like an offset: one that has no name, or none of its own. */
+static bool find_place(const struct elf_object *o, const struct point_spec *p, struct elf_symbol *ret)
 {
-	size_t n = strlen(p->function);
-
-	if (!p->offset || elf_object_function_at(o, p->offset, ret) < 0 || !ret->is_nameless || ret->addr != p->offset)
+	if (!p->offset || elf_object_function_at(o, p->offset, ret) < 0 || ret->addr != p->offset)
 		return false;
 	/* The object is called as its file, or by a link to it (libz.so.1 for libz.so.1.2.13). */
-	return (strncmp(ret->name, p->function, n) == 0 && ret->name[n] == '+') || (p->binary && strcmp(basename(p->binary), p->function) == 0);
+	return strcmp(elf_object_base_name(o), p->function) == 0 || (p->binary && strcmp(basename(p->binary), p->function) == 0);
+}
+
+/* A path and a line for each of the functions, as can be written for one of them; else its address. */
+static int say_namesakes(const struct elf_object *o, struct line_table *lines,
+			 const struct point_spec *p, const char *option, struct error *e)
+{
+	struct elf_symbol all[MAX_NAMESAKES];
+	int n = elf_object_namesakes(o, p->function, all, MAX_NAMESAKES);
+	char text[sizeof(e->text)] = "";
+	size_t used = 0;
+
+	for (int i = 0; i < n && used < sizeof(text); i++) {
+		_cleanup_free_ char *name = elf_demangle(all[i].function);
+		struct line_location at;
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
+					 name ? name : all[i].function);
+		if (used >= sizeof(text))
+			break;
+		if (lines && line_table_at(lines, all[i].addr, &at) == 0)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s:%u",
+						 at.file, at.line);
+		else
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s+0x%llx",
+						 elf_object_base_name(o),
+						 (unsigned long long)all[i].addr);
+	}
+	if (n <= 0)
+		return n < 0 ? fail(e, -n, "out of memory") : 0;
+	return fail(e, ENOTUNIQ, "%s %s: several functions are called so; name one by its arguments or "
+		    "its place: %s", option, p->name, text);
+}
+
+/* What is said of a point in code that several functions share. */
+static int find_sharers(const struct elf_object *o, const struct point_spec *p, bool by_source,
+			uint64_t addr, struct point_sites *sites, struct error *e)
+{
+	_cleanup_elf_names_ struct elf_names names = {0};
+	struct elf_symbol s;
+	int r;
+
+	if (sites->shared || elf_object_function_at(o, addr, &s) < 0)
+		return 0;
+	r = elf_object_sharers(o, s.addr, by_source, &names);
+	if (r == 0 && names.n)
+		sites->shared = elf_names_join(&names, p->function);
+	return r < 0 || (names.n && !sites->shared) ? fail(e, ENOMEM, "out of memory") : 0;
 }
 
 /* *ret_offset: the places are offsets in the function. */
-static int find_function(const struct elf_object *o, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n, bool *ret_offset,
-			 struct error *e)
+static int find_function(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, uint64_t **ret,
+			 size_t *ret_n, bool *ret_offset, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
-	struct elf_symbol nameless;
+	struct elf_symbol place;
 	uint64_t offset = p->offset;
 	int r;
 
-	if (find_nameless(o, p, &nameless)) {
+	if (find_place(o, p, &place)) {
 		entries = calloc(1, sizeof(*entries));
 		*ret_n = 1;
 		offset = 0;
 		if (entries)
-			entries[0] = nameless;
+			entries[0] = place;
 		r = entries ? 0 : -ENOMEM;
 	} else {
+		r = say_namesakes(o, lines, p, option, e);
+		if (r < 0)
+			return r;
 		r = elf_object_find_entries(o, p->function, &entries, ret_n);
 	}
 	if (r == -ENOMEM)
@@ -188,21 +242,25 @@ static int find_function(const struct elf_object *o, const struct point_spec *p,
 }
 
 /* The code of a function whose samples count. */
-static int find_sampled(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *ret, struct error *e)
+static int find_sampled(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option,
+			struct point_sites *ret, struct error *e)
 {
-	struct elf_symbol nameless;
+	struct elf_symbol place;
 	int r;
 
-	if (find_nameless(o, p, &nameless)) {
+	if (find_place(o, p, &place)) {
 		ret->code = calloc(1, sizeof(*ret->code));
 		if (!ret->code)
 			return fail(e, ENOMEM, "out of memory");
-		ret->code[ret->n_code++] = nameless;
+		ret->code[ret->n_code++] = place;
 		return 0;
 	}
 	if (p->offset)
 		return fail(e, EINVAL, "%s %s: samples are counted of a whole function; leave out what stands behind %s", option, p->name,
 			    p->function);
+	r = say_namesakes(o, lines, p, option, e);
+	if (r < 0)
+		return r;
 	r = elf_object_find_code(o, p->function, &ret->code, &ret->n_code);
 	if (r == 0 && ret->code[0].is_indirect)
 		return is_indirect(o, p, option, e);
@@ -336,40 +394,49 @@ static void name_object(struct error *e, const char *opened, const char *path)
 static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, bool exact, const char *option,
 		   struct point_sites *ret, struct error *e)
 {
+	bool by_line = p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE;
 	_cleanup_free_ uint64_t *addrs = NULL;
 	bool offset = false;
-	size_t n;
+	size_t n = 0;
+	struct elf_symbol place;
 	int r;
 
-	if (p->kind == POINT_USDT) {
+	ret->by_address = p->function && find_place(o, p, &place);
+	if (p->kind == POINT_USDT)
 		r = find_usdt(o, p, option, ret, e);
-		return r < 0 ? r : check_sites(o, p, option, ret, e);
-	}
-	if (p->kind == POINT_SAMPLED_FUNCTION)
-		return find_sampled(o, p, option, ret, e);
-	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
+	else if (p->kind == POINT_SAMPLED_FUNCTION)
+		r = find_sampled(o, lines, p, option, ret, e);
+	else if (by_line)
 		r = point_find_line(o, lines, p, option, &addrs, &n, e);
 	else
-		r = find_function(o, p, option, &addrs, &n, &offset, e);
-	if (r < 0 || p->kind == POINT_SAMPLED_LINE)
-		return r;
-	if (n > POINT_MAX_SITES)
-		return fail(e, E2BIG, "%s %s: too many places", option, p->name);
-	r = make_sites(o, p, addrs, n, exact || offset, ret, e);
-	return r < 0 ? r : check_sites(o, p, option, ret, e);
+		r = find_function(o, lines, p, option, &addrs, &n, &offset, e);
+	if (r == 0 && n > POINT_MAX_SITES)
+		r = fail(e, E2BIG, "%s %s: too many places", option, p->name);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = find_sharers(o, p, by_line, addrs[i], ret, e);
+	for (size_t i = 0; r == 0 && i < ret->n; i++)
+		r = find_sharers(o, p, false, ret->all[i].vaddr, ret, e);
+	for (size_t i = 0; r == 0 && i < ret->n_code; i++)
+		r = find_sharers(o, p, false, ret->code[i].addr, ret, e);
+	if (r == 0 && n && p->kind != POINT_SAMPLED_LINE)
+		r = make_sites(o, p, addrs, n, exact || offset, ret, e);
+	if (r == 0 && ret->n)
+		r = check_sites(o, p, option, ret, e);
+	if (r < 0)
+		point_sites_free(ret);
+	return r;
 }
 
 int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret, struct error *e)
 {
 	const struct elf_object *o = code_map_elf(code, i, e);
-	bool by_line = p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE;
 	struct error why = {0};
 	int r;
 
 	*ret = (struct point_sites){0};
 	if (!o)
 		return -ENOEXEC;
-	r = find_in(o, by_line ? code_map_lines(code, i, NULL) : NULL, p, exact, option, ret, &why);
+	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, exact, option, ret, &why);
 	if (r == 0)
 		return 0;
 	name_object(&why, elf_object_path(o), code_map_path(code, i));

@@ -13,6 +13,7 @@
 #include "target/syscalls.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,11 +29,40 @@ static bool expects_libraries(const struct run *r)
 	return false;
 }
 
+/* Visits of code that several functions share are those of all of them. Refused, unless that is what was asked for. */
+static int check_shared(const struct run *r, const struct point_spec *p, const struct point_sites *sites, struct error *e)
+{
+	if (!sites->shared || sites->by_address || r->options.shared_code)
+		return 0;
+	return fail(e, ENOTUNIQ,
+		    "-p %s: its code is also that of %s (functions that were folded, or aliases), whose visits would count as well; add --shared-code to "
+		    "count them together, or name a line that calls it",
+		    p->name, sites->shared);
+}
+
+/* One that may. */
+static int say_shared(struct run *r, struct run_point *x, const struct point_spec *p, const struct point_sites *sites, struct error *e)
+{
+	_cleanup_free_ char *before = r->shared;
+
+	if (!sites->shared || x->shared)
+		return 0;
+	x->shared = true;
+	if (asprintf(&r->shared, "%s%s%s counts visits of %s as well", before ? before : "", before ? "; " : "", p->name, sites->shared) < 0) {
+		r->shared = NULL;
+		return fail(e, ENOMEM, "out of memory");
+	}
+	(void)log_error("warning: -p %s: its code is also that of %s: visits of all of them count", p->name, sites->shared);
+	return 0;
+}
+
 static int try_object(struct run *r, size_t i, const struct point_spec *p, struct error *e)
 {
 	struct point_sites sites;
 	int err = point_find(r->code, i, p, p->exact, "-p", &sites, e);
 
+	if (err == 0)
+		err = check_shared(r, p, &sites, e);
 	point_sites_free(&sites);
 	return err;
 }
@@ -245,9 +275,13 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 	if (err < 0) {
 		code_map_let_go(r->code, i);
 		x->seen |= p->binary != NULL;
-		return p->binary || err == -ENOMEM ? err : 0;
+		return p->binary || err == -ENOMEM || err == -ENOTUNIQ ? err : 0;
 	}
-	err = kinds[p->kind].attach(r, x->index, p, i, &sites, e);
+	err = check_shared(r, p, &sites, e);
+	if (err == 0)
+		err = say_shared(r, x, p, &sites, e);
+	if (err == 0)
+		err = kinds[p->kind].attach(r, x->index, p, i, &sites, e);
 	x->found |= err == 0;
 	point_sites_free(&sites);
 	return err;
@@ -270,10 +304,33 @@ static int attach_to_new(struct run *r, struct run_point *x, const struct point_
 	return err;
 }
 
+/* A line whose samples count is found as they come: what can be known of it now. */
+static int say_shared_line(struct run *r, struct run_point *x, const struct point_spec *p, struct error *e)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < code_map_count(r->code); i++) {
+		struct point_sites sites;
+
+		if (!point_may_be_in(r->code, p, i))
+			continue;
+		err = point_find(r->code, i, p, p->exact, "-p", &sites, e);
+		if (err == 0)
+			err = check_shared(r, p, &sites, e);
+		if (err == 0)
+			err = say_shared(r, x, p, &sites, e);
+		point_sites_free(&sites);
+		err = err == -ENOTUNIQ || err == -ENOMEM ? err : 0;
+	}
+	return err;
+}
+
 static int add_point(struct run *r, struct run_point *x, const struct point_spec *p, struct error *e)
 {
 	int err = points_add(session_points(r->session), p->name, &x->index, e);
 
+	if (err == 0 && p->kind == POINT_SAMPLED_LINE)
+		err = say_shared_line(r, x, p, e);
 	if (err < 0)
 		return err;
 	return kinds[p->kind].add ? kinds[p->kind].add(r, x->index, p, e) : attach_to_new(r, x, p, e);

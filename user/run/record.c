@@ -87,6 +87,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
+		.shared = copy(r->shared),
 		.inject = r->options.kind == RUN_LAUNCH ? NULL : strdup(run_inject_name(r->options.scope.inject)),
 		.granularity = strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
 		.attribution = strdup(run_attribution_name(r->options.attribution)),

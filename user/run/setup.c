@@ -11,6 +11,7 @@
 #include "code/map.h"
 #include "points/points.h"
 #include "dwarf/lines.h"
+#include "elf/names.h"
 #include "elf/object.h"
 #include "experiment/runner.h"
 #include "kernel/probe.h"
@@ -231,10 +232,46 @@ void run_say_granularity(const struct run *r)
 		(void)log_error("%s", elf_object_symbol_problem(o));
 }
 
+/* Samples of a function whose code others share are those of all of them. */
+static int check_target(const struct run *r, uint64_t function, bool by_line, struct error *e)
+{
+	_cleanup_elf_names_ struct elf_names names = {0};
+	_cleanup_free_ char *text = NULL;
+	int err = elf_object_sharers(code_map_main(r->code), function, by_line, &names);
+
+	if (err < 0)
+		return fail(e, -err, "out of memory");
+	if (!names.n || r->options.shared_code)
+		return 0;
+	text = elf_names_join(&names, NULL);
+	return fail(e, ENOTUNIQ,
+		    "--fixed-line %s: it is in code that %s share (functions that were folded, or aliases), and which of them runs cannot be told apart; "
+		    "add --shared-code to try them together",
+		    r->options.fixed_line, text ? text : "several functions");
+}
+
+/* Of a line that was folded into another one nothing is ever sampled. */
+static int check_sampled_as(const struct run *r, const struct point_spec *p, uint64_t addr, struct error *e)
+{
+	struct line_table *lines = code_map_main_lines(r->code);
+	_cleanup_free_ struct addr_range *ranges = NULL;
+	struct line_location as;
+	size_t n;
+
+	(void)line_table_read_file(lines, p->file);
+	if (line_table_ranges(lines, p->file, p->line, &ranges, &n) != -ENOENT || line_table_at(lines, addr, &as) < 0)
+		return 0;
+	return fail(e, ENOTUNIQ,
+		    "--fixed-line %s: its code was made one with that of %s:%u, by whose name it is sampled; try that line, with --shared-code",
+		    r->options.fixed_line, as.file, as.line);
+}
+
 /* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable, or in a
  * program that a wrapper starts, cannot be looked up before it is loaded. */
 static int check_fixed_line(struct run *r, struct error *e)
 {
+	struct line_table *lines = code_map_main_lines(r->code);
+
 	const char *written = r->options.fixed_line, *colon;
 	struct point_spec p = {.kind = POINT_FILE_LINE};
 	const struct elf_object *o = code_map_main(r->code);
@@ -257,7 +294,7 @@ static int check_fixed_line(struct run *r, struct error *e)
 	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;
 		err = elf_object_find_function(o, written, &sym);
-		return err < 0 ? point_no_function(o, &p, "--fixed-line", err, e) : 0;
+		return err < 0 ? point_no_function(o, &p, "--fixed-line", err, e) : check_target(r, sym.addr, false, e);
 	}
 	colon = strrchr(written, ':');
 	file = strndup(written, colon ? (size_t)(colon - written) : strlen(written));
@@ -265,7 +302,13 @@ static int check_fixed_line(struct run *r, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	p.file = file;
 	p.line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
-	return point_find_line(o, code_map_main_lines(r->code), &p, "--fixed-line", &addrs, &n, e);
+	err = point_find_line(o, lines, &p, "--fixed-line", &addrs, &n, e);
+	if (err == 0)
+		err = check_sampled_as(r, &p, addrs[0], e);
+	for (size_t i = 0; err == 0 && i < n; i++)
+		if (elf_object_function_at(o, addrs[i], &sym) == 0)
+			err = check_target(r, sym.addr, true, e);
+	return err;
 }
 
 /* What takes long before the program can start are two things that need not wait for each other: the kernel verifies our programs, and we

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "code/map.h"
 #include "elf/code.h"
+#include "elf/names.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
 #include "kernel/probe.h"
@@ -110,11 +111,17 @@ static int gather_probe(const struct usdt_probe *p, void *arg)
 static int gather_function(const struct elf_symbol *s, const char *readable, void *arg)
 {
 	static const char *const of_startup[] = {"main", "_init", "_start", "_fini"};
+	_cleanup_elf_names_ struct elf_names sharers = {0};
+	int r;
 
 	for (size_t i = 0; i < sizeof(of_startup) / sizeof(of_startup[0]); i++)
 		if (strcmp(readable, of_startup[i]) == 0)
 			return 0;
-	return s->is_indirect ? 0 : add_site(arg, s->addr, 0, VISIT_FUNCTION, strdup(readable));
+	/* What --progress would not take is not proposed. */
+	r = s->is_indirect ? 1 : elf_object_sharers(((struct gathering *)arg)->elf, s->addr, false, &sharers);
+	if (r)
+		return r < 0 ? r : 0;
+	return sharers.n ? 0 : add_site(arg, s->addr, 0, VISIT_FUNCTION, strdup(readable));
 }
 
 static int gather(struct visit_rates *v)
