@@ -17,9 +17,9 @@ mkdir one two
 cat >burn.h <<'END'
 #include <time.h>
 static volatile unsigned long burnt;
-static void burn(void)
+static void burn(long ms)
 {
-	clock_t end = clock() + 1200 * (CLOCKS_PER_SEC / 1000);
+	clock_t end = clock() + ms * (CLOCKS_PER_SEC / 1000);
 
 	while (clock() < end)
 		for (int i = 0; i < 100000; i++)
@@ -44,7 +44,7 @@ static void *choose(void) { return chosen_code; }
 void chosen(void) __attribute__((ifunc("choose")));
 int main(void)
 {
-	burn();
+	burn(1200);
 	for (int i = 0; i < 2000; i++) {
 		first(10);
 		if (i % 2 == 0) second(10);
@@ -73,9 +73,9 @@ void one(unsigned n);
 void two(unsigned n);
 __attribute__((noinline)) void work(int n) { sum = sum + n; }
 __attribute__((noinline)) void work(double n) { sum = sum * n; }
-int main()
+int main(int argc, char **)
 {
-	burn();
+	burn(argc > 1 ? 3000 : 1200);
 	for (unsigned i = 0; i < 300; i++) {
 		one(i);
 		work(1);
@@ -98,8 +98,8 @@ visits() { # WANTED PROGRAM POINT OPTION...: complains if it is passed another n
 	for turn in 1 2 3; do
 		profiled --fixed-line "burn.h:$(grep -n LINE:burn burn.h | cut -d : -f 1)" --fixed-speedup 0 --experiment 6000 \
 			-p "p=$point" "$@" -- "./$program"
-		n=$(ask '[x["points"]["p"]["delta"] for x in experiments][:1]')
-		[ "$n" != "[$wanted]" ] || return 0
+		n=$(ask 'sum(x["points"]["p"]["delta"] for x in experiments)')
+		[ "$n" != "$wanted" ] || return 0
 	done
 	printf ' %s visits of %s instead of %s;' "$n" "$point" "$wanted"
 }
@@ -159,6 +159,29 @@ several_of_a_name() {
 	verdict 'each can be named' "$why" err
 }
 
+unmatched() { # OPTION PATTERN
+	local why=''
+	timeout 30 "$COZBPF" run --no-report -o no.jsonl "$1" "$2" -p main -- ./names long >out 2>err || why+=' it failed;'
+	[ "$(grep -cF -- "$1 '$2' matches" err)" -eq 1 ] || why+=' no warning;'
+	verdict "$1 that matches nothing" "$why" err
+}
+
+# They are the program's, and are left to it.
+behind_the_program() {
+	local why=''
+	printf '#!/bin/sh\necho "$@"\n' >script
+	chmod 755 script
+	timeout 30 "$COZBPF" run --no-report -o no.jsonl -- ./script -p point --other >out 2>err || why+=' it failed;'
+	[ "$(cat out)" = '-p point --other' ] || why+=' the program got something else;'
+	grep -q "'-p' is behind ./script" err || why+=' nothing is said;'
+	timeout 30 "$COZBPF" run --no-report -o no.jsonl -p syscall:write -- ./script --duration=3 >out 2>err || why+=' it failed;'
+	! grep -q behind err || why+=' it is said of a run with a point;'
+	verdict 'options behind the program' "$why" out err
+}
+
+unmatched --binary 'libnosuch*'
+unmatched --only 'nosuch'
+behind_the_program
 folded_functions
 folded_figures
 several_of_a_name

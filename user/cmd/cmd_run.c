@@ -390,6 +390,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 {
 	struct run_options options;
 	struct error e = {.text = ""};
+	const char *misplaced;
 	int status;
 
 	target_save_signals();
@@ -407,6 +408,10 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 		run_options_free(&options);
 		return say(purpose, &e);
 	}
+	misplaced = options.quiet ? NULL : run_options_misplaced(&options);
+	if (misplaced)
+		(void)log_error("'%s' is behind %s, so it is that program's; options of cozbpf stand before the program", misplaced,
+				options.command[0]);
 	if (!options.seed_given)
 		options.seed = rng_fresh_seed();
 	if (options.runs || options.repeat) {

@@ -114,6 +114,9 @@ bool code_map_has_source(const struct code_map *m, const char *file);
 /* The source file that keeps a function of @o out of scope, or NULL if it is in. Owned by the line table. */
 const char *code_map_source_out_of_scope(const struct code_map *m, const struct code_listed *o, uint64_t vaddr);
 
+/* The first --binary glob that none of the objects so far is called by, or NULL. What excludes may match nothing. */
+const char *code_map_unmatched(const struct code_map *m);
+
 /* What was wrong with debug information that could be done without, of an object in scope: one line, or NULL. Owned by the map. */
 const char *code_map_warning(const struct code_map *m);
 /* How many in-scope objects have nothing to name their code by, no line information or no functions, and the path of one; whether it

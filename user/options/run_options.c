@@ -151,6 +151,30 @@ static int parse_words(const struct option_row *rows, size_t n, struct run_optio
 	return r;
 }
 
+/* Letters mean something else in every program, but for the one that a run without a point lacks. */
+static bool is_ours(const char *word, const struct option_row *rows, size_t n)
+{
+	size_t len = strcspn(word, "=");
+
+	if (strcmp(word, "-p") == 0)
+		return true;
+	for (size_t i = 0; i < n && strncmp(word, "--", 2) == 0; i++)
+		if (strlen(rows[i].name) == len - 2 && strncmp(rows[i].name, word + 2, len - 2) == 0 && strcmp(rows[i].name, "help") != 0)
+			return true;
+	return false;
+}
+
+const char *run_options_misplaced(const struct run_options *o)
+{
+	size_t n;
+	_cleanup_free_ struct option_row *rows = o->kind == RUN_LAUNCH ? rows_of(o->kind, NULL, 0, &n) : NULL;
+
+	for (char *const *word = o->command; rows && !o->n_points && *word; word++)
+		if (word > o->command && is_ours(*word, rows, n))
+			return *word;
+	return NULL;
+}
+
 int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
 		      struct error *e)
 {

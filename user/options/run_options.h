@@ -107,6 +107,8 @@ struct run_options {
 int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
 		      struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */
+/* A word behind the program's name that reads like an option of ours, which it is not there: of a run that has no point. NULL: there is none. */
+const char *run_options_misplaced(const struct run_options *o);
 /* What --help prints. */
 void run_options_help(enum run_kind kind, FILE *out);
 /* Of that, the options. @more as for run_options_parse. */

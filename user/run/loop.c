@@ -284,6 +284,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		if (err < 0)
 			return err;
 	}
+	run_say_unmatched(r, now);
 	if (now < first) {
 		*ret_next = first < scope_ns ? first : scope_ns;
 		return 0;

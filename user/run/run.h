@@ -126,6 +126,7 @@ struct run {
 	struct certainty certainty; /* as of the last look */
 	size_t looked_at;	    /* how many experiments there were then */
 	uint64_t look_ns;	    /* the next look not before */
+	bool said_unmatched;	    /* that an option of the scope matches nothing so far, or that all match */
 	unsigned int warned;	    /* a bit for each kind of warning that was said */
 	struct run_slowing slowing; /* only where the purpose slows */
 	struct run_discovery discovery;
@@ -274,6 +275,8 @@ void run_say_certain(const struct run *r);
 /* CPU time, from the run's start to the call of run_machine_end, which may be later than the program's end. */
 void run_machine_begin(struct run *r);
 void run_machine_end(struct run *r, struct profile_runtime *t);
+/* A second after the start: a line on stderr for each option of the scope that matches nothing yet. */
+void run_say_unmatched(struct run *r, uint64_t now);
 /* Once samples are taken. Names those so far if it is time to, and takes code that is out of scope out of the tables. Returns when to come
  * again. */
 uint64_t run_discovery_step(struct run *r, uint64_t now);

@@ -5,6 +5,7 @@
 #include "run/status.h"
 
 #include "analysis/analysis.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -285,6 +286,38 @@ static uint64_t wait_after(const struct run_discovery *d, uint64_t now, uint64_t
 	if (wait < DISCOVERY_LEAST_NS)
 		wait = DISCOVERY_LEAST_NS;
 	return wait < DISCOVERY_SHARE * took ? DISCOVERY_SHARE * took : wait;
+}
+
+/* Is any process in scope whose executable --only names? */
+static bool matches_only(const struct run *r)
+{
+	_cleanup_free_ struct session_process *all = NULL;
+	size_t n;
+
+	if (!r->options.scope.only || !r->scope || session_processes(r->session, &all, &n) < 0)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		if (all[i].flags & ABI_PROC_IN)
+			return true;
+	return false;
+}
+
+void run_say_unmatched(struct run *r, uint64_t now)
+{
+	const char *glob;
+
+	/* What a program is linked with is mapped by then; what it loads later may still match. */
+	if (r->said_unmatched || now < r->start_ns + r->options.delay_ns + NSEC_PER_SEC)
+		return;
+	r->said_unmatched = true;
+	if (!matches_only(r)) {
+		(void)log_error("warning: no process runs an executable that --only '%s' matches; one that starts is waited for",
+				r->options.scope.only);
+		return;
+	}
+	glob = code_map_unmatched(r->code);
+	if (glob)
+		(void)log_error("warning: --binary '%s' matches nothing that is loaded; what is loaded later is compared as well", glob);
 }
 
 /* A sample in code that is out of scope, but not known to be so yet, is nobody's: what calls it is not in the sample any more. Such code is
