@@ -78,9 +78,9 @@ struct thread {
 		s64 paid;      /* its payments when the call began */
 		u64 info;      /* where the call says who sent the signal */
 	} call;
-	u32 slot;	      /* index + 1; 0: none */
-	u32 maker;	      /* the thread that made it */
-	u32 polls;	      /* io_uring's polling thread: it looks for requests, and cannot be waited for */
+	u32 slot;  /* index + 1; 0: none */
+	u32 maker; /* the thread that made it */
+	u32 polls; /* io_uring's polling thread: it looks for requests, and cannot be waited for */
 	u32 zero;
 	struct smooth smooth; /* with latency points only */
 };

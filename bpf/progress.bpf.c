@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock; and of the first one after the
  * experiment's first part, in which the program gets used to it. */
+#include "bpf/exits.h"
 #include "bpf/latency.h"
 
 /* In the middle of a pause by the library, whose system calls are not the program's. */
@@ -66,26 +67,28 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 		bpf_preempt_enable();
 }
 
-/* Entries, returns and marked places, one probe each. */
+static __always_inline int visit_probe(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u64 cookie = bpf_get_attach_cookie(ctx);
+
+	if (in_scope(task) && exit_leaves(ctx, cookie >> 32))
+		visit(task, (u32)cookie, ctx);
+	return 0;
+}
+
+/* Entries, exits and marked places, one probe each. */
 SEC("uprobe")
 int progress_visit(struct pt_regs *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (in_scope(task))
-		visit(task, bpf_get_attach_cookie(ctx), ctx);
-	return 0;
+	return visit_probe(ctx);
 }
 
 /* The same, loaded for links that hold many probes. */
 SEC("?uprobe")
 int progress_multi(struct pt_regs *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (in_scope(task))
-		visit(task, bpf_get_attach_cookie(ctx), ctx);
-	return 0;
+	return visit_probe(ctx);
 }
 
 struct abi_syscalls syscalls SEC(".bss") = {};

@@ -14,7 +14,7 @@ typedef long long abi_s64;
 #define ABI_MAX_INTERVALS 64
 #define ABI_MAX_POINTS 64
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */
-#define ABI_MAX_FRAMES 256 /* of a call chain. Each costs some 0.2 us of the interrupt */
+#define ABI_MAX_FRAMES 256    /* of a call chain. Each costs some 0.2 us of the interrupt */
 #define ABI_MAX_MODULES 2048  /* executable mappings of an address space that can be unwound */
 #define ABI_MODULE_POOL 32768 /* ... of all address spaces */
 #define ABI_MAX_SPACES 1024
@@ -334,6 +334,23 @@ struct abi_sampled {
 	} intervals[ABI_MAX_SAMPLED];
 };
 _Static_assert(ABI_MAX_POINTS <= 64 && sizeof(struct abi_sampled) == 16 + 24 * ABI_MAX_SAMPLED, "abi_sampled");
+
+/* Instructions that leave a function at times only: a branch out of it, or a jump to where a register or memory says. A probe's cookie has the point
+ * in its lower half, and the index here and 1 more in its upper one; 0: each visit counts. */
+#define ABI_MAX_EXITS 1024
+#define ABI_EXIT_PARTS 4
+#define ABI_NO_REGISTER 21
+struct abi_exit {
+	abi_u64 low[ABI_EXIT_PARTS],
+		size[ABI_EXIT_PARTS]; /* the function's parts: where they begin, as a distance from the instruction, modulo 2^64 */
+	abi_u64 displacement;
+	unsigned char by_flags; /* it leaves where this condition holds, numbered as in opcodes; else where the target is in no part */
+	unsigned char condition;
+	unsigned char memory;		  /* the target is the word at base + index * scale + displacement; else base has it */
+	unsigned char base, index, scale; /* registers: words of struct pt_regs, or ABI_NO_REGISTER */
+	unsigned char pad[2];
+};
+_Static_assert(sizeof(struct abi_exit) == 16 * ABI_EXIT_PARTS + 16, "abi_exit");
 
 /* Points that are system calls, by number: the point's index and 1 more; 0: none. */
 #define ABI_MAX_SYSCALLS 1024

@@ -32,7 +32,7 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 	assert_int_equal(elf_object_find_function(site.object, "driven_item_done", &sym), 0);
 	site.vaddr = sym.addr;
 	if (points_add(session_points(d->session), "item", &point, &e) < 0 ||
-	    points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
+	    points_attach_sites(session_points(d->session), point, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 	driven_go(d);
 }

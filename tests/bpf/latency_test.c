@@ -249,8 +249,7 @@ static void add_point(struct driven *d, const char *function, const char *name)
 
 	assert_int_equal(elf_object_find_function(site.object, function, &sym), 0);
 	site.vaddr = sym.addr;
-	if (points_add(session_points(d->session), name, &point, &e) < 0 ||
-	    points_attach_sites(session_points(d->session), point, false, &site, 1, &e) < 0)
+	if (points_add(session_points(d->session), name, &point, &e) < 0 || points_attach_sites(session_points(d->session), point, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 }
 

@@ -8,7 +8,7 @@
 
 #include "kernel/probe.h"
 #include "kernel/programs.h"
-#include "kernel/uprobe_multi.h"
+#include "kernel/uprobes.h"
 #include "session/session.h"
 #include "shared/abi.h"
 #include "shared/latency.h"

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "elf/cfi.h"
 #include "elf/code.h"
+#include "elf/code_place.h"
+#include "elf/code_returns.h"
 #include "code/loops.h"
 #include "elf/libraries.h"
 #include "dwarf/lines.h"
@@ -68,14 +70,21 @@ static int see_loop(const struct code_loop *loop, void *arg)
 static int see_code(const struct elf_symbol *s, void *arg)
 {
 	struct places *x = arg;
-	uint64_t returns[4], before, behind, site;
+	struct code_places places = {.o = x->o};
+	struct code_exit *exits = NULL;
+	uint64_t before, behind, site;
 	enum code_cost cost;
+	size_t n = 0;
 
 	if (x->n++ % x->every)
 		return 0;
 	if (x->t)
 		(void)code_each_loop(x->o, x->t, s, see_loop, (void *)(uintptr_t)s);
-	(void)code_returns(x->o, s, returns, 4);
+	if (code_exits(x->o, s, &exits, &n, NULL) == 0)
+		fuzz_must(n > 0);
+	free(exits);
+	(void)code_place_check(&places, s->addr + x->n % 8, NULL);
+	code_places_close(&places);
 	(void)code_check_offset(x->o, s, 3, &before, &behind);
 	site = code_cheap_site(x->o, s->addr, &cost);
 	fuzz_must(site >= s->addr && cost < CODE_COSTS);

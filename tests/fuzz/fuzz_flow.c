@@ -5,7 +5,7 @@
 
 #include "annotate/classes.h"
 #include "annotate/counted.h"
-#include "annotate/flow.h"
+#include "elf/flow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +125,7 @@ static void check_places(const struct flow *f, const struct classes *c)
 	fuzz_must(found != NULL);
 	for (size_t i = 0; found && i < f->n; i++)
 		found[i] = f->all[i].at % 7 == 0;
-	fuzz_must(counted_places(f, c, found, &all, &n) == 0);
+	fuzz_must(counted_places(f, c, found, true, &all, &n) == 0);
 	for (size_t i = 0; i < n; i++) {
 		size_t at = flow_find(f, all[i].vaddr);
 

@@ -2,7 +2,7 @@
 /* Control flow of functions that stand here as assembly, and which blocks and edges of random graphs execute equally often. */
 #include "annotate/classes.h"
 #include "annotate/counted.h"
-#include "annotate/flow.h"
+#include "elf/flow.h"
 #include "base/cleanup.h"
 #include "base/rng.h"
 #include "elf/object.h"
@@ -261,7 +261,7 @@ static void check_places(const char *function, int sampled, const char *wanted)
 	assert_non_null(found);
 	if (sampled >= 0)
 		found[f.blocks[sampled].first + f.blocks[sampled].n - 1] = 1;
-	assert_int_equal(counted_places(&f, &c, found, &all, &n), 0);
+	assert_int_equal(counted_places(&f, &c, found, true, &all, &n), 0);
 	for (uint32_t b = 0; b < f.n_blocks; b++)
 		for (size_t i = 0; i < n; i++)
 			if (all[i].class == c.blocks[b])

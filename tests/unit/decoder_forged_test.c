@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a decoder that somebody has taken over may answer is refused, and it gets no file that it should not have. */
 #include "elf/cfi.h"
+#include "elf/code_place.h"
 #include "decoder/private.h"
 #include "base/message.h"
 #include "dwarf/lines_private.h"
@@ -75,7 +76,7 @@ static void answer(struct forged *f, uint64_t a, const void *const blobs[DECODER
 		write_all(f->other, blobs[i], sizes[i]);
 }
 #define ANSWER(f, a, array, array_size, more, more_size, names, names_size) \
-	answer(f, a, (const void *[]){array, more, names, ""}, (size_t[]){array_size, more_size, names_size, 0})
+	answer(f, a, (const void *[DECODER_BLOBS]){array, more, names, "", ""}, (size_t[DECODER_BLOBS]){array_size, more_size, names_size})
 
 static void refuse_symbols(const void *array, size_t size, const char *strings, size_t strings_size)
 {
@@ -85,6 +86,36 @@ static void refuse_symbols(const void *array, size_t size, const char *strings, 
 	assert_false(elf_object_has_symbols(f.object));
 	assert_non_null(strstr(elf_object_symbol_problem(f.object), "impossible"));
 	forge_end(&f);
+}
+
+/* Where functions are, as @n extents: a sound answer makes @wanted, others leave nothing. */
+static void try_extents(const struct cfi_extent *extents, size_t size, int wanted)
+{
+	struct forged f = forge();
+	struct cfi_extent at;
+
+	answer(&f, 0, (const void *[DECODER_BLOBS]){"", "", "", "", extents}, (size_t[DECODER_BLOBS]){[BLOB_EXTENTS] = size});
+	assert_int_equal(code_body_at(f.object, extents[0].lo, &at), wanted);
+	forge_end(&f);
+}
+
+static void test_forged_extents(void **state)
+{
+	_cleanup_elf_object_ struct elf_object *o = open_self();
+	const uint64_t code = elf_object_code_base(o);
+	const struct cfi_extent sound[] = {{.lo = code, .hi = code + 8}, {.lo = code + 8, .hi = code + 16}},
+				over[] = {{.lo = code, .hi = code + 12}, {.lo = code + 8, .hi = code + 16}},
+				falling[] = {{.lo = code + 8, .hi = code + 16}, {.lo = code, .hi = code + 8}}, empty[] = {{.lo = code, .hi = code}},
+				outside[] = {{.lo = code - 8, .hi = code}}, endless[] = {{.lo = code, .hi = UINT64_MAX}};
+
+	(void)state;
+	try_extents(sound, sizeof(sound), 0);
+	try_extents(over, sizeof(over), -ENOENT);
+	try_extents(falling, sizeof(falling), -ENOENT);
+	try_extents(empty, sizeof(empty), -ENOENT);
+	try_extents(outside, sizeof(outside), -ENOENT);
+	try_extents(endless, sizeof(endless), -ENOENT);
+	try_extents(sound, sizeof(sound) - 1, -ENOENT);
 }
 
 static void test_forged_symbols(void **state)
@@ -470,9 +501,10 @@ static void test_much_of_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forged_symbols), cmocka_unit_test(test_forged_cfi),     cmocka_unit_test(test_forged_lines),
-		cmocka_unit_test(test_forged_inlined), cmocka_unit_test(test_garbage),	      cmocka_unit_test(test_files),
-		cmocka_unit_test(test_silence),	       cmocka_unit_test(test_silence_of_all), cmocka_unit_test(test_much_of_all),
+		cmocka_unit_test(test_forged_symbols), cmocka_unit_test(test_forged_extents), cmocka_unit_test(test_forged_cfi),
+		cmocka_unit_test(test_forged_lines),   cmocka_unit_test(test_forged_inlined), cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_files),	       cmocka_unit_test(test_silence),	      cmocka_unit_test(test_silence_of_all),
+		cmocka_unit_test(test_much_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

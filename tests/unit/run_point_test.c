@@ -253,11 +253,20 @@ static void all_short_points(void **state)
 	}
 }
 
-/* A function in @copies copies, which are all entered. */
+static void put_call(unsigned char *code, size_t at, size_t to)
+{
+	int32_t distance = (int32_t)((ssize_t)to - (ssize_t)(at + 5));
+
+	code[at] = 0xe8;
+	memcpy(code + at + 1, &distance, sizeof(distance));
+}
+
+/* A function in @copies copies, which are all called. */
 static int find_copies(size_t copies, struct point_sites *ret, struct error *e)
 {
-	struct forged_symbols symbols = forge_symbols(copies);
-	_cleanup_free_ unsigned char *code = malloc(copies);
+	const size_t size = copies + 5 * copies;
+	struct forged_symbols symbols = forge_symbols(copies + 1);
+	_cleanup_free_ unsigned char *code = malloc(size);
 	_cleanup_close_ int fd = -1;
 	struct code_map *m = NULL;
 	struct point_spec p;
@@ -269,8 +278,10 @@ static int find_copies(size_t copies, struct point_sites *ret, struct error *e)
 	for (size_t i = 0; i < copies; i++) {
 		(void)snprintf(text, sizeof(text), "work.constprop.%zu", i);
 		forge_symbol(&symbols, text, i, 1);
+		put_call(code, copies + 5 * i, i);
 	}
-	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = copies}}, FORGED_SYMBOLS(symbols)}, 3, 0, text);
+	forge_symbol(&symbols, "calls_all", copies, 5 * copies);
+	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = size}}, FORGED_SYMBOLS(symbols)}, 3, 0, text);
 	assert_int_equal(code_map_open(text, &(struct code_scope){.functions = true}, &m, e), 0);
 	assert_int_equal(point_spec_parse("work", &p, e), 0);
 	r = point_find(m, 0, &p, true, "-p", ret, e);

@@ -275,9 +275,7 @@ int run_info_make(const struct profile *p, const struct collection *c, size_t n_
 		return -ENOMEM;
 	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT ? MAX_LINES / n_points : MAX_LINES_PER_POINT;
 	run->elapsed_s = elapsed_s;
-	run->undecided = analysis_throttled(p) > ANALYSIS_THROTTLED_LEAST ? UNDECIDED_QUOTA
-			 : lends_cpus(p)				  ? UNDECIDED_LENT
-									  : UNDECIDED_OPEN;
+	run->undecided = analysis_throttled(p) > ANALYSIS_THROTTLED_LEAST ? UNDECIDED_QUOTA : lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
 	run->alone = was_alone(p);
 	describe_lines(p, c, run->lines);
 	find_times(p, c, run);

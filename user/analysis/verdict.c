@@ -21,10 +21,10 @@ const struct undecided_words undecided_words[N_UNDECIDED] = {
 		{"undecided (slept)", "paused threads slept while others waited for a CPU, use --pay spin or --pay hold",
 		 "There were more threads than CPUs, and those that went on used the paused threads' CPUs, as they would not in the faster "
 		 "program. Effects can be off by any amount."},
-	[UNDECIDED_QUOTA] =
-		{"not measurable (quota)", "the control group used up its CPU quota, run it with a larger quota or none",
-		 "A pause on a CPU is charged to the quota as well, and a thread that sleeps its pause leaves its quota to the others. Effects can be "
-		 "off by any amount. While the quota is what limits the program, a line is worth its share of the CPU time."},
+	[UNDECIDED_QUOTA] = {"not measurable (quota)", "the control group used up its CPU quota, run it with a larger quota or none",
+			     "A pause on a CPU is charged to the quota as well, and a thread that sleeps its pause leaves its quota to the others. "
+			     "Effects can be "
+			     "off by any amount. While the quota is what limits the program, a line is worth its share of the CPU time."},
 	[UNDECIDED_INJECT] =
 		{"not measurable without --inject", "paused threads that should have slept were held on CPUs that others wanted, use --inject=auto",
 		 "What waits for such a CPU stands still meanwhile, so that effects come out far too small. A signal handler in the process lets "

@@ -4,7 +4,7 @@
  * over a depth first tree of the graph without directions. Blocks are edges, too: from where they are entered to where they are left. */
 #pragma once
 
-#include "annotate/flow.h"
+#include "elf/flow.h"
 
 #define CLASS_NONE UINT32_MAX /* of a dead block */
 

@@ -65,7 +65,7 @@ static void choose(const struct certain *x, const struct classes *c, size_t *bes
 	}
 }
 
-int counted_places(const struct flow *f, const struct classes *c, const double *found, struct counted_place **ret, size_t *ret_n)
+int counted_places(const struct flow *f, const struct classes *c, const double *found, bool begins, struct counted_place **ret, size_t *ret_n)
 {
 	/* An edge puts its block there once at most. */
 	_cleanup_free_ uint32_t *stack = calloc(f->n_edges + 1, sizeof(*stack));
@@ -79,7 +79,7 @@ int counted_places(const struct flow *f, const struct classes *c, const double *
 		return -ENOMEM;
 	for (uint32_t b = 0; b < f->n_blocks; b++)
 		for (uint32_t i = f->blocks[b].first; i < f->blocks[b].first + f->blocks[b].n; i++)
-			if (found[i] > 0 || i == 0)
+			if (found[i] > 0 || (i == 0 && begins))
 				follow(&x, b, i);
 	for (uint32_t k = 0; k < c->n; k++)
 		best[k] = SIZE_MAX;

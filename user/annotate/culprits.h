@@ -3,7 +3,7 @@
  * and those are ruled out that the code around it cannot have. What is left is listed, the likeliest first. */
 #pragma once
 
-#include "annotate/flow.h"
+#include "elf/flow.h"
 #include "annotate/skid.h"
 
 enum culprit {

@@ -2,7 +2,7 @@
 /* What instructions take at least, by the model of the CPU that LLVM has: llvm-mca runs each block over and over, without misses of any kind. */
 #pragma once
 
-#include "annotate/flow.h"
+#include "elf/flow.h"
 
 struct error;
 

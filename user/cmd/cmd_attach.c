@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "code/map.h"
+#include "points/points.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -14,10 +15,13 @@
 
 static int start(struct run *r, struct error *e)
 {
+	const struct scope_options *scope = &r->options.scope;
 	int err = session_set_code(r->session, r->code, e);
 
 	if (err == 0)
 		err = session_attach(r->session, 0, e);
+	if (err == 0 && r->options.kind == RUN_ATTACH && scope->n_pids == 1 && scope->follow != FOLLOW_ALL)
+		points_only_in(session_points(r->session), scope->pids[0]);
 	if (err == 0)
 		err = run_scope_enter(r, e);
 	if (err == 0)

@@ -28,6 +28,7 @@ static void counting_free(struct counting *c)
 		free((void *)(uintptr_t)c->all[i].hits);
 	free(c->all);
 	windows_close(c->windows);
+	code_places_close(&c->code);
 	free(c->places);
 	free(c->counted);
 	free(c->wanted);
@@ -40,16 +41,12 @@ static void counting_free(struct counting *c)
 
 static int add_place(struct counting *c, uint64_t vaddr)
 {
-	struct window_place p = {.id = (uint32_t)c->n};
-	unsigned char byte;
-
-	if (c->n >= VISIT_RATES_SITES || elf_object_vaddr_to_offset(c->o, vaddr, &p.offset) < 0)
+	if (c->n >= VISIT_RATES_SITES)
 		return -ERANGE;
 	if (array_room(c->places, c->n) < 0)
 		return -ENOMEM;
-	/* Its page is in memory then: see file_offsets in points/uprobes.c. */
-	(void)elf_object_read(c->o, vaddr, &byte, 1);
-	c->places[c->n++] = p;
+	c->places[c->n] = (struct window_place){.id = (uint32_t)c->n, .vaddr = vaddr};
+	c->n++;
 	return 0;
 }
 
@@ -71,8 +68,13 @@ static int add_anchor(const struct elf_symbol *s, void *arg)
 {
 	struct gathering *g = arg;
 
+	int r;
+
 	if (g->functions++ % g->each || s->is_indirect || s->addr - g->f->start < g->f->size || code_cost_at(g->c->o, s->addr) >= CODE_NOP5)
 		return 0;
+	r = code_place_check(&g->c->code, s->addr, NULL);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
 	return add_place(g->c, s->addr) == -ENOMEM ? -ENOMEM : 0;
 }
 
@@ -80,11 +82,13 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 {
 	struct gathering g = {.c = c, .f = &a->flow};
 	size_t functions = 0;
+	bool begins;
 	int r;
 
 	if (a->flow.inside)
 		return fail(e, ENODATA, "instructions of the function overlap, so a probe on one would change another: leave out --count");
-	r = counted_places(&a->flow, classes, a->found, &c->counted, &c->n_counted);
+	begins = code_place_check(&c->code, a->flow.start, NULL) == 0;
+	r = counted_places(&a->flow, classes, a->found, begins, &c->counted, &c->n_counted);
 	for (size_t i = 0; r == 0 && i < c->n_counted; i++)
 		r = add_place(c, c->counted[i].vaddr);
 	if (r == -ERANGE)
@@ -156,7 +160,7 @@ static int keep(const struct counting *c, const struct classes *classes, struct 
 
 int counting_run(pid_t pid, const struct elf_object *o, struct annotation *a, uint64_t all_samples, double seconds, struct error *e)
 {
-	_cleanup_(counting_free) struct counting c = {.o = o};
+	_cleanup_(counting_free) struct counting c = {.o = o, .code = {.o = o}};
 	_cleanup_(classes_free) struct classes classes = {0};
 	int r = classes_of(&a->flow, &classes);
 

@@ -2,6 +2,8 @@
 /* What counting is made of, and windows: probes at some places of a process, for a moment. Internal to the package. */
 #pragma once
 
+#include "elf/code_place.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,8 +16,8 @@ struct executions_window;
 struct windows;
 
 struct window_place {
-	uint64_t offset; /* in the file */
-	uint32_t id;	 /* of its counter: below VISIT_RATES_SITES, and always the same */
+	uint64_t vaddr; /* where an instruction surely begins */
+	uint32_t id;	/* of its counter: below VISIT_RATES_SITES, and always the same */
 };
 
 /* What is to be closed by windows_close. */
@@ -29,6 +31,7 @@ int windows_count(struct windows *w, const struct window_place *places, const bo
 
 struct counting {
 	const struct elf_object *o;
+	struct code_places code;
 	struct windows *windows;
 	struct window_place *places; /* those of the function first, in the order of @counted; then anchors */
 	struct counted_place *counted;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "elf/object.h"
 #include "kernel/probe.h"
-#include "kernel/uprobe_multi.h"
+#include "kernel/uprobes.h"
 #include "shared/visit_rates.h"
 #include "visit_rates.skel.h"
 
@@ -38,7 +38,7 @@ struct windows {
 	uint32_t window; /* the number of the last one, from 1 on; 0: none counts */
 	struct visit_rates_bpf *skel;
 	pid_t pid;
-	char path[64]; /* of the file, by its descriptor */
+	struct code_places code;
 	int cpus;
 	uint64_t *before; /* counters, VISIT_RATES_SITES of them */
 	uint64_t *each;	  /* one counter, of each CPU */
@@ -73,7 +73,7 @@ int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, st
 		return fail(e, ENOMEM, "out of memory");
 	w->pid = pid;
 	w->cpus = libbpf_num_possible_cpus();
-	(void)snprintf(w->path, sizeof(w->path), "/proc/self/fd/%d", elf_object_fd(o));
+	w->code.o = o;
 	w->before = calloc(VISIT_RATES_SITES, sizeof(*w->before));
 	w->each = w->cpus > 0 ? calloc((size_t)w->cpus, sizeof(*w->each)) : NULL;
 	r = w->before && w->each ? load(w, e) : fail(e, ENOMEM, "out of memory");
@@ -157,22 +157,19 @@ static void read_hits(const struct windows *w, const struct window_place *places
 }
 
 /* A descriptor that holds the probes, or a negative errno; -ENOENT: none is wanted. */
-static int attach(const struct windows *w, const struct window_place *places, const bool *wanted, size_t n)
+static int attach(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, struct error *e)
 {
-	_cleanup_free_ uint64_t *numbers = calloc(2 * n + 1, sizeof(*numbers));
-	struct uprobe_multi m = {.path = w->path, .offsets = numbers, .cookies = numbers + n, .pid = w->pid};
+	_cleanup_free_ struct uprobe *probes = calloc(n + 1, sizeof(*probes));
+	struct uprobes u = {.places = &w->code, .pid = w->pid, .all = probes};
 
-	if (!numbers)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		if (!wanted[i])
-			continue;
-		numbers[m.n] = places[i].offset;
-		numbers[n + m.n] = (uint64_t)w->window << 32 | places[i].id;
-		m.n++;
-	}
+	if (!probes)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		if (wanted[i])
+			probes[u.n++] =
+				(struct uprobe){.vaddr = places[i].vaddr, .cookie = (uint64_t)w->window << 32 | places[i].id, .certain = true};
 	w->skel->bss->visit_rates_only = uprobe_process(w->pid) < 0 ? (unsigned int)w->pid : 0;
-	return m.n == 0 ? -ENOENT : uprobe_multi_link(bpf_program__fd(w->skel->progs.visit_rates_probe), &m);
+	return u.n == 0 ? -ENOENT : uprobes_link(&u, w->skel->progs.visit_rates_probe, e);
 }
 
 /* Waits until the process has used @cpu_s of CPU time, or, if @while_hit is there, until a first look finds no hit at these places. -ESRCH: it ended.
@@ -206,11 +203,11 @@ int windows_count(struct windows *w, const struct window_place *places, const bo
 	for (size_t i = 0; !look && i < CLOSERS; i++)
 		wait_for_closer(&w->closers[i]);
 	w->window++;
-	fd = attach(w, places, wanted, n);
+	fd = attach(w, places, wanted, n, e);
 	if (fd == -ESRCH)
 		return gone(w, e);
 	if (fd < 0 && fd != -ENOENT)
-		return fail(e, -fd, "cannot put probes into process %d: %s", (int)w->pid, strerror(-fd));
+		return fd;
 	w->skel->bss->visit_rates_window = w->window;
 	r = wait_for(w, cpu_s, places, look ? wanted : NULL, n, ret_cpu_s);
 	w->skel->bss->visit_rates_window = 0;

@@ -47,8 +47,9 @@ enum decoder_kind {
 	DECODER_OPEN, /* open the file whose name is the only blob */
 };
 
-/* Blobs of a result: the arrays, names of files that the client has not heard of, and text: what went wrong, or a warning. */
-enum { BLOB_ARRAY, BLOB_MORE, BLOB_NAMES, BLOB_TEXT, DECODER_BLOBS };
+/* Blobs of a result: the arrays, names of files that the client has not heard of, text: what went wrong, or a warning; and with symbols, where
+ * functions are. */
+enum { BLOB_ARRAY, BLOB_MORE, BLOB_NAMES, BLOB_TEXT, BLOB_EXTENTS, DECODER_BLOBS };
 
 struct decoder_head {
 	uint32_t kind;

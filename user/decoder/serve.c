@@ -147,6 +147,7 @@ static int serve_symbols(struct server *s, const struct debug_options *options, 
 	a->head.a = x->go;
 	set_array(a, BLOB_ARRAY, all, x->n * sizeof(*all));
 	set_array(a, BLOB_MORE, strings, at);
+	set_array(a, BLOB_EXTENTS, x->extents, x->n_extents * sizeof(*x->extents));
 	set_text(a, x->problem.text);
 	return r;
 }

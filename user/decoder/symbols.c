@@ -35,13 +35,22 @@ static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, 
 	return true;
 }
 
+/* By address, each in executable code. */
+static bool extents_are_sound(const struct elf_object *o, const struct cfi_extent *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (all[i].hi <= all[i].lo || all[i].hi - all[i].lo > elf_object_code_left(o, all[i].lo) || (i && all[i].lo <= all[i - 1].lo))
+			return false;
+	return true;
+}
+
 static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 {
 	struct symbol_index *x = o->symbols;
 	const struct wire_symbol *all = (const void *)r->blobs[BLOB_ARRAY];
 	size_t n = r->head.size[BLOB_ARRAY] / sizeof(*all), n_strings = r->head.size[BLOB_MORE];
 
-	if (r->head.size[BLOB_ARRAY] % sizeof(*all))
+	if (r->head.size[BLOB_ARRAY] % sizeof(*all) || r->head.size[BLOB_EXTENTS] % sizeof(*x->extents))
 		return -EBADMSG;
 	x->all = calloc(n + 1, sizeof(*x->all));
 	if (!x->all || array_room(x->copies, 0) < 0)
@@ -54,6 +63,12 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 			return -EBADMSG;
 		}
 	x->go = r->head.a;
+	x->n_extents = r->head.size[BLOB_EXTENTS] / sizeof(*x->extents);
+	x->extents = (void *)TAKE_PTR(r->blobs[BLOB_EXTENTS]);
+	if (!extents_are_sound(o, x->extents, x->n_extents)) {
+		x->n = x->n_nameless = x->n_extents = 0;
+		return -EBADMSG;
+	}
 	if (r->head.size[BLOB_TEXT])
 		(void)fail(&x->problem, ENODATA, "%s", (const char *)r->blobs[BLOB_TEXT]);
 	return 0;

@@ -45,7 +45,12 @@ const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
 /* A function as call frame information has it: from its first byte to behind its last. */
 struct cfi_extent {
 	uint64_t lo, hi;
+	uint64_t handlers; /* address of the table that says where exceptions are caught (.gcc_except_table); 0: none */
 };
+
+/* cfi_pads.c: where exceptions are caught in that function, in no order, at most some thousand. *ret is the caller's (free). -ENOMEM; a table that
+ * makes no sense ends where it does. */
+int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t **ret, size_t *ret_n);
 
 /* The bytes of a section, as cfi_table_read finds them: what the tests and the fuzzer drive. */
 struct cfi_section {

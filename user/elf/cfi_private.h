@@ -51,7 +51,7 @@ struct cfi_cie {
 	uint64_t offset; /* in the section */
 	uint64_t code_align;
 	int64_t data_align;
-	uint8_t fde_encoding;
+	uint8_t fde_encoding, handlers_encoding; /* DW_EH_PE_*; that of the handlers is DW_EH_PE_omit where functions have none */
 	bool augmented, signal_frame;
 	struct cfi_state initial;
 };

@@ -7,6 +7,7 @@
 #include "base/search.h"
 
 #include <errno.h>
+#include <libdwarf/dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 
 /* One FDE's rows. */
 struct span {
-	uint64_t lo, hi;
+	uint64_t lo, hi, handlers;
 	size_t first, n;
 };
 
@@ -60,7 +61,7 @@ static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct c
 			cie->fde_encoding = (uint8_t)cfi_u(data, 1);
 			break;
 		case 'L':
-			(void)cfi_u(data, 1);
+			cie->handlers_encoding = (uint8_t)cfi_u(data, 1);
 			break;
 		case 'P':
 			pe = (uint8_t)cfi_u(data, 1);
@@ -111,7 +112,7 @@ static bool read_cie(struct cfi_cie *cie, struct cfi_cursor c)
 
 static int add_cie(struct parser *p, uint64_t offset, struct cfi_cursor c)
 {
-	struct cfi_cie cie = {.offset = offset};
+	struct cfi_cie cie = {.offset = offset, .handlers_encoding = DW_EH_PE_omit};
 
 	if (p->n_cies == MAX_CIES)
 		return malformed(p, offset, "too many common entries");
@@ -138,6 +139,18 @@ static int add_span(struct parser *p, struct span span)
 	return 0;
 }
 
+/* An entry's pointer to the function's table of handlers. Zero is none, whatever pointers are relative to. */
+static uint64_t read_handlers(const struct cfi_cie *cie, struct cfi_cursor data)
+{
+	struct cfi_cursor raw = data;
+	uint64_t at;
+
+	if (cie->handlers_encoding == DW_EH_PE_omit || !cfi_pointer(&raw, cie->handlers_encoding & CFI_PE_FORMAT))
+		return 0;
+	at = cfi_pointer(&data, cie->handlers_encoding);
+	return data.bad ? 0 : at;
+}
+
 static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, struct cfi_cursor c)
 {
 	uint64_t lo = cfi_pointer(&c, cie->fde_encoding), length = cfi_pointer(&c, cie->fde_encoding & CFI_PE_FORMAT);
@@ -145,7 +158,7 @@ static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, str
 	int r;
 
 	if (cie->augmented)
-		(void)cfi_part(&c, cfi_uleb(&c));
+		span.handlers = read_handlers(cie, cfi_part(&c, cfi_uleb(&c)));
 	if (c.bad)
 		return malformed(p, at, "entry");
 	/* Entries of functions that the linker threw away describe address 0, or nothing. */
@@ -274,7 +287,7 @@ int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, si
 		all = calloc(p.n_spans + 1, sizeof(*all));
 	for (size_t i = 0; all && i < p.n_spans; i++)
 		if (!i || p.spans[i].lo != p.spans[i - 1].lo)
-			all[n++] = (struct cfi_extent){p.spans[i].lo, p.spans[i].hi};
+			all[n++] = (struct cfi_extent){p.spans[i].lo, p.spans[i].hi, p.spans[i].handlers};
 	free(p.cies);
 	free(p.spans);
 	if (r < 0)

@@ -73,6 +73,15 @@ static enum code_flow flow_of(const ZydisDecodedInstruction *x)
 	}
 }
 
+/* The condition of a branch by flags. */
+static int condition_of(const ZydisDecodedInstruction *x)
+{
+	if ((x->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (x->opcode & 0xf0) == 0x70) ||
+	    (x->opcode_map == ZYDIS_OPCODE_MAP_0F && (x->opcode & 0xf0) == 0x80))
+		return x->opcode & 15;
+	return -1;
+}
+
 /* As the kernel decides it, in is_prefix_bad, push_setup_xol_ops and branch_setup_xol_ops. */
 static enum code_cost cost_of(const ZydisDecodedInstruction *x, const unsigned char *bytes)
 {
@@ -120,6 +129,7 @@ bool code_next(struct code *c, struct code_instruction *ret)
 		.length = x.length,
 		.flow = flow_of(&x),
 		.cost = cost_of(&x, bytes),
+		.condition = condition_of(&x),
 		.fills = x.mnemonic == ZYDIS_MNEMONIC_NOP || x.mnemonic == ZYDIS_MNEMONIC_INT3,
 	};
 	if (ret->flow == CODE_BRANCH || ret->flow == CODE_JUMP || ret->flow == CODE_CALL) {
@@ -153,22 +163,36 @@ int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, ui
 	return 0;
 }
 
-size_t code_returns(const struct elf_object *o, const struct elf_symbol *s, uint64_t *ret, size_t max)
+static int number_of(ZydisRegister r)
 {
-	struct code_instruction x;
-	_cleanup_(code_close) struct code c = {0};
-	size_t n = 0;
+	return r == ZYDIS_REGISTER_NONE ? -1 : ZydisRegisterGetId(r);
+}
 
-	if (code_open(o, s->addr, s->size, &c) < 0)
+int code_jump_target(const struct elf_object *o, uint64_t vaddr, struct code_target *ret)
+{
+	_cleanup_(code_close) struct code c = {0};
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT], *to = &operands[0];
+	ZydisDecodedInstruction x;
+	ZydisDecoder d;
+
+	if (code_open(o, vaddr, ZYDIS_MAX_INSTRUCTION_LENGTH, &c) < 0 ||
+	    !ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, c.bytes, c.size, &x, operands)) || !x.operand_count || to->size != 64)
+		return -EOPNOTSUPP;
+	*ret = (struct code_target){.base = -1, .index = -1};
+	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		ret->base = number_of(to->reg.value);
 		return 0;
-	while (code_next(&c, &x)) {
-		if (x.flow != CODE_RETURN)
-			continue;
-		if (n < max)
-			ret[n] = x.at - s->addr;
-		n++;
 	}
-	return n;
+	if (to->type != ZYDIS_OPERAND_TYPE_MEMORY || to->mem.segment == ZYDIS_REGISTER_FS || to->mem.segment == ZYDIS_REGISTER_GS ||
+	    to->mem.base == ZYDIS_REGISTER_RIP || x.address_width != 64)
+		return -EOPNOTSUPP;
+	ret->memory = true;
+	ret->base = number_of(to->mem.base);
+	ret->index = number_of(to->mem.index);
+	ret->scale = to->mem.scale;
+	ret->displacement = to->mem.disp.has_displacement ? to->mem.disp.value : 0;
+	return 0;
 }
 
 enum code_cost code_cost_at(const struct elf_object *o, uint64_t vaddr)

@@ -39,8 +39,10 @@ struct code_instruction {
 	enum code_cost cost;
 	bool direct; /* jumps, branches, calls: the target is known */
 	uint64_t target;
-	bool leaves; /* not direct, but through a slot of the linker's: to another function */
-	bool fills;  /* does nothing: what stands between functions and before loops */
+	bool leaves;   /* not direct, but through a slot of the linker's: to another function */
+	int condition; /* of a branch by flags, as in its opcode: 0 to 15, of which an odd one is the opposite of the one before; -1: by something
+			  else */
+	bool fills;    /* does nothing: what stands between functions and before loops */
 };
 
 struct code {
@@ -59,8 +61,15 @@ bool code_at_end(const struct code *c);
 /* Is there an instruction at @offset of the function? -EINVAL: no, those before and behind it begin at *ret_before and *ret_behind (0: the
  * function ends). 0 also if that cannot be told, since there is something in between that is not code. */
 int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, uint64_t offset, uint64_t *ret_before, uint64_t *ret_behind);
-/* The offsets at which the function returns, at most @max; returns how many there are. */
-size_t code_returns(const struct elf_object *o, const struct elf_symbol *s, uint64_t *ret, size_t max);
+/* Where a jump that is not direct goes: what a register has, or the word in memory there. Registers as the CPU numbers them, rax 0 to r15 15. */
+struct code_target {
+	bool memory;
+	int base, index; /* registers; -1: none */
+	unsigned int scale;
+	int64_t displacement;
+};
+/* The target of the jump at @vaddr. -EOPNOTSUPP: it is of another form (relative to a segment). */
+int code_jump_target(const struct elf_object *o, uint64_t vaddr, struct code_target *ret);
 
 /* Of the instruction at @vaddr. */
 enum code_cost code_cost_at(const struct elf_object *o, uint64_t vaddr);
@@ -72,3 +81,7 @@ uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_c
  * the nop. It is visited as often and with the same registers and stack, so that arguments and the return can be had there as well. @vaddr
  * where there is no such instruction or that cannot be told; *ret_cost is not set then. */
 uint64_t code_behind_nop(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost);
+/* A search for direct jumps from elsewhere in the object into (lo, hi): from what is not in the @n extents @own. True: there is one. Where there is
+ * too much to search, false. */
+struct cfi_extent;
+bool code_is_entered(const struct elf_object *o, const struct cfi_extent *own, size_t n, uint64_t lo, uint64_t hi);

@@ -3,6 +3,7 @@
  * in use, is made out here. Code has no record of its jumps: all bytes of the object that could be one into the block are looked at, and
  * count unless the function that they stand in, decoded, has no such jump. A function that jumps by a table may jump anywhere, so there
  * nothing is moved. */
+#include "elf/cfi.h"
 #include "elf/code.h"
 
 #include "elf/object.h"
@@ -95,7 +96,9 @@ static int lower_to_symbol(const struct elf_symbol *s, void *arg)
 struct hunt {
 	const struct elf_object *o;
 	uint64_t from, limit;
-	uint64_t left; /* of the body's */
+	uint64_t left;		      /* of the body's */
+	const struct cfi_extent *own; /* code whose jumps do not count */
+	size_t n_own;
 };
 
 /* What looks like a jump at @at: is there none to @target in the function around it? Bytes can be chosen such that all of them look like
@@ -118,6 +121,9 @@ static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 
 static void lower(struct hunt *h, uint64_t at, uint64_t target)
 {
+	for (size_t i = 0; i < h->n_own; i++)
+		if (at >= h->own[i].lo && at < h->own[i].hi)
+			return;
 	if (target > h->from && target < h->limit && is_real(h, at, target))
 		h->limit = target;
 }
@@ -142,10 +148,9 @@ static void search(struct hunt *h, const unsigned char *bytes, size_t n, uint64_
 }
 
 /* Jumps from anywhere in the object; the limit, or 0: cannot be told. */
-static uint64_t search_object(const struct body *b, uint64_t from, uint64_t limit)
+static uint64_t search_object(struct hunt *h)
 {
-	const struct elf_object *o = b->o;
-	struct hunt h = {.o = o, .from = from, .limit = limit, .left = b->left};
+	const struct elf_object *o = h->o;
 	_cleanup_free_ unsigned char *bytes = NULL;
 	uint64_t searched = 0;
 	/* Some bytes more than are passed on by: a jump may lie across the chunks' border. */
@@ -164,16 +169,17 @@ static uint64_t search_object(const struct body *b, uint64_t from, uint64_t limi
 
 			if (n < 0 || searched > MAX_SEARCHED)
 				return 0;
-			search(&h, bytes, (size_t)n, s->vaddr + at);
+			search(h, bytes, (size_t)n, s->vaddr + at);
 		}
 	}
-	return h.limit;
+	return h->limit;
 }
 
 /* The first address in (b->vaddr, limit) that something else comes to; @limit: none is. 0: cannot be told. */
 static uint64_t entered_at(struct body *b, uint64_t limit)
 {
 	uint64_t range[2] = {b->vaddr, limit};
+	struct hunt h = {.o = b->o};
 
 	if (elf_object_function_at(b->o, b->vaddr, &b->s) < 0)
 		return 0;
@@ -183,7 +189,18 @@ static uint64_t entered_at(struct body *b, uint64_t limit)
 	if (b->opaque || !b->boundary)
 		return 0;
 	(void)elf_object_each_function(b->o, lower_to_symbol, range);
-	return search_object(b, range[0], range[1]);
+	h.from = range[0];
+	h.limit = range[1];
+	h.left = b->left;
+	return search_object(&h);
+}
+
+bool code_is_entered(const struct elf_object *o, const struct cfi_extent *own, size_t n, uint64_t lo, uint64_t hi)
+{
+	struct hunt h = {.o = o, .from = lo, .limit = hi, .left = MAX_SEARCHED, .own = own, .n_own = n};
+	uint64_t limit = search_object(&h);
+
+	return limit && limit < hi;
 }
 
 uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)

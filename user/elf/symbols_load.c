@@ -26,6 +26,7 @@ void symbol_index_free(struct symbol_index *x)
 	for (size_t i = 0; i < x->n_copies; i++)
 		free(x->copies[i]);
 	free(x->copies);
+	free(x->extents);
 	free(x->all);
 	minidebug_close(&x->mini);
 	debug_file_close(x->separate);
@@ -291,26 +292,19 @@ static int add_nameless(const struct elf_object *o, const struct cfi_extent *at)
 static void add_extents(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
-	_cleanup_free_ struct cfi_extent *all = NULL;
-	size_t n = 0, named = x->n, next = 0;
-	struct symbol *grown = NULL;
+	const struct cfi_extent *all = x->extents;
+	size_t n = x->n_extents, named = x->n, next = 0;
+	struct symbol *grown = reallocarray(x->all, named + n + 1, sizeof(*grown));
 	uint64_t covered = 0;
 	struct stubs stubs;
 
-	if (cfi_extents_read_here(o, &all, &n, NULL) == 0 && n <= MAX_EXTENTS)
-		grown = reallocarray(x->all, named + n + 1, sizeof(*grown));
 	if (!grown)
 		return;
 	x->all = grown;
 	find_stubs(o, &stubs);
 	for (size_t i = 0; i < n; i++) {
-		uint64_t left = elf_object_code_left(o, all[i].lo);
 		bool there = false;
 
-		if (!left)
-			continue;
-		if (all[i].hi - all[i].lo > left)
-			all[i].hi = all[i].lo + left;
 		for (; next < named && x->all[next].addr <= all[i].lo; next++) {
 			struct symbol *s = &x->all[next];
 
@@ -332,6 +326,49 @@ static void sort(struct symbol_index *x)
 		qsort(x->all, x->n, sizeof(*x->all), by_address);
 }
 
+/* Those of call frame information, as far as they are code. */
+static void read_extents(const struct elf_object *o)
+{
+	struct symbol_index *x = o->symbols;
+	size_t n = 0, used = 0;
+
+	if (cfi_extents_read_here(o, &x->extents, &n, NULL) < 0)
+		return;
+	for (size_t i = 0; i < n && n <= MAX_EXTENTS; i++) {
+		struct cfi_extent at = x->extents[i];
+		uint64_t left = elf_object_code_left(o, at.lo);
+
+		if (!left)
+			continue;
+		if (at.hi - at.lo > left)
+			at.hi = at.lo + left;
+		x->extents[used++] = at;
+	}
+	x->n_extents = used;
+}
+
+static int by_lo(const void *pa, const void *pb)
+{
+	const struct cfi_extent *a = pa, *b = pb;
+
+	return a->lo < b->lo ? -1 : a->lo > b->lo;
+}
+
+static int add_go_extents(const struct elf_object *o)
+{
+	struct symbol_index *x = o->symbols;
+	size_t used = 0;
+	int r = go_add_extents(o);
+
+	if (x->n_extents)
+		qsort(x->extents, x->n_extents, sizeof(*x->extents), by_lo);
+	for (size_t i = 0; i < x->n_extents; i++)
+		if (!used || x->extents[used - 1].lo != x->extents[i].lo)
+			x->extents[used++] = x->extents[i];
+	x->n_extents = used;
+	return r;
+}
+
 int symbols_read(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
@@ -339,6 +376,7 @@ int symbols_read(const struct elf_object *o)
 	int r;
 
 	x->go = is_go(o);
+	read_extents(o);
 	r = load_type(o, &own, SHT_SYMTAB);
 	if (r == 0 && !x->n) {
 		r = load_stripped(o, &own);
@@ -348,6 +386,8 @@ int symbols_read(const struct elf_object *o)
 	}
 	sort(x);
 	fill_sizes(o);
+	if (r == 0 && x->go)
+		r = add_go_extents(o);
 	return r;
 }
 

@@ -2,6 +2,7 @@
 /* What the symbols*.c files and minidebug.c share. */
 #pragma once
 
+#include "elf/cfi.h"
 #include "elf/debug_file.h"
 #include "elf/object.h"
 #include "elf/object_private.h"
@@ -45,6 +46,8 @@ struct symbol_index {
 	bool go;	    /* a program of Go, whose names are free to end in ".cold" */
 	struct symbol *all; /* by address; at one address the name to show comes first */
 	size_t n, n_nameless;
+	struct cfi_extent *extents; /* functions by call frame information, or by Go's table of them: by address, each start once */
+	size_t n_extents;
 	char **copies; /* names that needed one: without their version, without their suffixes */
 	size_t n_copies;
 	struct minidebug mini;
@@ -69,6 +72,9 @@ int symbols_load(const struct elf_object *o);
 int symbols_read(const struct elf_object *o);
 /* The first table of section type @type. */
 bool symbol_table_find(const struct symbol_source *s, uint32_t type, struct symbol_table *ret);
+
+/* go.c: adds the functions of Go's own table (.gopclntab), which its run time walks stacks with, to the index's extents, in no order. -ENOMEM */
+int go_add_extents(const struct elf_object *o);
 
 /* symbols.c */
 struct elf_symbol symbol_public(const struct symbol *s);

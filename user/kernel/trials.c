@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "kernel/programs.h"
 #include "kernel/refusal.h"
-#include "kernel/uprobe_multi.h"
+#include "kernel/uprobes.h"
 #include "target/process.h"
 
 #include "probe.skel.h"
@@ -106,7 +106,7 @@ static int check_uprobe_multi(struct bpf_object *o, struct bpf_program *p, struc
 {
 	int r = check_uprobe(o, p, l);
 
-	return r < 0 ? r : uprobe_multi_try(bpf_program__fd(p));
+	return r < 0 ? r : uprobes_try(bpf_program__fd(p));
 }
 
 static const void *work_bytes(size_t *size)

@@ -18,17 +18,14 @@
 
 #define VISITS 64
 #define ROUNDS 5
-#define RETURNS CODE_NOP5	   /* no point stands on those, nor on what comes after them */
+#define PLACES CODE_NOP5	   /* no point stands on those, nor on what comes after them */
 #define POINT (ABI_MAX_POINTS - 1) /* whose counts are cleared behind us */
 
-/* One place of each cost that a probe has. The return is measured on a copy of the cheapest. */
+/* One place of each cost that a probe has. */
 void point_costs_emulated(void);
 void point_costs_stepped(void);
-void point_costs_returns(void);
-__asm__(".text\n"
-	"point_costs_emulated: nop; ret\n"
-	"point_costs_stepped: mov %eax, %eax; ret\n"
-	"point_costs_returns: nop; ret\n");
+#define PLACE(name, code) ".type " name ", @function\n" name ": .cfi_startproc\n" code "; ret\n.cfi_endproc\n.size " name ", . - " name "\n"
+__asm__(".text\n" PLACE("point_costs_emulated", "nop") PLACE("point_costs_stepped", "mov %eax, %eax"));
 
 static void nothing(void)
 {
@@ -75,28 +72,21 @@ static void measure_sites(struct points *ps)
 	void (*const calls[])(void) = {
 		[CODE_EMULATED] = point_costs_emulated,
 		[CODE_STEPPED] = point_costs_stepped,
-		[RETURNS] = point_costs_returns,
 	};
-	bool returns = ps->options.needs & POINTS_NEED_RETURNS;
-	const struct uprobes entries = uprobes_of_point(ps, POINT, getpid(), false, "self");
-	const struct uprobes ends = uprobes_of_point(ps, POINT, getpid(), true, "self");
+	const struct point_probes probes = points_probes_of(ps, POINT, getpid(), "self");
 	_cleanup_elf_object_ struct elf_object *self = NULL;
-	struct point_site sites[RETURNS + 1];
+	struct point_site sites[PLACES];
 	uint64_t base = 0, idle = time_of(nothing);
 
 	(void)dl_iterate_phdr(take_base, &base);
 	if (elf_object_open("/proc/self/exe", &self, NULL) < 0)
 		return;
-	for (size_t i = 0; i <= RETURNS; i++)
+	for (size_t i = 0; i < PLACES; i++)
 		sites[i] = (struct point_site){.object = self, .vaddr = (uint64_t)(uintptr_t)calls[i] - base};
-	if (uprobes_attach(ps, &ps->measured, &entries, sites, RETURNS, NULL) < 0 ||
-	    (returns && uprobes_attach(ps, &ps->measured, &ends, &sites[RETURNS], 1, NULL) < 0))
+	if (points_attach_probes(ps, &ps->measured, &probes, sites, PLACES, NULL) < 0)
 		return;
-	for (size_t i = 0; i < RETURNS; i++)
+	for (size_t i = 0; i < PLACES; i++)
 		ps->costs.site[i] = beyond(time_of(calls[i]), idle);
-	if (returns) {
-		ps->costs.at_return = beyond(beyond(time_of(point_costs_returns), idle), ps->costs.site[CODE_EMULATED]);
-	}
 }
 
 static void measure_syscall(struct points *ps, unsigned int end)

@@ -7,7 +7,7 @@
 #include "cozbpf.skel.h"
 #include "kernel/probe.h"
 #include "kernel/text.h"
-#include "kernel/uprobe_multi.h"
+#include "kernel/uprobes.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,11 @@ static void choose_programs(struct points *ps)
 
 int points_open(struct points *ps, const struct points_options *o, struct cozbpf_bpf *skel, unsigned int nr_cpus, struct error *e)
 {
-	*ps = (struct points){.options = *o, .skel = skel, .nr_cpus = nr_cpus, .pid = -1};
+	*ps = (struct points){
+		.options = *o,
+		.skel = skel,
+		.nr_cpus = nr_cpus,
+	};
 	ps->percpu = calloc(nr_cpus, sizeof(*ps->percpu));
 	if (!ps->percpu)
 		return fail(e, ENOMEM, "out of memory");
@@ -46,6 +50,16 @@ int points_open(struct points *ps, const struct points_options *o, struct cozbpf
 	if (o->slow_probes || o->needs & POINTS_NEED_PROBES)
 		(void)text_open(&ps->text);
 	return latency_configure(ps, e);
+}
+
+void points_only_in(struct points *ps, pid_t pid)
+{
+	ps->pid = pid;
+}
+
+bool points_everywhere(const struct points *ps)
+{
+	return ps->pid == 0;
 }
 
 static struct point *new_point(struct points *ps, const char *name)
@@ -86,15 +100,15 @@ uint64_t points_sites_cost(const struct points *ps, const struct point_site *sit
 	return most;
 }
 
-int points_attach_sites(struct points *ps, size_t point, bool at_return, const struct point_site *sites, size_t n, struct error *e)
+int points_attach_sites(struct points *ps, size_t point, const struct point_site *sites, size_t n, struct error *e)
 {
-	uint64_t cost = points_sites_cost(ps, sites, n) + (at_return ? ps->costs.at_return : 0);
+	uint64_t cost = points_sites_cost(ps, sites, n);
 	struct point *p = &ps->all[point];
-	struct uprobes u = uprobes_of_point(ps, point, ps->pid, at_return, p->name);
+	struct point_probes u = points_probes_of(ps, point, ps->pid, p->name);
 
 	if (n && cost > p->cost_ns)
 		p->cost_ns = cost;
-	return uprobes_attach(ps, p, &u, sites, n, e);
+	return points_attach_probes(ps, p, &u, sites, n, e);
 }
 
 int point_keep(struct point *p, struct bpf_link *link)

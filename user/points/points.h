@@ -4,7 +4,7 @@
  * places are looked for. */
 #pragma once
 
-#include "elf/code.h"
+#include "elf/code_returns.h"
 #include "experiment/backend.h"
 #include "shared/latency.h"
 #include "shared/shim_abi.h"
@@ -29,7 +29,6 @@ struct text;
 /* What points take: their programs are loaded, and their cost is measured, only where they are asked for. */
 enum points_needs {
 	POINTS_NEED_PROBES = 1,
-	POINTS_NEED_RETURNS = 2,
 	POINTS_NEED_SYSCALL_ENTER = 4,
 	POINTS_NEED_SYSCALL_LEAVE = 8,
 	POINTS_NEED_TRACEPOINTS = 16,
@@ -48,8 +47,9 @@ struct points_options {
 struct point_site {
 	const struct elf_object *object;
 	uint64_t vaddr;
-	uint64_t semaphore;  /* of a USDT probe: the address of its count; 0: none */
-	enum code_cost cost; /* of the instruction */
+	uint64_t semaphore;	      /* of a USDT probe: the address of its count; 0: none */
+	enum code_cost cost;	      /* of the instruction */
+	const struct code_exit *exit; /* visits count where this leaves its function; NULL: all do */
 };
 
 /* A part of a function whose samples count, in the object's own addresses. */
@@ -81,11 +81,10 @@ struct point {
 	unsigned int call;	  /* it counts the begins (1) or the ends (2) of a system call; 0: neither */
 };
 
-/* What a visit costs: by the instruction, of a return on top of the entry's, of a system call's begin and end and of looking at one that is no
- * visit, of a tracepoint. */
+/* What a visit costs: by the instruction, of a system call's begin and end and of looking at one that is no visit, of a tracepoint. */
 struct point_costs {
 	uint64_t site[CODE_COSTS];
-	uint64_t at_return, syscall[2], look[2], tracepoint;
+	uint64_t syscall[2], look[2], tracepoint;
 };
 
 /* All of a session. */
@@ -93,13 +92,14 @@ struct points {
 	struct points_options options;
 	struct cozbpf_bpf *skel; /* the session's */
 	unsigned int nr_cpus;
-	pid_t pid;		       /* whose files probes are put into; -1: of all processes */
+	pid_t pid;		       /* that probes are put into; 0: all that map the file */
 	struct code_map *code;	       /* where sampled code is; NULL: not known yet */
 	const struct shim_page *page;  /* that coz.h's counters are in, or NULL */
 	bool taken[SHIM_MAX_COUNTERS]; /* those that belong to a point */
 	struct point all[ABI_MAX_POINTS];
 	size_t n;
 	struct text *text;	      /* watches for programs that end with probes in a copy of their code, or NULL */
+	size_t n_exits;		      /* entries of BPF's table that are in use */
 	bool multi;		      /* one link can hold many probes */
 	bool traced;		      /* points that the kernel reports are attached by perf, where nothing preempts their programs */
 	struct bpf_link *syscalls[2]; /* of their begin and their end, once a point asked for it */
@@ -113,11 +113,15 @@ struct points {
 int points_open(struct points *ps, const struct points_options *o, struct cozbpf_bpf *skel, unsigned int nr_cpus, struct error *e);
 void points_close(struct points *ps); /* not opened: allowed */
 
+/* From now on probes are put into this process alone, whose children are not followed. Else into all that map the file: points_everywhere. */
+void points_only_in(struct points *ps, pid_t pid);
+bool points_everywhere(const struct points *ps);
+
 /* Adds a throughput point that counts nothing yet; *ret is its index. -EEXIST, -E2BIG. */
 int points_add(struct points *ps, const char *name, size_t *ret, struct error *e);
 /* What the point counts, in the scope alone; may be called again, for more sites. Probes take effect in what is mapped by then and in what
- * will be. @at_return: the sites are entries of functions, and it is their returns that count. */
-int points_attach_sites(struct points *ps, size_t point, bool at_return, const struct point_site *sites, size_t n, struct error *e);
+ * will be. */
+int points_attach_sites(struct points *ps, size_t point, const struct point_site *sites, size_t n, struct error *e);
 /* What a visit takes at the one of these sites that costs most, in ns: which will be visited most is not known. */
 uint64_t points_sites_cost(const struct points *ps, const struct point_site *sites, size_t n);
 int points_attach_syscall(struct points *ps, size_t point, unsigned int number, bool at_return, struct error *e);
@@ -160,15 +164,13 @@ void point_free(struct point *p);
 int point_keep(struct point *p, struct bpf_link *link);
 int point_keep_fd(struct point *p, int fd);
 
-/* uprobes.c. What @o was opened as may be another file by now, or nothing in our own mount namespace: the descriptor is the file. */
-#define UPROBE_PATH 32
-void uprobe_path(const struct elf_object *o, char path[UPROBE_PATH]);
-/* A probe on each site, kept with @p. */
-struct uprobes {
+/* uprobes.c. A probe on each site, kept with @p. */
+struct point_probes {
 	struct bpf_program *one, *multi; /* the program, and the same loaded for links that hold many probes */
 	uint64_t cookie;
-	pid_t pid; /* -1: in all processes */
-	bool at_return;
+	pid_t pid;	  /* 0: in all processes */
 	const char *what; /* the point, in @e */
 };
-int uprobes_attach(const struct points *ps, struct point *p, const struct uprobes *u, const struct point_site *sites, size_t n, struct error *e);
+/* Tells BPF when the instruction leaves its function: *ret_number is for the upper half of a probe's cookie. -E2BIG */
+int points_add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_number, struct error *e);
+int points_attach_probes(struct points *ps, struct point *p, const struct point_probes *u, const struct point_site *sites, size_t n, struct error *e);

@@ -7,7 +7,7 @@
 #include <bpf/libbpf.h>
 
 /* uprobes.c: those that count visits for map entry @index. */
-struct uprobes uprobes_of_point(const struct points *ps, size_t index, pid_t pid, bool at_return, const char *what);
+struct point_probes points_probes_of(const struct points *ps, size_t index, pid_t pid, const char *what);
 
 /* syscalls.c: has the kernel report the begin (0) or the end (1) of system calls. */
 int syscalls_trace(struct points *ps, unsigned int end, struct error *e);

@@ -5,116 +5,115 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
-#include "elf/object.h"
+#include "elf/code_place.h"
 #include "kernel/text.h"
-#include "kernel/uprobe_multi.h"
+#include "kernel/uprobes.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-void uprobe_path(const struct elf_object *o, char path[UPROBE_PATH])
+_Static_assert(CODE_MAX_PARTS == ABI_EXIT_PARTS, "parts of a function");
+
+/* Which word of the kernel's struct pt_regs has a register of the CPU's number. */
+static unsigned char word_of(int reg)
 {
-	(void)snprintf(path, UPROBE_PATH, "/proc/self/fd/%d", elf_object_fd(o));
+	static const unsigned char words[] = {10, 11, 12, 5, 19, 4, 13, 14, 9, 8, 7, 6, 3, 2, 1, 0};
+
+	return reg < 0 || (size_t)reg >= sizeof(words) ? ABI_NO_REGISTER : words[reg];
 }
 
-static int refused(const struct point_site *site, const char *what, int err, struct error *e)
+int points_add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_number, struct error *e)
 {
-	const char *path = elf_object_path(site->object);
+	struct abi_exit a = {.by_flags = x->when == CODE_BY_FLAGS, .condition = (unsigned char)x->condition};
 
-	if (err == -EPERM || err == -EACCES)
-		return fail(e, -err, "%s: not allowed to put probes into %s: run as root (sudo cozbpf ...) or with CAP_BPF and CAP_PERFMON", what,
-			    path);
-	return fail(e, -err, "%s: cannot put a probe at 0x%llx of %s: %s", what, (unsigned long long)site->vaddr, path, strerror(-err));
-}
-
-static int file_offsets(const struct point_site *site, const char *what, uint64_t *ret, uint64_t *ret_semaphore, struct error *e)
-{
-	unsigned char code;
-
-	*ret_semaphore = 0;
-	if (elf_object_vaddr_to_offset(site->object, site->vaddr, ret) < 0)
-		return fail(e, ERANGE, "%s: %s: the address 0x%llx is not in the file", what, elf_object_path(site->object),
-			    (unsigned long long)site->vaddr);
-	/* Its page is in memory then. Linux 6.18 warns (ext4_check_map_extents_env) where it has to read it for a probe. */
-	(void)elf_object_read(site->object, site->vaddr, &code, 1);
-	if (site->semaphore && elf_object_vaddr_to_offset(site->object, site->semaphore, ret_semaphore) < 0)
-		return fail(e, ERANGE, "%s: %s: the probe's semaphore 0x%llx is not in the file", what, elf_object_path(site->object),
-			    (unsigned long long)site->semaphore);
+	*ret_number = 0;
+	if (x->when == CODE_ALWAYS)
+		return 0;
+	if (ps->n_exits == ABI_MAX_EXITS)
+		return fail(e, E2BIG, "more than %d branches and jumps may leave the functions of all points", ABI_MAX_EXITS);
+	if (x->when == CODE_BY_TARGET) {
+		a.displacement = (uint64_t)x->target.displacement;
+		a.memory = x->target.memory;
+		a.base = word_of(x->target.base);
+		a.index = word_of(x->target.index);
+		a.scale = (unsigned char)x->target.scale;
+	}
+	for (size_t i = 0; i < x->n_parts; i++) {
+		a.low[i] = x->parts[i].lo - x->vaddr;
+		a.size[i] = x->parts[i].hi - x->parts[i].lo;
+	}
+	ps->skel->bss->exits[ps->n_exits++] = a;
+	*ret_number = ps->n_exits;
 	return 0;
 }
 
-static int attach_one(struct point *p, const struct uprobes *u, const struct point_site *site, struct error *e)
+static int attach_each(struct point *p, const struct point_probes *u, const struct uprobes *all, struct error *e)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->cookie, .retprobe = u->at_return);
-	uint64_t offset, semaphore;
-	struct bpf_link *link;
-	char path[UPROBE_PATH];
-	int r = file_offsets(site, u->what, &offset, &semaphore, e);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	opts.ref_ctr_offset = semaphore;
-	uprobe_path(site->object, path);
-	link = bpf_program__attach_uprobe_opts(u->one, uprobe_process(u->pid), path, offset, &opts);
-	if (!link)
-		return refused(site, u->what, -errno, e);
-	r = point_keep(p, link);
-	return r < 0 ? fail(e, -r, "out of memory") : 0;
+	for (size_t i = 0; r == 0 && i < all->n; i++) {
+		struct bpf_link *link;
+
+		r = uprobe_attach(all, i, u->one, &link, e);
+		if (r == 0 && point_keep(p, link) < 0)
+			r = fail(e, ENOMEM, "out of memory");
+	}
+	return r;
+}
+
+static int attach_all(struct point *p, const struct point_probes *u, const struct uprobes *all, struct error *e)
+{
+	int fd = uprobes_link(all, u->multi, e);
+
+	if (fd < 0)
+		return fd;
+	return point_keep_fd(p, fd) < 0 ? fail(e, ENOMEM, "out of memory") : 0;
 }
 
 /* Sites of one object. */
-static int attach_all(struct point *p, const struct uprobes *u, const struct point_site *sites, size_t n, struct error *e)
+static int attach_object(struct points *ps, struct point *p, const struct point_probes *u, const struct point_site *sites, size_t n, struct error *e)
 {
-	_cleanup_free_ uint64_t *numbers = calloc(3 * n, sizeof(*numbers));
-	struct uprobe_multi m = {.offsets = numbers,
-				 .semaphores = numbers + n,
-				 .cookies = numbers + 2 * n,
-				 .n = n,
-				 .pid = u->pid > 0 ? u->pid : 0,
-				 .at_return = u->at_return};
-	char path[UPROBE_PATH];
-	int r, fd;
+	_cleanup_free_ struct uprobe *probes = calloc(n, sizeof(*probes));
+	_cleanup_(code_places_close) struct code_places places = {.o = sites[0].object};
+	const struct uprobes all = {.places = &places, .pid = u->pid, .all = probes, .n = n};
+	int r = 0;
 
-	if (!numbers)
+	if (!probes)
 		return fail(e, ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		r = file_offsets(&sites[i], u->what, &numbers[i], &numbers[n + i], e);
-		if (r < 0)
-			return r;
-		numbers[2 * n + i] = u->cookie;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		uint64_t exit = 0;
+
+		r = sites[i].exit ? points_add_exit(ps, sites[i].exit, &exit, e) : 0;
+		probes[i] = (struct uprobe){.vaddr = sites[i].vaddr, .semaphore = sites[i].semaphore, .cookie = exit << 32 | u->cookie};
 	}
-	uprobe_path(sites[0].object, path);
-	m.path = path;
-	fd = uprobe_multi_link(bpf_program__fd(u->multi), &m);
-	if (fd < 0)
-		return refused(&sites[0], u->what, fd, e);
-	r = point_keep_fd(p, fd);
-	return r < 0 ? fail(e, -r, "out of memory") : 0;
+	if (r < 0)
+		return r;
+	return ps->multi ? attach_all(p, u, &all, e) : attach_each(p, u, &all, e);
 }
 
-int uprobes_attach(const struct points *ps, struct point *p, const struct uprobes *u, const struct point_site *sites, size_t n, struct error *e)
+int points_attach_probes(struct points *ps, struct point *p, const struct point_probes *u, const struct point_site *sites, size_t n, struct error *e)
 {
+	struct error why = {0};
 	int r = 0;
 
 	for (size_t i = 0; i < n; i++)
 		text_add(ps->text, sites[i].object, sites[i].vaddr);
 	for (size_t i = 0, end; r == 0 && i < n; i = end) {
-		for (end = i + 1; ps->multi && end < n && sites[end].object == sites[i].object;)
+		for (end = i + 1; end < n && sites[end].object == sites[i].object;)
 			end++;
-		r = ps->multi ? attach_all(p, u, &sites[i], end - i, e) : attach_one(p, u, &sites[i], e);
+		r = attach_object(ps, p, u, &sites[i], end - i, &why);
 	}
-	return r;
+	return r < 0 ? fail(e, -r, "%s: %s", u->what, why.text) : 0;
 }
 
-struct uprobes uprobes_of_point(const struct points *ps, size_t index, pid_t pid, bool at_return, const char *what)
+struct point_probes points_probes_of(const struct points *ps, size_t index, pid_t pid, const char *what)
 {
-	return (struct uprobes){
+	return (struct point_probes){
 		.one = ps->skel->progs.progress_visit,
 		.multi = ps->skel->progs.progress_multi,
 		.cookie = index,
 		.pid = pid,
-		.at_return = at_return,
 		.what = what,
 	};
 }

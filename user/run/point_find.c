@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "code/map.h"
 #include "dwarf/lines.h"
+#include "elf/code_place.h"
 #include "elf/names.h"
 #include "elf/object.h"
 #include "elf/similar.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_SHOWN 8  /* offsets in a message */
 #define MAX_NAMESAKES 6
 #define MAX_MOVED 32 /* places of a point: each takes a search of the whole object for jumps */
 
@@ -32,6 +32,7 @@ bool point_may_be_in(const struct code_map *code, const struct point_spec *p, si
 void point_sites_free(struct point_sites *s)
 {
 	free(s->all);
+	free(s->exits);
 	free(s->code);
 	free(s->shared);
 	*s = (struct point_sites){0};
@@ -89,32 +90,6 @@ int point_find_line(const struct elf_object *o, struct line_table *t, const stru
 	return 0;
 }
 
-/* "BINARY:FUNCTION" with the binary's base name, as it can be written in front of an offset. */
-static char *in_binary(const struct elf_object *o, const struct point_spec *p)
-{
-	const char *path = p->binary ? p->binary : elf_object_path(o), *slash = p->binary ? NULL : strrchr(path, '/');
-	char *text;
-
-	return asprintf(&text, "%s:%s", slash ? slash + 1 : path, p->function) < 0 ? NULL : text;
-}
-
-/* A return probe puts another address in place of the one that Go's runtime looks for when it moves a stack: the program would crash. */
-static int no_return(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option, struct error *e)
-{
-	_cleanup_free_ char *where = in_binary(o, p);
-	uint64_t offsets[MAX_SHOWN];
-	size_t n = code_returns(o, s, offsets, MAX_SHOWN), used = 0;
-	char list[MAX_SHOWN * 160] = "";
-
-	if (!n || !where)
-		return fail(e, EOPNOTSUPP, "%s %s: the returns of Go functions cannot be probed, and this one has no ret instruction", option,
-			    p->name);
-	for (size_t i = 0; i < n && i < MAX_SHOWN && used < 300; i++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s+%llu", i ? ", " : "", where, (unsigned long long)offsets[i]);
-	return fail(e, EOPNOTSUPP, "%s %s: the returns of Go functions cannot be probed as such; name %s %s%s", option, p->name,
-		    n > 1 ? "each ret instruction:" : "its ret instruction:", list, n > MAX_SHOWN ? ", ..." : "");
-}
-
 static int check_offset(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option, struct error *e)
 {
 	uint64_t before, behind;
@@ -150,8 +125,7 @@ static bool find_place(const struct elf_object *o, const struct point_spec *p, s
 }
 
 /* A path and a line for each of the functions, as can be written for one of them; else its address. */
-static int say_namesakes(const struct elf_object *o, struct line_table *lines,
-			 const struct point_spec *p, const char *option, struct error *e)
+static int say_namesakes(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct error *e)
 {
 	struct elf_symbol all[MAX_NAMESAKES];
 	int n = elf_object_namesakes(o, p->function, all, MAX_NAMESAKES);
@@ -162,27 +136,26 @@ static int say_namesakes(const struct elf_object *o, struct line_table *lines,
 		_cleanup_free_ char *name = elf_demangle(all[i].function);
 		struct line_location at;
 
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
-					 name ? name : all[i].function);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "", name ? name : all[i].function);
 		if (used >= sizeof(text))
 			break;
 		if (lines && line_table_at(lines, all[i].addr, &at) == 0)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s:%u",
-						 at.file, at.line);
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s:%u", at.file, at.line);
 		else
-			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s+0x%llx",
-						 elf_object_base_name(o),
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s+0x%llx", elf_object_base_name(o),
 						 (unsigned long long)all[i].addr);
 	}
 	if (n <= 0)
 		return n < 0 ? fail(e, -n, "out of memory") : 0;
-	return fail(e, ENOTUNIQ, "%s %s: several functions are called so; name one by its arguments or "
-		    "its place: %s", option, p->name, text);
+	return fail(e, ENOTUNIQ,
+		    "%s %s: several functions are called so; name one by its arguments or "
+		    "its place: %s",
+		    option, p->name, text);
 }
 
 /* What is said of a point in code that several functions share. */
-static int find_sharers(const struct elf_object *o, const struct point_spec *p, bool by_source,
-			uint64_t addr, struct point_sites *sites, struct error *e)
+static int find_sharers(const struct elf_object *o, const struct point_spec *p, bool by_source, uint64_t addr, struct point_sites *sites,
+			struct error *e)
 {
 	_cleanup_elf_names_ struct elf_names names = {0};
 	struct elf_symbol s;
@@ -196,19 +169,19 @@ static int find_sharers(const struct elf_object *o, const struct point_spec *p, 
 	return r < 0 || (names.n && !sites->shared) ? fail(e, ENOMEM, "out of memory") : 0;
 }
 
-/* *ret_offset: the places are offsets in the function. */
-static int find_function(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, uint64_t **ret,
-			 size_t *ret_n, bool *ret_offset, struct error *e)
+/* Where the function is entered. *ret_offset: what was written behind its name, and is no part of it. */
+static int find_entries(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct elf_symbol **ret,
+			size_t *ret_n, uint64_t *ret_offset, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
 	struct elf_symbol place;
-	uint64_t offset = p->offset;
 	int r;
 
+	*ret_offset = p->offset;
 	if (find_place(o, p, &place)) {
 		entries = calloc(1, sizeof(*entries));
 		*ret_n = 1;
-		offset = 0;
+		*ret_offset = 0;
 		if (entries)
 			entries[0] = place;
 		r = entries ? 0 : -ENOMEM;
@@ -224,8 +197,20 @@ static int find_function(const struct elf_object *o, struct line_table *lines, c
 		return point_no_function(o, p, option, r, e);
 	if (entries[0].is_indirect)
 		return is_indirect(o, p, option, e);
-	if (p->at_return && elf_object_is_go(o))
-		return no_return(o, &entries[0], p, option, e);
+	*ret = TAKE_PTR(entries);
+	return 0;
+}
+
+/* *ret_offset: the places are offsets in the function. */
+static int find_function(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, uint64_t **ret,
+			 size_t *ret_n, bool *ret_offset, struct error *e)
+{
+	_cleanup_free_ struct elf_symbol *entries = NULL;
+	uint64_t offset;
+	int r = find_entries(o, lines, p, option, &entries, ret_n, &offset, e);
+
+	if (r < 0)
+		return r;
 	r = offset ? check_offset(o, &entries[0], p, option, e) : 0;
 	if (r < 0)
 		return r;
@@ -242,8 +227,8 @@ static int find_function(const struct elf_object *o, struct line_table *lines, c
 }
 
 /* The code of a function whose samples count. */
-static int find_sampled(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option,
-			struct point_sites *ret, struct error *e)
+static int find_sampled(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct point_sites *ret,
+			struct error *e)
 {
 	struct elf_symbol place;
 	int r;
@@ -328,11 +313,10 @@ static int find_usdt(const struct elf_object *o, const struct point_spec *p, con
 		    elf_object_path(o), x.near[0] ? "; did you mean " : "", x.near);
 }
 
-static int make_sites(const struct elf_object *o, const struct point_spec *p, const uint64_t *addrs, size_t n, bool exact, struct point_sites *ret,
-		      struct error *e)
+static int make_sites(const struct elf_object *o, const uint64_t *addrs, size_t n, bool exact, struct point_sites *ret, struct error *e)
 {
-	/* What was named to the byte stays there, and a return is caught at the very entry. */
-	bool movable = !exact && !p->at_return && n <= MAX_MOVED;
+	/* What was named to the byte stays there. */
+	bool movable = !exact && n <= MAX_MOVED;
 
 	ret->all = calloc(n, sizeof(*ret->all));
 	if (!ret->all)
@@ -350,6 +334,58 @@ static int make_sites(const struct elf_object *o, const struct point_spec *p, co
 	return 0;
 }
 
+/* All returns of the function and of its copies. */
+static int find_returns(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct point_sites *ret,
+			struct error *e)
+{
+	_cleanup_free_ struct elf_symbol *entries = NULL;
+	struct error why = {0};
+	uint64_t offset;
+	size_t n = 0;
+	int r = find_entries(o, lines, p, option, &entries, &n, &offset, e);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		_cleanup_free_ struct code_exit *exits = NULL;
+		struct code_exit *grown;
+		size_t more = 0;
+
+		r = code_exits(o, &entries[i], &exits, &more, &why);
+		if (r < 0)
+			return fail(e, -r, "%s %s: %s; use a line, or FUNCTION+OFFSET of each ret instruction", option, p->name, why.text);
+		if (more > POINT_MAX_SITES - ret->n)
+			return fail(e, E2BIG, "%s %s: too many places", option, p->name);
+		grown = reallocarray(ret->exits, ret->n + more, sizeof(*grown));
+		if (!grown)
+			return fail(e, ENOMEM, "out of memory");
+		ret->exits = grown;
+		memcpy(ret->exits + ret->n, exits, more * sizeof(*exits));
+		ret->n += more;
+	}
+	ret->all = calloc(ret->n + 1, sizeof(*ret->all));
+	if (!ret->all)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; i < ret->n; i++)
+		ret->all[i] = (struct point_site){.object = o, .vaddr = ret->exits[i].vaddr, .cost = ret->exits[i].cost, .exit = &ret->exits[i]};
+	return 0;
+}
+
+/* Places where a probe would change what the program does: the point is refused. */
+static int check_places(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *sites, struct error *e)
+{
+	_cleanup_(code_places_close) struct code_places places = {.o = o};
+	struct error why = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sites->n; i++)
+		r = code_place_check(&places, sites->all[i].vaddr, &why);
+	if (r == 0)
+		return 0;
+	point_sites_free(sites);
+	return fail(e, -r, "%s %s: %s; use sampled:FUNCTION or sampled:FILE:LINE", option, p->name, why.text);
+}
+
 /* Places where a probe would do harm, or nothing: one is moved where that changes nothing but the place, else the point is refused. */
 static int check_sites(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *sites, struct error *e)
 {
@@ -360,13 +396,13 @@ static int check_sites(const struct elf_object *o, const struct point_spec *p, c
 	for (size_t i = 0; i < sites->n && cost < CODE_NOP5; i++) {
 		struct point_site *s = &sites->all[i];
 
-		if (s->cost == CODE_NOP5 && moved++ < MAX_MOVED)
+		if (s->cost == CODE_NOP5 && !s->exit && moved++ < MAX_MOVED)
 			s->vaddr = code_behind_nop(o, s->vaddr, &s->cost);
 		cost = s->cost;
 		at = s->vaddr;
 	}
 	if (cost < CODE_NOP5)
-		return 0;
+		return check_places(o, p, option, sites, e);
 	point_sites_free(sites);
 	if (cost == CODE_REFUSED)
 		return fail(e, ENOTSUP,
@@ -406,6 +442,8 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 		r = find_usdt(o, p, option, ret, e);
 	else if (p->kind == POINT_SAMPLED_FUNCTION)
 		r = find_sampled(o, lines, p, option, ret, e);
+	else if (p->at_return)
+		r = find_returns(o, lines, p, option, ret, e);
 	else if (by_line)
 		r = point_find_line(o, lines, p, option, &addrs, &n, e);
 	else
@@ -419,7 +457,7 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	for (size_t i = 0; r == 0 && i < ret->n_code; i++)
 		r = find_sharers(o, p, false, ret->code[i].addr, ret, e);
 	if (r == 0 && n && p->kind != POINT_SAMPLED_LINE)
-		r = make_sites(o, p, addrs, n, exact || offset, ret, e);
+		r = make_sites(o, addrs, n, exact || offset, ret, e);
 	if (r == 0 && ret->n)
 		r = check_sites(o, p, option, ret, e);
 	if (r < 0)

@@ -17,6 +17,7 @@ struct line_table;
 struct point_sites {
 	struct point_site *all; /* owned */
 	size_t n;
+	struct code_exit *exits; /* owned; of a point at returns: what the sites are */
 	struct elf_symbol *code; /* owned; of a sampled function, which has no sites: its parts */
 	size_t n_code;
 	bool by_address; /* it was not named, but the place where it begins */

@@ -203,8 +203,14 @@ static int add_sampled_line(struct run *r, size_t point, const struct point_spec
 /* One with places in objects, which may come later: in object @i these. */
 static int attach_sites(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e)
 {
-	(void)i;
-	return points_attach_sites(session_points(r->session), point, p->at_return, sites->all, sites->n, e);
+	int err = points_attach_sites(session_points(r->session), point, sites->all, sites->n, e);
+
+	/* Who runs the executable is mostly in scope; a library is everybody's. */
+	if (err == 0 && !code_map_is_main(r->code, i) && points_everywhere(session_points(r->session)))
+		(void)log_error("warning: -p %s slows down all processes that map %s, in scope or not; one process alone, with --follow exec, has it "
+				"to itself",
+				p->name, code_map_path(r->code, i));
+	return err;
 }
 
 static int attach_code(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e)
@@ -226,8 +232,8 @@ static const struct {
 	[POINT_SAMPLED_LINE] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_line, .add = add_sampled_line},
 	[POINT_SAMPLED_FUNCTION] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_binary, .attach = attach_code},
 	[POINT_FILE_LINE] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_line, .attach = attach_sites},
-	[POINT_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES | POINTS_NEED_RETURNS, check_main, .attach = attach_sites},
-	[POINT_BINARY_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES | POINTS_NEED_RETURNS, check_binary, .attach = attach_sites},
+	[POINT_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_main, .attach = attach_sites},
+	[POINT_BINARY_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_binary, .attach = attach_sites},
 	[POINT_USDT] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_usdt, .attach = attach_sites},
 };
 

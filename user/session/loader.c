@@ -5,7 +5,9 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
+#include "elf/code_place.h"
 #include "elf/object.h"
+#include "kernel/uprobes.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,31 +25,29 @@ static int note(void *arg, void *data, size_t size)
 int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *loader = NULL;
-	LIBBPF_OPTS(bpf_uprobe_opts, opts);
+	_cleanup_(code_places_close) struct code_places places = {0};
+	struct uprobe probe = {0};
+	struct uprobes all = {.places = &places, .pid = (pid_t)s->skel->bss->control.main, .all = &probe, .n = 1};
 	_cleanup_free_ char *path = elf_object_interpreter(program);
-	char opened[UPROBE_PATH];
 	struct elf_symbol hook;
-	uint64_t offset;
 	int r;
 
+	if (!all.pid)
+		return fail(e, ESRCH, "there is no one process whose dynamic linker could be watched");
 	if (!path)
 		return fail(e, ENOENT, "%s: loads no libraries", elf_object_path(program));
 	r = elf_object_open_named(program, path, &loader, e);
 	if (r < 0)
 		return r;
 	r = elf_object_find_function(loader, HOOK, &hook);
-	if (r == 0)
-		r = elf_object_vaddr_to_offset(loader, hook.addr, &offset);
 	if (r < 0)
 		return fail(e, -r, "%s: has no %s", path, HOOK);
 	s->loads = ring_buffer__new(bpf_map__fd(s->skel->maps.loads), note, &s->loaded, NULL);
 	if (!s->loads)
 		return fail(e, errno, "cannot map the ring of loads: %s", strerror(errno));
-	uprobe_path(loader, opened);
-	s->loader = bpf_program__attach_uprobe_opts(s->skel->progs.loader_state, (pid_t)s->skel->bss->control.main, opened, offset, &opts);
-	if (!s->loader)
-		return fail(e, errno, "cannot put a probe at %s in %s: %s", HOOK, path, strerror(errno));
-	return 0;
+	places.o = loader;
+	probe.vaddr = hook.addr;
+	return uprobe_attach(&all, 0, s->skel->progs.loader_state, &s->loader, e);
 }
 
 int session_loader_fd(const struct session *s)

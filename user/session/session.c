@@ -249,7 +249,9 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	int r;
 
 	_Static_assert(sizeof(progs) / sizeof(*progs) == sizeof(s->links) / sizeof(*s->links), "a link for each");
-	s->points.pid = s->options.many ? -1 : pid; /* probes are of files: the programs look at who visits */
+	/* Probes are in files, and so in all processes that map them, but for one process alone. Its children's would come too late: a child that was
+	 * just forked would visit points that do not count yet. The programs look at who visits. */
+	s->points.pid = s->options.many && !s->options.one_only ? 0 : pid;
 	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
 	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | (s->options.one_only ? 0 : ABI_PROC_FOLLOW), e) : 0;
 	/* Those of the way to follow threads that sync_configure has chosen. */

@@ -16,7 +16,7 @@ static bool by_probes(const struct session *s)
 
 int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e)
 {
-	const struct uprobes u = {
+	const struct point_probes u = {
 		.one = s->skel->progs.slow_visit,
 		.multi = s->skel->progs.slow_multi,
 		.pid = s->points.pid,
@@ -30,7 +30,7 @@ int session_slow_at(struct session *s, const struct point_site *sites, size_t n,
 	if (r < 0)
 		return fail(e, -r, "cannot read the counters: %s", strerror(-r));
 	memset(s->skel->bss->slowed, 0, sizeof(s->skel->bss->slowed));
-	r = uprobes_attach(&s->points, &s->slow_probes, &u, sites, n, e);
+	r = points_attach_probes(&s->points, &s->slow_probes, &u, sites, n, e);
 	if (r < 0) {
 		point_free(&s->slow_probes);
 		return r;

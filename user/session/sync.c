@@ -2,12 +2,14 @@
 /* --sync pthread: the probes that say who waits for whom, on the C library's calls or on the shim's own places in its wrappers of them. */
 #include "session/internal.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
+#include "elf/code_place.h"
 #include "elf/object.h"
 #include "kernel/probe.h"
-#include "kernel/uprobe_multi.h"
+#include "kernel/uprobes.h"
 #include "target/maps.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@
 
 struct sync {
 	struct shim_slot *slots; /* all of the map */
-	struct bpf_link *links[2 * MAX_PLACES];
+	struct bpf_link **links;
 	size_t n_links;
 };
 
@@ -144,6 +146,7 @@ void sync_close(struct session *s)
 	sync_active(s, false);
 	for (size_t i = 0; i < s->sync->n_links; i++)
 		(void)bpf_link__destroy(s->sync->links[i]);
+	free(s->sync->links);
 	if (s->sync->slots)
 		(void)munmap(s->sync->slots, SHIM_ENTRIES * sizeof(struct shim_slot));
 	free(s->sync);
@@ -160,16 +163,20 @@ void sync_active(struct session *s, bool active)
 	__atomic_store_n(&all->active, active, __ATOMIC_RELEASE);
 }
 
-/* @file: what errors call @path. */
-static int attach(struct session *s, struct bpf_program *prog, const char *path, const char *file, const char *what, uint64_t offset,
-		  unsigned int does, bool on_return, struct error *e)
+/* A probe of @u, which has one. */
+static int attach(struct session *s, const struct uprobes *u, const struct bpf_program *prog, struct error *e)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = does, .retprobe = on_return);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(prog, uprobe_process(s->points.pid), path, offset, &opts);
+	struct sync *sync = s->sync;
+	struct bpf_link *link;
+	int r = uprobe_attach(u, 0, prog, &link, e);
 
-	if (!link)
-		return fail(e, errno, "--sync pthread: cannot put a probe on %s of %s: %s", what, file, strerror(errno));
-	s->sync->links[s->sync->n_links++] = link;
+	if (r < 0)
+		return r;
+	if (array_room(sync->links, sync->n_links) < 0) {
+		(void)bpf_link__destroy(link);
+		return fail(e, ENOMEM, "out of memory");
+	}
+	sync->links[sync->n_links++] = link;
 	return 0;
 }
 
@@ -185,54 +192,58 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 		{SITE "back", s->skel->progs.sync_back, 0},
 	};
 	_cleanup_elf_object_ struct elf_object *o = NULL;
+	_cleanup_(code_places_close) struct code_places places = {0};
+	struct error why = {0};
 	int r = elf_object_open_image("the preloaded library", image, size, &o, e);
 
+	places.o = o;
 	for (size_t i = 0; r >= 0 && i < sizeof(sites) / sizeof(*sites); i++) {
+		struct uprobe probe = {.cookie = sites[i].does};
+		const struct uprobes u = {.places = &places, .path = path, .pid = s->points.pid, .all = &probe, .n = 1};
 		struct elf_symbol sym;
-		uint64_t offset;
 
-		r = elf_object_find_function(o, sites[i].name, &sym);
-		if (r >= 0)
-			r = elf_object_vaddr_to_offset(o, sym.addr, &offset);
+		if (elf_object_find_function(o, sites[i].name, &sym) < 0)
+			return fail(e, ENOENT, "--sync pthread: the preloaded library has no %s", sites[i].name);
+		probe.vaddr = sym.addr;
+		r = attach(s, &u, sites[i].prog, &why);
 		if (r < 0)
-			return fail(e, -r, "--sync pthread: the preloaded library has no %s", sites[i].name);
-		r = attach(s, sites[i].prog, path, path, sites[i].name, offset, sites[i].does, false, e);
+			return fail(e, -r, "--sync pthread: %s", why.text);
 	}
 	return r;
+}
+
+/* The returns of the calls that block are caught by return addresses that the kernel replaces: finding them in the code takes longer than short
+ * programs run. */
+static int attach_call(struct session *s, struct code_places *places, const struct place *at, struct error *e)
+{
+	struct uprobe probe = {.vaddr = at->vaddr, .cookie = at->does};
+	const struct uprobes u = {.places = places, .pid = s->points.pid, .all = &probe, .n = 1};
+	int r = attach(s, &u, s->skel->progs.sync_enter, e);
+
+	/* It begins with a locked instruction, as glibc's pthread_spin_lock does: its waits are not followed. */
+	if (r == -ENOTSUPP)
+		return 0;
+	if (r < 0 || !(at->does & ABI_CALL_BLOCKS))
+		return r;
+	probe.replaces_return = true;
+	return attach(s, &u, s->skel->progs.sync_returned, e);
 }
 
 /* Probes on all of the C library's calls that @o has; *ret_n is how many. */
 static int attach_calls(struct session *s, const struct elf_object *o, size_t *ret_n, struct error *e)
 {
 	_cleanup_free_ struct places *p = calloc(1, sizeof(*p));
-	const char *name = elf_object_path(o);
-	char path[UPROBE_PATH];
+	_cleanup_(code_places_close) struct code_places places = {.o = o};
+	struct error why = {0};
 	int r = 0;
 
-	uprobe_path(o, path);
 	if (!p)
 		return fail(e, ENOMEM, "out of memory");
 	(void)elf_object_each_function(o, take_place, p);
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
-		const struct place *at = &p->all[i];
-		struct error why = {.text = ""};
-		uint64_t offset;
-
-		if (s->sync->n_links + 2 > sizeof(s->sync->links) / sizeof(*s->sync->links))
-			return fail(e, E2BIG, "--sync pthread: %s has too many pthread calls", name);
-		r = elf_object_vaddr_to_offset(o, at->vaddr, &offset);
+		r = attach_call(s, &places, &p->all[i], &why);
 		if (r < 0)
-			return fail(e, -r, "--sync pthread: %s of %s is not in the file", at->function, name);
-		r = attach(s, s->skel->progs.sync_enter, path, name, at->function, offset, at->does, false, &why);
-		if (r == -ENOTSUPP) {
-			/* It begins with a locked instruction, as glibc's pthread_spin_lock does: its waits are not followed. */
-			r = 0;
-			continue;
-		}
-		if (r < 0)
-			return fail(e, -r, "%s", why.text);
-		if ((at->does & ABI_CALL_BLOCKS))
-			r = attach(s, s->skel->progs.sync_returned, path, name, at->function, offset, at->does, true, e);
+			return fail(e, -r, "--sync pthread: cannot follow %s: %s; use --sync sched", p->all[i].function, why.text);
 	}
 	*ret_n = p->n;
 	return r;

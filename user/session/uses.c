@@ -8,9 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define ALL_POINTS                                                                                                                    \
-	(POINTS_NEED_PROBES | POINTS_NEED_RETURNS | POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS | \
-	 POINTS_NEED_SAMPLED)
+#define ALL_POINTS (POINTS_NEED_PROBES | POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS | POINTS_NEED_SAMPLED)
 
 static const struct {
 	const char *name, *what;

@@ -7,11 +7,12 @@
 #include "base/error.h"
 #include "code/map.h"
 #include "elf/code.h"
+#include "elf/code_place.h"
 #include "elf/names.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
 #include "kernel/probe.h"
-#include "kernel/uprobe_multi.h"
+#include "kernel/uprobes.h"
 #include "shared/visit_rates.h"
 #include "target/syscalls.h"
 #include "visit_rates.skel.h"
@@ -42,7 +43,7 @@ static const char *const telling_calls[] = {
 
 struct site {
 	size_t object; /* of the code map */
-	uint64_t offset, semaphore;
+	uint64_t vaddr, semaphore;
 	enum visit_rate_kind kind;
 	char *point;
 	bool dropped; /* passed too often */
@@ -71,28 +72,24 @@ struct gathering {
 	struct visit_rates *v;
 	const struct elf_object *elf;
 	size_t object;
+	struct code_places places;
 };
 
-/* Takes @point over. */
+/* Takes @point over. What may be no instruction is left out. */
 static int add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore, enum visit_rate_kind kind, char *point)
 {
 	struct visit_rates *v = g->v;
-	struct site s = {.object = g->object, .kind = kind, .point = point};
 	enum code_cost cost = code_cost_at(g->elf, vaddr);
-	unsigned char byte;
 
 	if (!point)
 		return -ENOMEM;
 	if (cost == CODE_NOP5)
 		vaddr = code_behind_nop(g->elf, vaddr, &cost);
-	if (v->n == VISIT_RATES_SITES || cost >= CODE_NOP5 || elf_object_vaddr_to_offset(g->elf, vaddr, &s.offset) < 0 ||
-	    (semaphore && elf_object_vaddr_to_offset(g->elf, semaphore, &s.semaphore) < 0) || array_room(v->sites, v->n) < 0) {
+	if (v->n == VISIT_RATES_SITES || cost >= CODE_NOP5 || code_place_check(&g->places, vaddr, NULL) < 0 || array_room(v->sites, v->n) < 0) {
 		free(point);
 		return 0;
 	}
-	/* Its page is in memory then: see file_offsets in points/uprobes.c. */
-	(void)elf_object_read(g->elf, vaddr, &byte, 1);
-	v->sites[v->n++] = s;
+	v->sites[v->n++] = (struct site){.object = g->object, .vaddr = vaddr, .semaphore = semaphore, .kind = kind, .point = point};
 	return 0;
 }
 
@@ -129,13 +126,15 @@ static int gather(struct visit_rates *v)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < code_map_count(v->code); i++) {
-		struct gathering g = {v, code_map_elf(v->code, i, NULL), i};
+		struct gathering g = {.v = v, .elf = code_map_elf(v->code, i, NULL), .object = i};
 
 		if (!g.elf)
 			continue;
+		g.places.o = g.elf;
 		r = usdt_each(g.elf, gather_probe, &g);
 		if (r == 0 && i == 0)
 			r = elf_object_each_readable(g.elf, true, gather_function, &g);
+		code_places_close(&g.places);
 	}
 	return r;
 }
@@ -150,54 +149,43 @@ static void detach(struct visit_rates *v)
 }
 
 /* The sites of one object, from @from on; *ret_end: where those of the next one begin. */
-static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end)
+static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end, struct error *e)
 {
-	const struct elf_object *elf = code_map_elf(v->code, v->sites[from].object, NULL);
-	_cleanup_free_ uint64_t *numbers = NULL;
-	struct uprobe_multi m = {.pid = v->pid};
+	struct code_places places = {.o = code_map_elf(v->code, v->sites[from].object, NULL)};
+	_cleanup_free_ struct uprobe *probes = NULL;
+	struct uprobes u = {.places = &places, .pid = v->pid};
 	size_t end = from;
-	char path[64];
 	int fd;
 
 	while (end < v->n && v->sites[end].object == v->sites[from].object)
 		end++;
 	*ret_end = end;
-	numbers = calloc(3 * (end - from), sizeof(*numbers));
-	if (!numbers || !elf)
-		return -ENOMEM;
-	m.offsets = numbers;
-	m.semaphores = numbers + (end - from);
-	m.cookies = numbers + 2 * (end - from);
-	for (size_t i = from; i < end; i++) {
-		if (v->sites[i].dropped)
-			continue;
-		numbers[m.n] = v->sites[i].offset;
-		numbers[(end - from) + m.n] = v->sites[i].semaphore;
-		numbers[2 * (end - from) + m.n] = i;
-		m.n++;
-	}
-	if (!m.n)
+	u.all = probes = calloc(end - from, sizeof(*probes));
+	if (!probes || !places.o)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = from; i < end; i++)
+		if (!v->sites[i].dropped)
+			probes[u.n++] = (struct uprobe){.vaddr = v->sites[i].vaddr, .semaphore = v->sites[i].semaphore, .cookie = i, .certain = true};
+	if (!u.n)
 		return 0;
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_object_fd(elf));
-	m.path = path;
-	fd = uprobe_multi_link(bpf_program__fd(v->skel->progs.visit_rates_probe), &m);
+	fd = uprobes_link(&u, v->skel->progs.visit_rates_probe, e);
 	if (fd < 0)
 		return fd;
 	if (array_room(v->links, v->n_links) < 0) {
 		(void)close(fd);
-		return -ENOMEM;
+		return fail(e, ENOMEM, "out of memory");
 	}
 	v->links[v->n_links++] = fd;
 	return 0;
 }
 
-static int attach(struct visit_rates *v)
+static int attach(struct visit_rates *v, struct error *e)
 {
 	int r = 0;
 
 	v->skel->bss->visit_rates_only = uprobe_process(v->pid) < 0 ? (unsigned int)v->pid : 0;
 	for (size_t i = 0; r == 0 && i < v->n;)
-		r = attach_object(v, i, &i);
+		r = attach_object(v, i, &i, e);
 	return r;
 }
 
@@ -252,12 +240,10 @@ int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, st
 	if (r == 0)
 		r = load(v, e);
 	if (r == 0) {
-		r = attach(v);
+		r = attach(v, e);
 		/* What was passed while the probes were put in counts for nothing. */
-		if (r == 0)
-			r = read_counters(v, v->before);
-		if (r < 0)
-			r = fail(e, -r, "cannot put probes into process %d: %s", (int)pid, strerror(-r));
+		if (r == 0 && read_counters(v, v->before) < 0)
+			r = fail(e, ENOMEM, "out of memory");
 	}
 	if (r < 0) {
 		visit_rates_end(v);
@@ -285,7 +271,7 @@ static int look_again(struct visit_rates *v, uint64_t now, uint64_t cpu_ns)
 		return r;
 	if (some) {
 		detach(v);
-		r = attach(v);
+		r = attach(v, NULL);
 	}
 	return r < 0 ? r : read_counters(v, v->before);
 }

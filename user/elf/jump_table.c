@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "annotate/table.h"
+#include "elf/jump_table.h"
 
 #include "base/cleanup.h"
 

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "annotate/flow.h"
+#include "elf/flow.h"
 
-#include "annotate/table.h"
+#include "elf/jump_table.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/code_place.h"
 #include "elf/object.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LOCK 0xf0
 
 /* While it is made. */
 struct making {
@@ -19,6 +22,8 @@ struct making {
 	uint32_t *block; /* by instruction */
 	struct jump_table *tables;
 	size_t n_tables;
+	const uint64_t *entered; /* by unwinding, or from other parts of the function */
+	size_t n_entered;
 };
 
 void flow_free(struct flow *f)
@@ -44,12 +49,17 @@ static int decode(struct code *c, struct flow *f)
 	return 0;
 }
 
-/* The instruction that begins there; SIZE_MAX: none does. */
+/* The instruction that begins there; SIZE_MAX: none does. A jump behind the lock prefix of an instruction, as C libraries have it for processes of
+ * one thread, is one to that instruction. */
 static size_t starts(const struct making *m, uint64_t vaddr)
 {
 	uint64_t offset = vaddr - m->f->start;
 
-	return offset < m->f->size && m->index[offset] ? m->index[offset] - 1 : SIZE_MAX;
+	if (offset >= m->f->size)
+		return SIZE_MAX;
+	if (!m->index[offset] && offset && m->code->bytes[offset - 1] == LOCK)
+		offset--;
+	return m->index[offset] ? m->index[offset] - 1 : SIZE_MAX;
 }
 
 static bool is_inside(const struct flow *f, uint64_t vaddr)
@@ -119,6 +129,8 @@ static void find_leaders(struct making *m)
 		if ((x->flow == CODE_BRANCH || x->flow == CODE_JUMP) && x->direct)
 			lead(m, x->target);
 	}
+	for (size_t i = 0; i < m->n_entered; i++)
+		lead(m, m->entered[i]);
 }
 
 static int make_blocks(struct making *m)
@@ -225,8 +237,9 @@ static void reach(const struct flow *f, uint32_t block, bool *reached, uint32_t 
 }
 
 /* What nothing leads to is dead, or (in a function with jumps that nobody could follow) begins where one of those may go. */
-static int find_dead(struct flow *f)
+static int find_dead(struct making *m)
 {
+	struct flow *f = m->f;
 	_cleanup_free_ bool *reached = calloc(f->n_blocks + 1, sizeof(*reached));
 	_cleanup_free_ uint32_t *stack = calloc(f->n_blocks + 1, sizeof(*stack));
 
@@ -234,6 +247,17 @@ static int find_dead(struct flow *f)
 		return -ENOMEM;
 	if (f->n_blocks)
 		reach(f, 0, reached, stack);
+	for (size_t i = 0; i < m->n_entered; i++) {
+		size_t pad = starts(m, m->entered[i]);
+
+		if (pad == SIZE_MAX || reached[m->block[pad]])
+			continue;
+		if (add_edge(f, flow_entry(f), m->block[pad], FLOW_LOST) < 0)
+			return -ENOMEM;
+		reach(f, m->block[pad], reached, stack);
+	}
+	for (uint32_t b = 0; b < f->n_blocks; b++)
+		f->blocks[b].reached = reached[b];
 	for (uint32_t b = 0; b < f->n_blocks; b++) {
 		if (reached[b])
 			continue;
@@ -260,7 +284,7 @@ static int make_edges(struct making *m)
 		r = add_edges(m, b, block->first + block->n - 1, &next_table);
 		block->n_out = (uint32_t)f->n_edges - block->out;
 	}
-	return r < 0 ? r : find_dead(f);
+	return r < 0 ? r : find_dead(m);
 }
 
 static int make(struct making *m, flow_table table, void *arg)
@@ -283,10 +307,10 @@ static int make(struct making *m, flow_table table, void *arg)
 	return r < 0 ? r : make_edges(m);
 }
 
-int flow_of(struct code *c, flow_table table, void *arg, struct flow *ret)
+static int follow(struct code *c, flow_table table, void *arg, const uint64_t *entered, size_t n_entered, struct flow *ret)
 {
 	_cleanup_(flow_free) struct flow f = {.start = c->start, .size = c->size};
-	struct making m = {.f = &f, .code = c};
+	struct making m = {.f = &f, .code = c, .entered = entered, .n_entered = n_entered};
 	int r = decode(c, &f);
 
 	if (r == 0)
@@ -304,22 +328,41 @@ int flow_of(struct code *c, flow_table table, void *arg, struct flow *ret)
 	return 0;
 }
 
+int flow_of(struct code *c, flow_table table, void *arg, struct flow *ret)
+{
+	return follow(c, table, arg, NULL, 0, ret);
+}
+
 static bool read_word(uint64_t vaddr, int32_t *ret, void *arg)
 {
 	return elf_object_read(arg, vaddr, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-int flow_read(const struct elf_object *o, uint64_t vaddr, uint64_t size, struct flow *ret)
+int flow_read_entered(const struct elf_object *o, uint64_t vaddr, uint64_t size, const uint64_t *entries, size_t n_entries, struct flow *ret)
 {
 	_cleanup_(code_close) struct code c = {0};
+	_cleanup_free_ uint64_t *entered = NULL;
 	uint64_t most = size < FLOW_MOST_BYTES ? size : FLOW_MOST_BYTES;
+	size_t n = 0;
 	int r = code_open(o, vaddr, most, &c);
 
 	if (r == 0)
-		r = flow_of(&c, read_word, (void *)o, ret);
+		r = code_pads(o, vaddr, &entered, &n);
+	for (size_t i = 0; r == 0 && i < n_entries; i++) {
+		r = array_room(entered, n);
+		if (r == 0)
+			entered[n++] = entries[i];
+	}
+	if (r == 0)
+		r = follow(&c, read_word, (void *)o, entered, n, ret);
 	if (r == 0)
 		ret->cut = size > ret->size ? size - ret->size : 0;
 	return r;
+}
+
+int flow_read(const struct elf_object *o, uint64_t vaddr, uint64_t size, struct flow *ret)
+{
+	return flow_read_entered(o, vaddr, size, NULL, 0, ret);
 }
 
 size_t flow_find(const struct flow *f, uint64_t vaddr)

@@ -2,7 +2,7 @@
 /* Tables of jumps, as compilers write them for a switch. Internal to the package. */
 #pragma once
 
-#include "annotate/flow.h"
+#include "elf/flow.h"
 
 struct jump_table {
 	uint32_t jump;	   /* the instruction that jumps by it */

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Reads a function's table of handlers (.gcc_except_table): the places where exceptions are caught, which no jump leads to. Its form is that of the
+ * C++ run time: an encoded start, an encoded table of types, and records of four numbers. */
+#include "elf/cfi_private.h"
+
+#include "elf/object.h"
+
+#include "base/array.h"
+
+#include <errno.h>
+#include <libdwarf/dwarf.h>
+#include <stdlib.h>
+
+#define MOST_BYTES (256U << 10) /* the largest known, of generated parsers, have some ten kilobytes */
+
+static int read_records(struct cfi_cursor c, uint64_t start, uint8_t encoding, uint64_t **ret, size_t *ret_n)
+{
+	while (c.p < c.end) {
+		uint64_t pad;
+
+		(void)cfi_pointer(&c, encoding & CFI_PE_FORMAT);
+		(void)cfi_pointer(&c, encoding & CFI_PE_FORMAT);
+		pad = cfi_pointer(&c, encoding & CFI_PE_FORMAT);
+		(void)cfi_uleb(&c);
+		if (c.bad)
+			return 0;
+		if (!pad)
+			continue;
+		if (array_room(*ret, *ret_n) < 0)
+			return -ENOMEM;
+		(*ret)[(*ret_n)++] = start + pad;
+	}
+	return 0;
+}
+
+int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t **ret, size_t *ret_n)
+{
+	unsigned char *bytes = at->handlers ? malloc(MOST_BYTES) : NULL;
+	uint64_t start = at->lo;
+	struct cfi_cursor c;
+	uint8_t encoding;
+	int got, r = 0;
+
+	*ret = NULL;
+	*ret_n = 0;
+	if (!at->handlers)
+		return 0;
+	if (!bytes)
+		return -ENOMEM;
+	got = elf_object_read(o, at->handlers, bytes, MOST_BYTES);
+	c = (struct cfi_cursor){.p = bytes, .end = bytes + (got > 0 ? got : 0), .vaddr = at->handlers};
+	encoding = (uint8_t)cfi_u(&c, 1);
+	if (encoding != DW_EH_PE_omit)
+		start = cfi_pointer(&c, encoding);
+	encoding = (uint8_t)cfi_u(&c, 1);
+	if (encoding != DW_EH_PE_omit)
+		(void)cfi_uleb(&c);
+	encoding = (uint8_t)cfi_u(&c, 1);
+	if (!c.bad)
+		r = read_records(cfi_part(&c, cfi_uleb(&c)), start, encoding, ret, ret_n);
+	free(bytes);
+	if (r < 0)
+		free(*ret);
+	return r;
+}

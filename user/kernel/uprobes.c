@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/uprobes.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/proc.h"
+#include "elf/code_place.h"
+#include "elf/object.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PATH 32 /* "/proc/self/fd/N" */
+
+/* union bpf_attr's part for this link, as of Linux 6.6: Debian 12's header is older. */
+struct link_create {
+	uint32_t prog_fd, target_fd;
+	uint32_t attach_type;
+	uint32_t flags;
+	uint64_t path, offsets, semaphores, cookies;
+	uint32_t n, multi_flags, pid, pad;
+};
+_Static_assert(sizeof(struct link_create) == 64, "link_create");
+
+static uint64_t address(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+pid_t uprobe_process(pid_t pid)
+{
+	return proc_thread(pid) == pid ? pid : -1;
+}
+
+static int link_many(int program_fd, const char *path, const uint64_t *numbers, size_t n, pid_t pid)
+{
+	struct link_create a = {
+		.prog_fd = (uint32_t)program_fd,
+		.attach_type = UPROBE_MULTI,
+		.path = address(path),
+		.offsets = address(numbers),
+		.semaphores = address(numbers + n),
+		.cookies = address(numbers + 2 * n),
+		.n = (uint32_t)n,
+		.pid = (uint32_t)pid,
+	};
+	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &a, sizeof(a));
+
+	return fd < 0 ? -errno : fd;
+}
+
+int uprobes_try(int program_fd)
+{
+	static const uint64_t nowhere[3];
+	int fd = link_many(program_fd, "/", nowhere, 1, 0);
+
+	if (fd >= 0)
+		(void)close(fd);
+	/* What is wrong with it is that "/" is no file. */
+	if (fd != -EBADF)
+		return fd < 0 ? fd : -EOPNOTSUPP;
+	/* The change that made processes of threads also refuses such process ids, before it looks for one. */
+	fd = link_many(program_fd, "/", nowhere, 1, -1);
+	if (fd >= 0)
+		(void)close(fd);
+	return fd == -EINVAL ? 0 : -EOPNOTSUPP;
+}
+
+/* What the object was opened as may be another file by now, or nothing in our own mount namespace: the descriptor is the file. */
+static const char *path_of(const struct uprobes *u, char buf[PATH])
+{
+	if (u->path)
+		return u->path;
+	(void)snprintf(buf, PATH, "/proc/self/fd/%d", elf_object_fd(u->places->o));
+	return buf;
+}
+
+static const char *name_of(const struct uprobes *u)
+{
+	return u->name ? u->name : elf_object_path(u->places->o);
+}
+
+/* Decides on a place. */
+static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_offset, uint64_t *ret_semaphore, struct error *e)
+{
+	const struct elf_object *o = u->places->o;
+	int r = p->certain ? 0 : code_place_check(u->places, p->vaddr, e);
+	unsigned char byte;
+
+	if (r < 0)
+		return r;
+	*ret_semaphore = 0;
+	if (elf_object_vaddr_to_offset(o, p->vaddr, ret_offset) < 0)
+		return fail(e, ERANGE, "the address 0x%llx is not in the file %s", (unsigned long long)p->vaddr, name_of(u));
+	if (p->semaphore && (elf_object_is_code(o, p->semaphore) || elf_object_vaddr_to_offset(o, p->semaphore, ret_semaphore) < 0))
+		return fail(e, ERANGE, "the probe's semaphore 0x%llx is not in the data of %s", (unsigned long long)p->semaphore, name_of(u));
+	/* Its page is in memory then. Linux 6.18 warns (ext4_check_map_extents_env) where it has to read it for a probe. */
+	(void)elf_object_read(o, p->vaddr, &byte, 1);
+	return 0;
+}
+
+static int refused(const struct uprobes *u, const struct uprobe *p, int err, struct error *e)
+{
+	if (err == -EPERM || err == -EACCES)
+		return fail(e, -err, "not allowed to put probes into %s: run as root (sudo cozbpf ...) or with CAP_BPF and CAP_PERFMON", name_of(u));
+	return fail(e, -err, "cannot put a probe at 0x%llx of %s: %s", (unsigned long long)p->vaddr, name_of(u), strerror(-err));
+}
+
+int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *program, struct bpf_link **ret, struct error *e)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->all[i].cookie, .retprobe = u->all[i].replaces_return);
+	uint64_t offset, semaphore;
+	struct bpf_link *link;
+	char path[PATH];
+	int r = look(u, &u->all[i], &offset, &semaphore, e);
+
+	if (r < 0)
+		return r;
+	opts.ref_ctr_offset = semaphore;
+	link = bpf_program__attach_uprobe_opts(program, u->pid ? uprobe_process(u->pid) : -1, path_of(u, path), offset, &opts);
+	if (!link)
+		return refused(u, &u->all[i], -errno, e);
+	*ret = link;
+	return 0;
+}
+
+int uprobes_link(const struct uprobes *u, const struct bpf_program *program, struct error *e)
+{
+	_cleanup_free_ uint64_t *numbers = calloc(3 * u->n + 1, sizeof(*numbers));
+	char path[PATH];
+	int r = 0, fd;
+
+	if (!numbers)
+		return fail(e, ENOMEM, "out of memory");
+	for (size_t i = 0; r == 0 && i < u->n; i++) {
+		r = look(u, &u->all[i], &numbers[i], &numbers[u->n + i], e);
+		numbers[2 * u->n + i] = u->all[i].cookie;
+	}
+	if (r < 0)
+		return r;
+	fd = link_many(bpf_program__fd(program), path_of(u, path), numbers, u->n, u->pid && uprobe_process(u->pid) > 0 ? u->pid : 0);
+	return fd < 0 ? refused(u, &u->all[0], fd, e) : fd;
+}
