@@ -2,6 +2,7 @@
 /* Payment handlers in processes that run already: put in, paid by, taken out, and what is refused. The ledger is played here, by a map of
  * slots and by signals of our own. */
 #include "base/error.h"
+#include "base/proc.h"
 #include "shared/shim_abi.h"
 #include "shim/image.h"
 #include "target/injector.h"
@@ -144,8 +145,8 @@ static _Noreturn void target(int kinds)
 	_exit(0);
 }
 
-/* What the kernel calls the state of the first thread: 'T' is stopped, 'Z' has ended, and with it what the C library loads for that. */
-static char first_state(pid_t pid)
+/* The state of the process, as the kernel writes it: 'T' is stopped. */
+static char state_of(pid_t pid)
 {
 	struct process_facts f = {.state = 0};
 
@@ -178,7 +179,7 @@ static pid_t start(int kinds, void (*first)(void))
 	assert_true(pid > 0);
 	while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) < __builtin_popcount((unsigned int)kinds))
 		(void)usleep(1000);
-	while (headless && first_state(pid) != 'Z')
+	while (headless && proc_thread(pid) == pid)
 		(void)usleep(1000);
 	/* The C library blocks signals while it makes a thread. */
 	while (!first && !headless && blocks_signals(pid))
@@ -564,7 +565,7 @@ static void spares_the_stopped(void **state)
 	leave(i);
 	(void)usleep(20000);
 	assert_int_equal(shared->turns[COMPUTES], turns);
-	assert_int_equal(first_state(pid), 'T');
+	assert_int_equal(state_of(pid), 'T');
 	assert_int_equal(kill(pid, SIGCONT), 0);
 	finish(pid);
 	assert_int_equal(shared->eintr, 0);

@@ -52,8 +52,7 @@ __asm__(".text\n"
 	".type _ZN7symbols4turnIiEEvT_, @function\n.type _ZN7symbols4turnIjEEvT_, @function\n"
 	"_ZN7symbols4turnIiEEvT_: _ZN7symbols4turnIjEEvT_: ret\n"
 	/* overloaded, and static in two files */
-	FUNCTION("_ZN7symbols4overEi") FUNCTION("_ZN7symbols4overEd") FUNCTION("symbols_twice.lto_priv.0")
-		FUNCTION("symbols_twice.lto_priv.1")
+	FUNCTION("_ZN7symbols4overEi") FUNCTION("_ZN7symbols4overEd") FUNCTION("symbols_twice.lto_priv.0") FUNCTION("symbols_twice.lto_priv.1")
 	/* one that only chooses another */
 	FUNCTION("symbols_chosen") ".type symbols_chosen, %gnu_indirect_function\n");
 
@@ -506,11 +505,10 @@ static void test_namesakes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sharers),
-		cmocka_unit_test(test_namesakes),
-		cmocka_unit_test(test_own_length), cmocka_unit_test(test_entries),   cmocka_unit_test(test_code),
-		cmocka_unit_test(test_indirect),   cmocka_unit_test(test_languages), cmocka_unit_test(test_readable),
-		cmocka_unit_test(test_separate),   cmocka_unit_test(test_minidebug), cmocka_unit_test(test_bad_minidebug),
+		cmocka_unit_test(test_sharers),	  cmocka_unit_test(test_namesakes),	cmocka_unit_test(test_own_length),
+		cmocka_unit_test(test_entries),	  cmocka_unit_test(test_code),		cmocka_unit_test(test_indirect),
+		cmocka_unit_test(test_languages), cmocka_unit_test(test_readable),	cmocka_unit_test(test_separate),
+		cmocka_unit_test(test_minidebug), cmocka_unit_test(test_bad_minidebug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

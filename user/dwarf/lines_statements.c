@@ -175,8 +175,7 @@ static void add_file(struct statement_files *files, uint32_t id)
 }
 
 /* Functions that were folded into others: the first statement of the line in each. */
-static int folded_statements(struct file_filter *f, const struct line_unit *u, uint32_t line,
-			     struct statement_files *files, struct addresses *out)
+static int folded_statements(struct file_filter *f, const struct line_unit *u, uint32_t line, struct statement_files *files, struct addresses *out)
 {
 	bool found = false;
 
@@ -187,8 +186,7 @@ static int folded_statements(struct file_filter *f, const struct line_unit *u, u
 			found = false;
 			continue;
 		}
-		if (found || row->line != line || row[1].addr <= row->addr ||
-		    !file_filter_wants(f, row->file))
+		if (found || row->line != line || row[1].addr <= row->addr || !file_filter_wants(f, row->file))
 			continue;
 		if (array_room(out->all, out->n) < 0)
 			return -ENOMEM;
@@ -199,8 +197,8 @@ static int folded_statements(struct file_filter *f, const struct line_unit *u, u
 	return 0;
 }
 
-static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line,
-			   struct statement_files *files, struct addresses *out, uint32_t *nearest)
+static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line, struct statement_files *files, struct addresses *out,
+			   uint32_t *nearest)
 {
 	struct line_instances in = {0};
 	struct hits h = {0};
@@ -258,16 +256,15 @@ static int name_files(struct line_table *t, const struct statement_files *files)
 
 	for (size_t i = 0; i < files->n && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
-					 !i			 ? ""
+					 !i		     ? ""
 					 : i + 1 == files->n ? " and "
-								 : ", ",
+							     : ", ",
 					 t->files[files->all[i]]->name);
 	(void)fail(&t->several, ENOTUNIQ, "%s", text);
 	return -ENOTUNIQ;
 }
 
-static int statements(struct file_filter *f, const char *file, uint32_t line, uint64_t **ret,
-		      size_t *ret_n, uint32_t *ret_nearest)
+static int statements(struct file_filter *f, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
 {
 	struct line_table *t = f->t;
 	struct statement_files files = {0};
@@ -301,8 +298,7 @@ static int statements(struct file_filter *f, const char *file, uint32_t line, ui
 int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
 {
 	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
-	_cleanup_(file_filter_free) struct file_filter exact = {
-		.t = t, .match = match_exactly, .arg = (void *)(uintptr_t)file};
+	_cleanup_(file_filter_free) struct file_filter exact = {.t = t, .match = match_exactly, .arg = (void *)(uintptr_t)file};
 	int r;
 
 	t->several.text[0] = 0;

@@ -50,7 +50,6 @@ Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, con
 /* The contents of the first section of @type that lies inside the file, has at most @max bytes, and links to sound strings; or NULL. */
 Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max, GElf_Shdr *ret);
 
-
 void symbol_index_free(struct symbol_index *x);
 
 /* Bytes from @vaddr to the end of the executable segment that holds it; 0 if none does. */

@@ -350,9 +350,8 @@ const struct option_row run_option_rows[] = {
 	 "measure times, NAME=BEGIN,END[,key=argN] (repeatable): from\na visit of BEGIN to one of END, each a WHERE as above, by the\nsame thread or "
 	 "with the same Nth argument of both functions",
 	 option_add_latency},
-	{"shared-code", 0, NULL,
-	 "take points in code that several functions share, since\nidentical ones were made one: visits of all of them count", option_flag,
-	 offsetof(struct run_options, shared_code)},
+	{"shared-code", 0, NULL, "take points in code that several functions share, since\nidentical ones were made one: visits of all of them count",
+	 option_flag, offsetof(struct run_options, shared_code)},
 	{"source", 's', "GLOB",
 	 "try lines of matching source files; !GLOB excludes\n(repeatable). Without: all but those of the system and of\nthe language (/usr/include, "
 	 "Go's and Rust's libraries,\n~/.cargo, ~/go/pkg)",

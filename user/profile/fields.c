@@ -49,24 +49,12 @@ const struct field_table experiment_fields = TABLE(experiment_list, 4);
 const struct field_table startup_time_fields = {&(const struct field)S(time, FIELD_U64), 1, 1};
 
 static const struct field startup_list[] = {
-	S(version, FIELD_STRING),
-	S(command, FIELD_STRING),
-	S(build, FIELD_STRING),
-	S(kernel, FIELD_STRING),
-	S(host, FIELD_STRING),
-	S(cpus, FIELD_U64),
-	S(sync, FIELD_STRING),
-	S(pay, FIELD_STRING),
-	S(fallback, FIELD_STRING),
-	S(shared, FIELD_STRING),
-	S(granularity, FIELD_STRING),
-	S(seed, FIELD_U64),
-	S(period_ns, FIELD_U64),
-	S(pay_overhead_ns, FIELD_U64),
-	S(hit_overhead_ns, FIELD_U64),
-	S(tick_overhead_ns, FIELD_U64),
-	S(attribution, FIELD_STRING),
-	S(inject, FIELD_STRING),
+	S(version, FIELD_STRING),	S(command, FIELD_STRING),      S(build, FIELD_STRING),
+	S(kernel, FIELD_STRING),	S(host, FIELD_STRING),	       S(cpus, FIELD_U64),
+	S(sync, FIELD_STRING),		S(pay, FIELD_STRING),	       S(fallback, FIELD_STRING),
+	S(shared, FIELD_STRING),	S(granularity, FIELD_STRING),  S(seed, FIELD_U64),
+	S(period_ns, FIELD_U64),	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64),
+	S(tick_overhead_ns, FIELD_U64), S(attribution, FIELD_STRING),  S(inject, FIELD_STRING),
 };
 const struct field_table startup_fields = TABLE(startup_list, 0);
 

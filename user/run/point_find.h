@@ -21,7 +21,7 @@ struct point_sites {
 	struct elf_symbol *code; /* owned; of a sampled function, which has no sites: its parts */
 	size_t n_code;
 	bool by_address; /* it was not named, but the place where it begins */
-	char *shared; /* owned; other functions that the same code is of (elf/names.h); NULL: none */
+	char *shared;	 /* owned; other functions that the same code is of (elf/names.h); NULL: none */
 };
 
 /* Is object @i of the map one that the point can be in? A main executable, if none is named, or what is called so; for lines whatever is

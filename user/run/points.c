@@ -34,10 +34,11 @@ static int check_shared(const struct run *r, const struct point_spec *p, const s
 {
 	if (!sites->shared || sites->by_address || r->options.shared_code)
 		return 0;
-	return fail(e, ENOTUNIQ,
-		    "-p %s: its code is also that of %s (functions that were folded, or aliases), whose visits would count as well; add --shared-code to "
-		    "count them together, or name a line that calls it",
-		    p->name, sites->shared);
+	return fail(
+		e, ENOTUNIQ,
+		"-p %s: its code is also that of %s (functions that were folded, or aliases), whose visits would count as well; add --shared-code to "
+		"count them together, or name a line that calls it",
+		p->name, sites->shared);
 }
 
 /* One that may. */

@@ -29,7 +29,7 @@ struct run_point {
 	size_t index;
 	size_t next; /* objects of the code map from here on have not been looked at */
 	bool found;
-	bool seen; /* what it names was there, but without it: said */
+	bool seen;   /* what it names was there, but without it: said */
 	bool shared; /* its code is that of other functions as well: said */
 };
 
@@ -113,7 +113,7 @@ struct run {
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;
 	struct session *session;
-	char *shared; /* points that count visits of several functions, in words; NULL: none */
+	char *shared;		  /* points that count visits of several functions, in words; NULL: none */
 	struct run_point *points; /* as many as the options have; NULL: not made yet */
 	struct shim_page *page;
 	int page_fd;

@@ -244,10 +244,11 @@ static int check_target(const struct run *r, uint64_t function, bool by_line, st
 	if (!names.n || r->options.shared_code)
 		return 0;
 	text = elf_names_join(&names, NULL);
-	return fail(e, ENOTUNIQ,
-		    "--fixed-line %s: it is in code that %s share (functions that were folded, or aliases), and which of them runs cannot be told apart; "
-		    "add --shared-code to try them together",
-		    r->options.fixed_line, text ? text : "several functions");
+	return fail(
+		e, ENOTUNIQ,
+		"--fixed-line %s: it is in code that %s share (functions that were folded, or aliases), and which of them runs cannot be told apart; "
+		"add --shared-code to try them together",
+		r->options.fixed_line, text ? text : "several functions");
 }
 
 /* Of a line that was folded into another one nothing is ever sampled. */

@@ -93,6 +93,13 @@ enum line_kind {
 	LINE_COPY,  /* executable, but of no file */
 };
 
+static bool begins(const char *p, const char *limit, const char *with)
+{
+	size_t n = strlen(with);
+
+	return (size_t)(limit - p) >= n && memcmp(p, with, n) == 0;
+}
+
 /* The path is left in the line. */
 static enum line_kind parse_line(const char *p, const char *limit, struct map_entry *m, const char **ret_path)
 {
@@ -110,9 +117,9 @@ static enum line_kind parse_line(const char *p, const char *limit, struct map_en
 		return LINE_OTHER;
 	while (p < limit && *p == ' ')
 		p++;
-	/* Offset plus length is computed by everybody who translates an address. */
-	if (perms[2] == 'x' && m->inode == 0 && (p == limit || strncmp(p, "[anon:", 6) == 0))
+	if (perms[2] == 'x' && m->inode == 0 && (p == limit || begins(p, limit, "[anon:")))
 		return LINE_COPY;
+	/* Offset plus length is computed by everybody who translates an address. */
 	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) || major > UINT_MAX || minor > UINT_MAX ||
 	    m->offset + (m->end - m->start) < m->offset)
 		return LINE_OTHER;
@@ -149,12 +156,12 @@ static int add_copy(struct reader *r, const struct map_entry *m)
 }
 
 /* Memory that has an inode, but is of no file system that programs are on. */
-static bool is_memory(const char *path, size_t size)
+static bool is_memory(const char *path, const char *limit)
 {
 	static const char *const names[] = {"/memfd:", "/anon_hugepage", "/dev/zero"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (size >= strlen(names[i]) && memcmp(path, names[i], strlen(names[i])) == 0)
+		if (begins(path, limit, names[i]))
 			return true;
 	return false;
 }
@@ -169,7 +176,7 @@ static int add_line(struct reader *r, const char *line, size_t size)
 
 	if (kind == LINE_OTHER || (l->n > 0 && m.start < l->entries[l->n - 1].end))
 		return 0;
-	if (kind == LINE_COPY || (kind == LINE_CODE && m.start == r->near_end && m.inode != r->near.inode && is_memory(path, (size_t)(limit - path))))
+	if (kind == LINE_COPY || (kind == LINE_CODE && m.start == r->near_end && m.inode != r->near.inode && is_memory(path, limit)))
 		return add_copy(r, &m);
 	if ((size_t)(limit - path) > strlen(DELETED) && memcmp(limit - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
 		limit -= strlen(DELETED);

@@ -12,7 +12,8 @@ static KEEP void burn(uint64_t n)
 	BURN(n); /* LINE:burn */
 }
 
-/* What `list points --rates` finds: others could call it. */
+/* `list points --rates` finds functions that others could call. */
+void served(void);
 KEEP void served(void)
 {
 	progress();
